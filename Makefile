@@ -1,0 +1,62 @@
+# make setup | demo | test | soak | lint | lock | clean
+# What runs is installed by `setup`; what checks it is added by `test`, `soak` and `lint`.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+VENV ?= .venv
+PYTHON ?=
+BACKBONE ?=
+WORKERS ?= 2
+ARGS ?=
+
+BIN := $(VENV)/bin
+LOCKS := deploy/locks
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: help setup dev demo test soak lock clean
+.PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
+
+help:
+	@sed -n '1,2s/^# //p' $(firstword $(MAKEFILE_LIST))
+
+setup: $(VENV)/.ready
+dev: $(VENV)/.ready-dev
+
+$(VENV)/.ready: pyproject.toml $(LOCKS)/requirements.txt
+	@VENV='$(VENV)' PYTHON='$(PYTHON)' bash deploy/install.sh $(LOCKS)/requirements.txt --editable
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready $(LOCKS)/requirements-dev.txt
+	@VENV='$(VENV)' PYTHON='$(PYTHON)' bash deploy/install.sh $(LOCKS)/requirements-dev.txt
+	@touch $@
+
+demo: setup
+	@$(BIN)/metalogue demo $(if $(BACKBONE),--backbone $(BACKBONE))
+
+test: dev
+	$(PYTEST) $(ARGS)
+
+soak: dev
+	$(PYTEST) -m soak --timeout 3600 $(ARGS)
+
+# Each check is a target of its own, so that `make -k lint` shows what every one of them finds.
+lint: lint-rules lint-format lint-layers lint-mypy lint-pyright
+lint-rules: dev
+	$(BIN)/ruff check .
+lint-format: dev
+	$(BIN)/ruff format --check .
+lint-layers: dev
+	$(BIN)/lint-imports
+lint-mypy: dev
+	$(BIN)/mypy
+lint-pyright: dev
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+lock:
+	@bash deploy/lock.sh
+
+clean:
+	rm -rf .venv* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

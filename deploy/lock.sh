@@ -1,0 +1,14 @@
+# Regenerates both lock files from pyproject.toml: one pair, valid for Python 3.11 to 3.13.
+# Present pins are kept where they still fit; `make lock` with UPGRADE=1 takes the newest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+uv=${UV:-$([[ -x .venv/bin/uv ]] && echo .venv/bin/uv || command -v uv)} || {
+  echo "make lock needs uv: run make setup first" >&2; exit 1; }
+compile() {
+  UV_CUSTOM_COMPILE_COMMAND='make lock' "$uv" pip compile pyproject.toml --quiet --universal \
+    --python-version 3.11 --no-emit-index-url --no-emit-find-links \
+    ${UPGRADE:+--upgrade} --extra openai --extra math --group build "$@"
+}
+locks=deploy/locks
+compile --output-file $locks/requirements.txt
+compile --group dev --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
