@@ -1,0 +1,1 @@
+"""Ways to work on a problem, one paper a file or folder."""

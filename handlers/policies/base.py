@@ -1,0 +1,125 @@
+"""What a policy is: a typed generator with its settings, and, if it learns, how.
+
+Every policy, ours or a user's own, is one ``Policy`` value; drivers, learners, verification and the
+command line know nothing else about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from schemas.asking import Steps
+from schemas.events.base import Event
+from schemas.events.learning import Reflected
+from schemas.memory import Memory
+from schemas.settings import PolicySettings
+
+S = TypeVar("S", bound=PolicySettings)
+
+Learns: TypeAlias = Literal["labels", "self", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a policy is given: the problem's text, never its label."""
+
+    id: str
+    problem: str
+    domain: str
+    seed: int
+    memory_version: int = 0
+
+    @property
+    def subject(self) -> str:
+        """The problem's name in evidence: ``domain/id``."""
+        return f"{self.domain}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """How a policy ended. No answer means that it abstained; ``ended_by`` always says what ended it.
+
+    ``limit`` names the limit that ended it, if one did (the answer is then the best so far).
+    ``confidence`` is raw, in [0, 1], or unknown.
+    """
+
+    answer: str | None
+    ended_by: str
+    confidence: float | None = None
+    confidence_source: str | None = None
+    limit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The recorded events of an episode at numbered addresses, in order, with the texts of its replies."""
+
+    events: tuple[tuple[str, Event], ...]
+
+    def text(self, address: str) -> str:
+        """The reply recorded at an address. Raises ``KeyError`` if there is none."""
+        for at, event in self.events:
+            if at == address:
+                return str(getattr(event, "text", ""))
+        raise KeyError(address)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One finished episode of a batch, as a learner sees it: its reflection, and its outcome if asked for."""
+
+    episode: str
+    reflected: Reflected
+    outcome: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a learning episode is given: a window's members and the memory version before it."""
+
+    scope: str
+    number: int
+    members: tuple[Member, ...]
+    memory: Memory
+    seed: int
+
+
+def no_reflection(trace: Trace, conclusion: Conclusion, settings: Any) -> dict[str, Any]:
+    """Leaves nothing to learn from."""
+    return {}
+
+
+def learn_nothing(batch: Batch, settings: Any) -> Steps[None]:
+    """Learns nothing from a batch."""
+    yield from ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Generic[S]):
+    """A way to work on a problem.
+
+    ``solve`` is the policy itself. ``reflect`` makes the pure summary that ``Reflected`` carries.
+    ``learn`` is asked at the end of each window of ``window(settings, size of the series or None)``
+    members. ``live_batches`` says how many batches' lessons stay live (None: all).
+    """
+
+    name: str
+    version: str
+    about: str
+    settings: type[S]
+    solve: Callable[[Task, S], Steps[Conclusion]]
+    learns: Learns = "none"
+    reflect: Callable[[Trace, Conclusion, S], dict[str, Any]] = no_reflection
+    learn: Callable[[Batch, S], Steps[None]] = learn_nothing
+    window: Callable[[S, int | None], int] = field(default=lambda settings, size: size or 10)
+    live_batches: Callable[[S], int | None] = field(default=lambda settings: None)
+    confidence_source: str | None = None
+    origin: Mapping[str, str] = field(default_factory=dict[str, str])
+    """For a user's own policy: its file, name and source digest."""
+
+    @property
+    def reference(self) -> str:
+        """``name@version``."""
+        return f"{self.name}@{self.version}"

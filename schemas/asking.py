@@ -1,0 +1,100 @@
+"""How a policy speaks: it asks questions, states facts and opens parallel branches; it never acts.
+
+A policy is a generator of these three. A driver answers each question from the record first and from
+the world second, so the same generator serves live runs, resumption after a crash, and audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Ask(Generic[R_co]):
+    """A question for the outside world, answered with an ``R_co``. Subclasses are frozen dataclasses."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Generator[Ask[Any], Any, R_co]:
+        return (yield self)  # type: ignore[no-any-return]
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        """Names and digests of what the question is made of, in a fixed order."""
+        raise NotImplementedError(f"{type(self).__name__} must name its parts")
+
+    def fingerprint(self) -> str:
+        """The question in one line; equal exactly if every part is equal."""
+        return " ".join((type(self).__name__, *(digest for _, digest in self.parts())))
+
+
+class Fact(Protocol):
+    """Something that the policy decided: an event of ``schemas.events`` whose ``stated`` is true."""
+
+    @property
+    def kind(self) -> str:
+        """The event's type."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a lane returns when its own limit or allowance ran out and it had caught nothing."""
+
+    which: str
+
+
+class All(Generic[R]):
+    """Several branches at once; their results come back in the order given.
+
+    ``allow`` gives each lane its share of the remaining calls and tokens; left out, they are split
+    equally with the remainder in lane order. What a lane leaves over returns at the join.
+    """
+
+    __slots__ = ("allow", "branches")
+
+    def __init__(
+        self, branches: Iterable[Steps[R] | Ask[R]], allow: Sequence[int] | None = None
+    ) -> None:
+        self.branches: tuple[Steps[R], ...] = tuple(
+            iter(branch) if isinstance(branch, Ask) else branch for branch in branches
+        )
+        self.allow = None if allow is None else tuple(allow)
+
+    def __iter__(self) -> Generator[All[R], Any, tuple[R | Stopped, ...]]:
+        return (yield self)  # type: ignore[no-any-return]
+
+
+Steps: TypeAlias = Generator[Ask[Any] | All[Any] | Fact, Any, R]
+
+
+class OutOfLimit(Exception):
+    """Raised inside the policy where a question was not asked because a limit does not cover it."""
+
+    def __init__(self, which: str) -> None:
+        super().__init__(which)
+        self.which = which
+
+
+class ReplayError(Exception):
+    """The record and the policy do not fit together."""
+
+
+class Diverged(ReplayError):
+    """The policy asked or stated something else than the record holds at this address."""
+
+    def __init__(self, episode: str, address: str, part: str, recorded: str, now: str) -> None:
+        super().__init__(f"{episode} at {address}: {part} changed")
+        self.episode, self.address, self.part = episode, address, part
+        self.recorded, self.now = recorded, now
+
+
+class Exhausted(ReplayError):
+    """A replay ran past the end of the record; it never falls through to a live call."""
+
+    def __init__(self, episode: str, address: str) -> None:
+        super().__init__(f"{episode} at {address}: the record ends here")
+        self.episode, self.address = episode, address

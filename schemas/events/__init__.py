@@ -1,0 +1,1 @@
+"""Everything that is recorded, one immutable event each."""

@@ -1,0 +1,57 @@
+"""Events to bytes and back. Unknown kinds and versions are kept as they are, never dropped."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import orjson
+from pydantic import ValidationError
+
+from schemas.events.base import Event
+from schemas.events.union import KINDS
+from schemas.events.upcasts import UPCASTS, upcast
+
+_VALIDATORS = {kind: model.__pydantic_validator__.validate_json for kind, model in KINDS.items()}
+_LADDER_KINDS = frozenset(kind for kind, _ in UPCASTS)
+
+
+class UnknownEvent(Event):
+    """An event of a kind that this build does not know; its body is kept as it came."""
+
+    kind: str
+    version: Literal[1] = 1
+    body: str
+
+    def to_json(self) -> bytes:
+        return self.body.encode()
+
+
+class BadEvent(ValueError):
+    """A record's body is not a valid event of its kind."""
+
+
+def encode(event: Event) -> bytes:
+    """The event's JSON in UTF-8."""
+    return event.to_json()
+
+
+def decode(kind: str, body: bytes | str) -> Event:
+    """The event of this kind. Raises ``BadEvent`` naming the first field that is wrong."""
+    validate = _VALIDATORS.get(kind)
+    if validate is None:
+        return UnknownEvent(kind=kind, body=body if isinstance(body, str) else body.decode())
+    try:
+        if kind in _LADDER_KINDS:
+            body = orjson.dumps(upcast(orjson.loads(body)))
+        event: Event = validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "(whole)"
+        raise BadEvent(f"{kind}: {where}: {first['msg']}") from error
+    return event
+
+
+def plain(event: Event) -> dict[str, Any]:
+    """The event as plain JSON values."""
+    value: dict[str, Any] = orjson.loads(encode(event))
+    return value

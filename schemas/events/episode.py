@@ -1,0 +1,152 @@
+"""The life of an episode: admitted, opened, answered, parked, closed; and the claims of its owners."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import NonNegativeFloat, NonNegativeInt
+
+from schemas.events.base import Act, AnswerEvent, Event
+from schemas.problem import Limits, Problem
+from schemas.usage import Usage
+
+
+class ProblemAdmitted(Event):
+    """A problem was accepted for solving; it now has an episode."""
+
+    kind: Literal["problem.admitted"] = "problem.admitted"
+    problem: Problem
+    scope: str
+    partition: NonNegativeInt = 0
+    offset: NonNegativeInt
+
+
+class EpisodeOpened(Event):
+    """A policy began to work; everything that its behaviour hangs on is pinned here."""
+
+    kind: Literal["episode.opened"] = "episode.opened"
+    policy: str
+    policy_version: str
+    settings: str
+    """Digest of the resolved settings, kept once per log."""
+    limits: Limits
+    seed: NonNegativeInt
+    memory_version: NonNegativeInt
+    backbones: str
+    """Which model answers which role, for people; ``(SIMULATED)`` where none does."""
+    parent: str | None = None
+    """The episode that a probe or fork was taken from."""
+    purpose: str | None = None
+
+
+class Completed(AnswerEvent):
+    """A model replied. Missing numbers are unknown, never zero."""
+
+    act: ClassVar[Act] = "generated"
+    kind: Literal["completed"] = "completed"
+    text: str
+    finish: str
+    model: str
+    attempts: NonNegativeInt = 1
+    prompt_tokens: NonNegativeInt | None = None
+    completion_tokens: NonNegativeInt | None = None
+    reasoning_tokens: NonNegativeInt | None = None
+    cached_tokens: NonNegativeInt | None = None
+    cost: NonNegativeFloat | None = None
+    seconds: NonNegativeFloat | None = None
+    truncated: bool | None = None
+    logprob: float | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What this call spent."""
+        return Usage(
+            calls=1,
+            attempts=self.attempts,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            cached_tokens=self.cached_tokens,
+            cost=self.cost,
+            seconds=self.seconds,
+        )
+
+
+class Recalled(AnswerEvent):
+    """What memory held: references into one memory version, never the texts."""
+
+    act: ClassVar[Act] = "recalled"
+    kind: Literal["recalled"] = "recalled"
+    memory_version: NonNegativeInt
+    items: tuple[tuple[str, str, float | None], ...]
+    """Item id, digest of its text, similarity to the query."""
+
+
+class Embedded(AnswerEvent):
+    """Vectors of texts, little-endian float16 in base64, so that they are never computed again."""
+
+    act: ClassVar[Act] = "recalled"
+    kind: Literal["embedded"] = "embedded"
+    embedder: str
+    dimensions: NonNegativeInt
+    vectors: tuple[str, ...]
+
+
+class Forked(AnswerEvent):
+    """Parallel branches were opened; what happens in lane k of the fork at 3 stands at 3.k.*."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["forked"] = "forked"
+    lanes: NonNegativeInt
+    allow: tuple[int, ...] | None = None
+
+
+class LimitReached(AnswerEvent):
+    """The question was not asked: a limit or allowance does not cover it."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["limit.reached"] = "limit.reached"
+    which: Literal["calls", "tokens", "cost", "seconds"]
+
+
+class EpisodeParked(Event):
+    """An open episode cannot go on with this build; it waits for a person, and is not failed."""
+
+    kind: Literal["episode.parked"] = "episode.parked"
+    reason: str
+    address: str | None = None
+
+
+class EpisodeAdopted(Event):
+    """A person let a parked episode go on, or took it out of its batch."""
+
+    kind: Literal["episode.adopted"] = "episode.adopted"
+    void: bool = False
+
+
+class EpisodeClosed(Event):
+    """An episode ended: with which answer, how sure, at what cost, and by what."""
+
+    kind: Literal["episode.closed"] = "episode.closed"
+    status: Literal["answered", "abstained", "exhausted", "failed"]
+    ended_by: str
+    answer: str | None = None
+    confidence: float | None = None
+    confidence_source: str | None = None
+    usage: Usage
+    items: tuple[str, ...] = ()
+    """Ids of the memory items that were in its prompts."""
+
+
+class PartitionClaimed(Event):
+    """A worker took a partition; this record's offset is the epoch of its later appends."""
+
+    kind: Literal["partition.claimed"] = "partition.claimed"
+    worker: str
+
+
+class TextKept(Event):
+    """A text that many records refer to by its digest: a prompt's static part, resolved settings."""
+
+    kind: Literal["text.kept"] = "text.kept"
+    text: str

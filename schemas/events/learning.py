@@ -1,0 +1,178 @@
+"""What is learned: reflections, grades, batches, lessons, rules and memory versions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from pydantic import NonNegativeInt, PositiveInt
+
+from schemas.events.base import Act, Event
+from schemas.outcome import Outcome
+from schemas.problem import Limits
+from schemas.usage import Usage
+
+Timing: TypeAlias = Literal["barrier", "streaming"]
+
+
+class SeriesOpened(Event):
+    """A finite, ordered set of problems was announced to one scope."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["series.opened"] = "series.opened"
+    scope: str
+    series: str
+    size: NonNegativeInt
+    window: PositiveInt
+    """Members of a batch (MC² eq. 17: m)."""
+    timing: Timing
+    policy: str
+    policy_version: str
+    profile: str
+    settings: dict[str, Any]
+    """The values as they were set."""
+    seed: NonNegativeInt
+    walk: PositiveInt
+    order: str = "released"
+
+
+class PositionVoided(Event):
+    """A place in a series will not be filled: refused, duplicate, or never arrived."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["position.voided"] = "position.voided"
+    scope: str
+    series: str
+    position: NonNegativeInt
+    reason: str
+
+
+class TickPassed(Event):
+    """Time passed for a scope: its open window closes with what it holds."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["tick.passed"] = "tick.passed"
+    scope: str
+    batch: PositiveInt
+
+
+class Reflected(Event):
+    """What an episode leaves to learn from; without its outcome (MC² eq. 8)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["reflected"] = "reflected"
+    scope: str
+    policy: str
+    problem_id: str
+    domain: str
+    problem: str
+    problem_digest: str
+    dataset: str | None = None
+    profile: str
+    learning: dict[str, Any]
+    """The learning settings as they were set: what the scope's name is made of."""
+    series: str | None = None
+    position: NonNegativeInt | None = None
+    labelled: bool
+    status: str
+    answer: str | None = None
+    confidence: float | None = None
+    confidence_source: str | None = None
+    usage: Usage
+    items: tuple[str, ...] = ()
+    memory_version: NonNegativeInt
+    summary: dict[str, Any]
+    """The policy's own pure summary: verdicts, ratings, excerpts."""
+
+
+class Graded(Event):
+    """An episode's answer was compared with a reference or checked."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["graded"] = "graded"
+    scope: str
+    outcome: Outcome
+    grader: str
+    """Name and version, such as ``game24@1``."""
+    by: Literal["feedback", "checker"]
+    source: str | None = None
+    """Who gave the reference or verdict."""
+    detail: str | None = None
+
+
+class BatchClosed(Event):
+    """A window of a scope is complete; what learns from it, and from which memory, is pinned."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["batch.closed"] = "batch.closed"
+    scope: str
+    batch: PositiveInt
+    series: str | None = None
+    members: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    """What was known of each member's answer when the batch closed."""
+    previous: NonNegativeInt
+    policy: str
+    policy_version: str
+    settings: str
+    """Digest of the resolved settings, kept once per log."""
+    limits: Limits = Limits()
+    seed: NonNegativeInt
+
+
+class LessonDistilled(Event):
+    """A micro-lesson of one role (MC² eq. 10)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["lesson.distilled"] = "lesson.distilled"
+    id: str
+    role: str
+    polarity: Literal["do", "avoid"]
+    text: str
+    subject: str
+    """The problem that it came from, as ``domain/id``."""
+    evidence: tuple[str, ...]
+    source: str
+
+
+class LessonDropped(Event):
+    """A distiller's reply could not be used as a lesson."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["lesson.dropped"] = "lesson.dropped"
+    role: str
+    reason: str
+    source: str | None = None
+    evidence: tuple[str, ...]
+
+
+class KnowledgeConsolidated(Event):
+    """The rules of one role after a batch (MC² eq. 11)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["knowledge.consolidated"] = "knowledge.consolidated"
+    role: str
+    rules: tuple[tuple[str, str], ...]
+    """Rule id and text, in order."""
+    result: Literal["consolidated", "kept", "fallback", "warm"]
+    new: NonNegativeInt = 0
+    """Rules whose text stands in no earlier version."""
+    lessons: tuple[str, ...] = ()
+    """Ids of the lessons that were in the window."""
+    left_out: tuple[str, ...] = ()
+    """Ids of the lessons that did not fit."""
+    source: str | None = None
+
+
+class MemoryVersioned(Event):
+    """A memory version is complete: everything that an episode of the scope may know."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["memory.versioned"] = "memory.versioned"
+    scope: str
+    number: NonNegativeInt
+    live_from: NonNegativeInt
+    """The first batch whose lessons are still live (MC² eq. 11: the window w)."""
+    state: str
+    """Digest of the memory at this version."""
+    origin: str | None = None
+    """Scope and version of a warm start."""

@@ -1,0 +1,57 @@
+"""All events by kind. The union exists only here, for the codec and the generated schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemas.events import episode, learning, reasoning
+from schemas.events.base import AnswerEvent, Event
+
+ANSWERS: tuple[type[AnswerEvent], ...] = (
+    episode.Completed,
+    episode.Recalled,
+    episode.Embedded,
+    episode.Forked,
+    episode.LimitReached,
+)
+LIFE: tuple[type[Event], ...] = (
+    episode.ProblemAdmitted,
+    episode.EpisodeOpened,
+    episode.EpisodeParked,
+    episode.EpisodeAdopted,
+    episode.EpisodeClosed,
+    episode.PartitionClaimed,
+    episode.TextKept,
+)
+FACTS: tuple[type[Event], ...] = (
+    reasoning.Generated,
+    reasoning.ReplyReparsed,
+    reasoning.MonitorReported,
+    reasoning.ControllerActed,
+    reasoning.KnowledgeReached,
+    reasoning.Voted,
+    learning.LessonDistilled,
+    learning.LessonDropped,
+    learning.KnowledgeConsolidated,
+)
+LEARNING: tuple[type[Event], ...] = (
+    learning.SeriesOpened,
+    learning.PositionVoided,
+    learning.TickPassed,
+    learning.Reflected,
+    learning.Graded,
+    learning.BatchClosed,
+    learning.MemoryVersioned,
+)
+
+
+def kind_of(model: type[Event]) -> str:
+    """The kind that a model's events carry."""
+    return str(model.model_fields["kind"].default)
+
+
+KINDS: Mapping[str, type[Event]] = {
+    kind_of(model): model for model in (*ANSWERS, *LIFE, *FACTS, *LEARNING)
+}
+ANSWER_KINDS = frozenset(kind_of(model) for model in ANSWERS)
+FACT_KINDS = frozenset(kind_of(model) for model in FACTS)

@@ -1,0 +1,102 @@
+"""Names that follow from content and place alone: addresses, digests, seeds, episodes, scopes, series.
+
+No name is drawn at random or taken from a clock, so doing a thing twice is doing it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+import orjson
+
+BEFORE = ("admitted", "opened")  # named addresses that come before the numbered ones
+_NUMBERED = re.compile(r"\d+(\.\d+)*")
+
+
+def canonical(value: Any) -> bytes:
+    """One JSON text for one value: keys sorted, no spaces."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+
+
+def text_digest(text: str) -> str:
+    """Twelve hexadecimal digits of the text's SHA-256; lone surrogates are kept apart, never refused."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def digest(value: Any) -> str:
+    """Twelve hexadecimal digits of the SHA-256 of a value's canonical JSON."""
+    return hashlib.sha256(canonical(value)).hexdigest()[:12]
+
+
+def hash01(*parts: object) -> float:
+    """A number in [0, 1), uniform over its arguments and a pure function of them: our only randomness."""
+    raw = hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(raw[:7], "big") / (1 << 56)
+
+
+def seed_of(*parts: object) -> int:
+    """A seed in [0, 2**31) that follows from its arguments."""
+    return int(hash01("seed", *parts) * (1 << 31))
+
+
+def is_numbered(address: str) -> bool:
+    """Whether a policy yielded the record at this address (``3``, ``3.1.0``)."""
+    return _NUMBERED.fullmatch(address) is not None
+
+
+def address_order(address: str) -> tuple[int, tuple[int, ...], str]:
+    """Sort key: admitted, opened, the numbered addresses, then the rest by name."""
+    if address in BEFORE:
+        return (0, (BEFORE.index(address),), "")
+    if is_numbered(address):
+        return (1, tuple(map(int, address.split("."))), "")
+    return (2, (), address)
+
+
+def run_id(
+    policy: str, profile: str, values: Mapping[str, Any], seed: int, walk: int, series: str | None
+) -> str:
+    """Which walk over a problem this is: same policy, settings, seed, pass and series, same run."""
+    return digest([policy, profile, dict(values), seed, walk, series])
+
+
+def episode_id(domain: str, problem_id: str, run: str) -> str:
+    """``p/<domain>/<problem id>/<run>``; slashes and spaces of the problem id are percent-encoded."""
+    return f"p/{domain}/{quote(problem_id, safe='')}/{run}"
+
+
+def episode_parts(episode: str) -> tuple[str, str, str]:
+    """Domain, problem id and run of a problem's episode. Raises ``ValueError`` for any other name."""
+    marker, domain, problem_id, run = episode.split("/", 3)
+    if marker != "p":
+        raise ValueError(f"{episode} is not a problem's episode")
+    return domain, unquote(problem_id), run
+
+
+def episode_seed(seed: int, walk: int, domain: str, problem_id: str) -> int:
+    """The seed that every random choice of one episode follows from."""
+    return seed_of(seed, walk, domain, problem_id)
+
+
+def scope_id(domain: str, policy: str, memory: str, learning: Mapping[str, Any]) -> str:
+    """Whose memory: domain, policy, the memory's name and the learning settings as they were set."""
+    return f"{domain}/{policy}/{memory}/{digest(dict(learning))}"
+
+
+def learning_id(scope: str, batch: int) -> str:
+    """The episode in which a scope learns from one batch."""
+    return f"b/{scope}/{batch}"
+
+
+def probe_id(parent: str, address: str, purpose: str, changed: Any) -> str:
+    """A side episode: what it was taken from, where, what for, and what was changed."""
+    return f"q/{parent}/{address}/{purpose}/{digest(changed)}"
+
+
+def text_key(text_id: str) -> str:
+    """Where a text that is kept once per log lives."""
+    return f"t/{text_id}"

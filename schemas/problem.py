@@ -1,0 +1,141 @@
+"""What comes in: problems, their limits, and feedback on answers."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    StringConstraints,
+    model_validator,
+)
+
+PROBLEM_CHARS = 262_144
+ID_CHARS = 200
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable() or text != text.strip():
+        raise ValueError("must be printable, without spaces at its ends")
+    return text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is blank")
+    return text
+
+
+ProblemId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS), AfterValidator(_printable)]
+ProblemText = Annotated[
+    str, StringConstraints(min_length=1, max_length=PROBLEM_CHARS), AfterValidator(_not_blank)
+]
+Seed = Annotated[int, Field(ge=0, lt=1 << 53)]
+
+
+class Limits(BaseModel):
+    """What one episode may spend; left out means unlimited."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    calls: PositiveInt | None = None
+    tokens: PositiveInt | None = None
+    cost: PositiveFloat | None = None
+    seconds: PositiveFloat | None = None
+
+    def over(self, other: Limits) -> Limits:
+        """These limits where set, the other's elsewhere."""
+        return Limits(**(other.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)))
+
+
+def finite(value: Any) -> Any:
+    """The value, if no number in it is infinite or not a number. Raises ``ValueError`` otherwise."""
+    match value:
+        case float() if not math.isfinite(value):
+            raise ValueError("must be a finite number")
+        case dict():
+            for item in value.values():  # pyright: ignore[reportUnknownVariableType]
+                finite(item)
+        case list():
+            for item in value:  # pyright: ignore[reportUnknownVariableType]
+                finite(item)
+        case _:
+            pass
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+class ProblemRecord(BaseModel):
+    """One line of a source, as a user writes it. Unknown fields are refused by name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+
+    id: ProblemId
+    problem: ProblemText
+    answer: str | int | float | bool | list[Any] | None = None
+    domain: Name | None = None
+    dataset: Name | None = None
+    policy: str | None = None
+    settings: dict[str, Any] | None = None
+    limits: Limits | None = None
+    seed: Seed | None = None
+
+    @model_validator(mode="after")
+    def _settings_are_finite(self) -> Self:
+        finite(self.settings)
+        finite(self.answer)
+        return self
+
+
+class Problem(BaseModel):
+    """A problem with everything decided that its episode's identity hangs on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    id: ProblemId
+    problem: ProblemText
+    domain: Name
+    dataset: str | None = None
+    policy: str | None = None
+    profile: str = "service"
+    settings: dict[str, Any] = {}
+    limits: Limits = Limits()
+    seed: Seed = 0
+    walk: PositiveInt = Field(default=1, description="Which pass over the series this is.")
+    memory: Name = "main"
+    series: str | None = None
+    position: NonNegativeInt | None = Field(
+        default=None, description="Place in the series, from 0; none for late members and streams."
+    )
+    labelled: bool = False
+
+
+class Feedback(BaseModel):
+    """A judgement from outside on an episode's or a problem's answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    domain: Name | None = None
+    episode: str | None = None
+    problem_id: str | None = None
+    reference: str | int | float | bool | list[Any] | None = None
+    verdict: bool | None = None
+    score: Annotated[float, Field(ge=0, le=1)] | None = None
+    by: str = "unknown"
+    answer_type: str | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if (self.episode is None) == (self.problem_id is None or self.domain is None):
+            raise ValueError("name an episode, or a domain and a problem_id")
+        if (self.reference is None) + (self.verdict is None) + (self.score is None) != 2:
+            raise ValueError("give one of reference, verdict, score")
+        return self

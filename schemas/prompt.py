@@ -1,0 +1,60 @@
+"""A prompt: instructions that never change, then marked sections filled from variables.
+
+The static part comes first so that prefix caches hit; it is kept once per log under its digest, so that
+a divergence can show both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from schemas.identity import text_digest
+from schemas.reply import Reply
+
+Message: TypeAlias = tuple[str, str]  # speaker (system, user, assistant), text
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One marked part of a prompt: its heading and the variable that fills it."""
+
+    heading: str
+    variable: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A role's prompt. An optional section whose variable is empty is left out."""
+
+    name: str
+    instructions: str
+    sections: tuple[Section, ...]
+    reply: Reply
+    system: str = field(init=False, compare=False, repr=False)
+    """The static part: instructions and format block."""
+    text: str = field(init=False, compare=False, repr=False)
+    digest: str = field(init=False, compare=False)
+    schema: dict[str, Any] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
+        marks = "\n".join(f"### {section.heading}\n{{{section.variable}}}" for section in self.sections)
+        text = f"{self.system}\n\n{marks}"
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "digest", text_digest(text))
+        object.__setattr__(self, "schema", self.reply.json_schema())
+
+    def user(self, variables: Mapping[str, str]) -> str:
+        """The sections with their variables. Raises ``KeyError`` naming a variable that is missing."""
+        return "\n\n".join(
+            f"### {section.heading}\n{variables[section.variable]}"
+            for section in self.sections
+            if not (section.optional and not variables.get(section.variable))
+        )
+
+    def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:
+        """The messages that a model sees."""
+        return (("system", self.system), ("user", self.user(variables)))

@@ -1,0 +1,146 @@
+"""The questions that a policy may ask, and the replies it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from schemas.asking import Ask
+from schemas.identity import digest, text_digest
+from schemas.prompt import Message, Template
+from schemas.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to draw; ``None`` leaves the endpoint's default alone (MC² § C.8.2)."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    logprobs: bool = False
+
+
+DEFAULT_SAMPLING = Sampling()
+
+
+@lru_cache(maxsize=256)
+def _sampling_digest(sampling: Sampling) -> str:
+    values = (sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.stop)
+    return digest([*values, sampling.logprobs])
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's reply: text, what it cost, why it ended (``stop length refusal timeout error``)."""
+
+    address: str
+    text: str
+    usage: Usage
+    finish: str
+    model: str
+    truncated: bool = False
+    logprob: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Complete(Ask[Completion]):
+    """One model call by a role. ``draw`` tells equal prompts of one episode apart (five samples: 0-4).
+
+    ``history`` holds turns that follow the prompt, such as an unreadable reply and the request to
+    mend it.
+    """
+
+    role: str
+    template: Template
+    variables: tuple[tuple[str, str], ...]
+    sampling: Sampling = DEFAULT_SAMPLING
+    draw: int = 0
+    history: tuple[Message, ...] = ()
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the model sees, oldest first."""
+        return (*self.template.render(dict(self.variables)), *self.history)
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        return (
+            ("role", self.role),
+            ("template", self.template.digest),
+            *((name, text_digest(value)) for name, value in self.variables),
+            ("history", digest(self.history) if self.history else "-"),
+            ("sampling", _sampling_digest(self.sampling)),
+            ("draw", str(self.draw)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledItem:
+    """A memory item as a policy sees it. ``similarity`` is its cosine to the query; none for rules."""
+
+    id: str
+    kind: str
+    role: str
+    text: str
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What an episode may know of what it asked for, from the memory version that it pins."""
+
+    version: int
+    items: tuple[RecalledItem, ...]
+
+    def of(self, role: str, kind: str) -> tuple[RecalledItem, ...]:
+        """The items of one role and kind, in the order recalled."""
+        return tuple(item for item in self.items if item.role == role and item.kind == kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Ask[Recollection]):
+    """Rules of the roles, and for each role the ``top`` lessons most similar to the query.
+
+    Items whose subject is ``exclude`` are left out: a problem never retrieves its own lessons.
+    """
+
+    query: str
+    roles: tuple[str, ...]
+    top: int
+    kinds: tuple[str, ...] = ("rule", "lesson")
+    exclude: str = ""
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        wanted = digest([self.roles, self.top, self.kinds, self.exclude])
+        return (("query", text_digest(self.query)), ("wanted", wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Embed(Ask[tuple[tuple[float, ...], ...]]):
+    """One vector for each text, float16 precision, so that nothing is ever embedded twice."""
+
+    texts: tuple[str, ...]
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        return (("texts", digest(self.texts)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What limit and allowance leave to the policy at this point; ``None`` means unlimited."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remain(Ask[Remaining]):
+    """How much may still be spent: a pure function of the record, so it is not recorded itself."""
+
+    at: str = field(default="remaining", init=False)
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        return ()

@@ -1,0 +1,45 @@
+"""Settings of a policy and their profiles; limits, seed and series are not settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+Profile: TypeAlias = Literal["service", "paper"]
+PROFILES: tuple[Profile, ...] = ("service", "paper")
+
+
+class BadSetting(ValueError):
+    """A setting is unknown or its value is wrong; the message names it."""
+
+
+class PolicySettings(BaseModel):
+    """The constants of a policy, each with a spelled name. Field defaults are those of ``service``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    paper: ClassVar[Mapping[str, Any]] = {}
+    """Where the ``paper`` profile differs."""
+    learning: ClassVar[frozenset[str]] = frozenset()
+    """Names of the settings that what is learned hangs on; they separate scopes."""
+
+    @classmethod
+    def resolve(cls, profile: Profile, values: Mapping[str, Any]) -> Self:
+        """The settings of a profile with some values set. Raises ``BadSetting`` naming the field."""
+        base = dict(cls.paper) if profile == "paper" else {}
+        try:
+            return cls.model_validate(base | dict(values))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(map(str, first["loc"]))
+            known = ", ".join(sorted(cls.model_fields)) or "none"
+            hint = f" (settings: {known})" if first["type"] == "extra_forbidden" else ""
+            raise BadSetting(f"settings.{name}: {first['msg']}{hint}") from error
+
+    @classmethod
+    def learning_values(cls, profile: Profile, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The learning settings as they were set, which a scope's name is made of."""
+        chosen = {name: value for name, value in values.items() if name in cls.learning}
+        return chosen | ({} if profile == "service" else {"profile": profile})

@@ -1,0 +1,46 @@
+"""What was spent. Unknown is not zero: a sum with an unknown part is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt
+
+
+def add(left: float | None, right: float | None) -> float | None:
+    """The sum, or unknown if either part is."""
+    return None if left is None or right is None else left + right
+
+
+class Usage(BaseModel):
+    """Calls, tokens, cost and seconds of one completion or of many; ``None`` means unknown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    calls: NonNegativeInt = 0
+    attempts: NonNegativeInt = 0
+    prompt_tokens: NonNegativeInt | None = 0
+    completion_tokens: NonNegativeInt | None = 0
+    reasoning_tokens: NonNegativeInt | None = 0
+    cached_tokens: NonNegativeInt | None = 0
+    cost: NonNegativeFloat | None = 0.0
+    seconds: NonNegativeFloat | None = 0.0
+
+    @property
+    def tokens(self) -> int | None:
+        """Prompt and completion tokens together."""
+        both = add(self.prompt_tokens, self.completion_tokens)
+        return None if both is None else int(both)
+
+    def __add__(self, other: Self) -> Self:
+        names = type(self).model_fields
+        return self.model_validate(
+            {name: add(getattr(self, name), getattr(other, name)) for name in names}
+        )
+
+
+def total(parts: Iterable[Usage]) -> Usage:
+    """The sum of many usages; the empty sum is zero, which is known."""
+    return reduce(Usage.__add__, parts, Usage())

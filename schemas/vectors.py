@@ -1,0 +1,37 @@
+"""Vectors as they are kept: float16 in base64, small enough for a log and the same on every machine."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+
+HALF_LIMIT = 65504.0
+"""The largest finite float16."""
+
+
+def pack(vector: Sequence[float]) -> str:
+    """Base64 of little-endian float16. Raises ``ValueError`` for a number that float16 cannot hold."""
+    try:
+        return b64encode(struct.pack(f"<{len(vector)}e", *map(_finite, vector))).decode("ascii")
+    except OverflowError as error:
+        raise ValueError(f"beyond float16, which ends at {HALF_LIMIT:g}") from error
+
+
+def unpack(packed: str) -> tuple[float, ...]:
+    """The numbers of a packed vector. Raises ``ValueError`` if the text is none."""
+    raw = b64decode(packed, validate=True)
+    if len(raw) % 2:
+        raise ValueError("a packed vector has an even number of bytes")
+    return struct.unpack(f"<{len(raw) // 2}e", raw)
+
+
+def as_kept(vector: Sequence[float]) -> tuple[float, ...]:
+    """The vector at the precision in which it is kept, so that live and replayed numbers are equal."""
+    return unpack(pack(vector))
+
+
+def _finite(value: float) -> float:
+    if value - value != 0.0:
+        raise ValueError(f"{value} is not a finite number")
+    return float(value)
