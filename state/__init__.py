@@ -1,0 +1,1 @@
+"""What is remembered: journals, folds and tables."""

@@ -1,0 +1,1 @@
+"""Pure folds over the log: everything that is remembered follows from them."""

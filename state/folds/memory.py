@@ -1,0 +1,121 @@
+"""Memory versions as a fold over learning episodes. Needs no policy code: golden logs rebuild for ever.
+
+Source: MC² eq. (10), (11): lessons of the last w batches stay live, rules are replaced as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schemas.events.base import Event
+from schemas.events.episode import Embedded
+from schemas.events.learning import (
+    KnowledgeConsolidated,
+    LessonDistilled,
+    MemoryVersioned,
+)
+from schemas.identity import learning_id, text_digest
+from schemas.memory import Memory, MemoryItem
+
+
+class MemoryMismatch(ValueError):
+    """A memory version's digest differs from what its records add up to."""
+
+
+@dataclass(slots=True)
+class Learned:
+    """What one learning episode has said so far."""
+
+    lessons: list[LessonDistilled] = field(default_factory=list[LessonDistilled])
+    vectors: list[str] = field(default_factory=list[str])
+    rules: dict[str, KnowledgeConsolidated] = field(default_factory=dict[str, KnowledgeConsolidated])
+
+    def feed(self, event: Event) -> None:
+        """Take one record of the learning episode."""
+        match event:
+            case LessonDistilled():
+                self.lessons.append(event)
+            case Embedded():
+                self.vectors.extend(event.vectors)
+            case KnowledgeConsolidated():
+                self.rules[event.role] = event
+            case _:
+                pass
+
+    def items(self, batch: int) -> list[MemoryItem]:
+        """The lessons as memory items, each with the vector that stands in its place."""
+        vectors: list[str | None] = [*self.vectors, *[None] * len(self.lessons)]
+        return [
+            MemoryItem(
+                id=lesson.id,
+                kind="lesson",
+                role=lesson.role,
+                text=lesson.text,
+                text_digest=text_digest(lesson.text),
+                batch=batch,
+                subject=lesson.subject,
+                evidence=lesson.evidence,
+                polarity=lesson.polarity,
+                vector=vector,
+            )
+            for lesson, vector in zip(self.lessons, vectors, strict=False)
+        ]
+
+
+def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
+    """The rules of one role as memory items."""
+    return [
+        MemoryItem(
+            id=rule, kind="rule", role=event.role, text=text, text_digest=text_digest(text), batch=batch
+        )
+        for rule, text in event.rules
+    ]
+
+
+def next_memory(previous: Memory, learned: Learned, number: int, live_from: int) -> Memory:
+    """The memory version that follows: new rules for old, old lessons while they are live, new lessons."""
+    kept = [i for i in previous.items if i.kind == "rule" and i.role not in learned.rules]
+    rules = kept + [i for event in learned.rules.values() for i in rules_of(event, number)]
+    rules.sort(key=lambda item: (item.role, item.id))
+    lessons = [i for i in previous.items if i.kind == "lesson" and i.batch >= live_from]
+    return Memory(previous.scope, number, (*rules, *lessons, *learned.items(number)))
+
+
+@dataclass(slots=True)
+class MemoryFold:
+    """Every memory version of one scope."""
+
+    scope: str
+    versions: dict[int, Memory] = field(default_factory=dict[int, Memory])
+    learning: dict[str, Learned] = field(default_factory=dict[str, Learned])
+
+    def __post_init__(self) -> None:
+        self.versions.setdefault(0, Memory(self.scope, 0))
+
+    @property
+    def latest(self) -> Memory:
+        """The newest version."""
+        return self.versions[max(self.versions)]
+
+    def learned(self, batch: int) -> Learned:
+        """What the learning episode of a batch has said so far."""
+        return self.learning.setdefault(learning_id(self.scope, batch), Learned())
+
+    def feed(self, episode: str, event: Event) -> None:
+        """Take one record. Raises ``MemoryMismatch`` when a version's digest is not met."""
+        if not episode.startswith("b/"):
+            return
+        if isinstance(event, MemoryVersioned):
+            self._version(episode, event)
+        else:
+            self.learning.setdefault(episode, Learned()).feed(event)
+
+    def _version(self, episode: str, event: MemoryVersioned) -> None:
+        if event.number in self.versions and event.number > 0:
+            return
+        learned = self.learning.pop(episode, Learned())
+        previous = self.versions.get(event.number - 1, Memory(self.scope, 0))
+        memory = next_memory(previous, learned, event.number, event.live_from)
+        if memory.state() != event.state:
+            raise MemoryMismatch(f"{self.scope}: version {event.number} does not add up to its records")
+        self.versions[event.number] = memory

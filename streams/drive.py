@@ -1,0 +1,215 @@
+"""The driver: runs a policy over its record first and the world second.
+
+Source: the kernel of the architecture page. A question recorded at an address is never asked again; a
+different question there raises ``Diverged``; a closed world raises ``Exhausted`` instead of asking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from handlers.limits import UNBOUNDED, Ledger, Reservation, prompt_estimate
+from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Stopped
+from schemas.events.base import AnswerEvent, Event
+from schemas.events.episode import Completed, Forked, LimitReached
+from schemas.memory import Memory
+from schemas.questions import Complete, Remain
+from state.journal import Recorder
+from streams.replies import reply_to
+from streams.replay.compare import difference, same
+
+R = TypeVar("R")
+
+
+class World(Protocol):
+    """Answers questions. What it returns is recorded before anyone acts on it."""
+
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        """The answer as an event at ``address``."""
+        ...
+
+
+@dataclass(slots=True)
+class Run:
+    """One episode being worked on: its record so far, and where its questions and facts go.
+
+    Without a ``world`` the run is closed: it only replays. ``visited`` counts recorded addresses that
+    were met again.
+    """
+
+    episode: str
+    journal: dict[str, Event]
+    seed: int
+    memory: Memory
+    topic: str = "events"
+    recorder: Recorder | None = None
+    world: World | None = None
+    visited: set[str] = field(default_factory=set[str])
+    restated: int = 0
+
+    def state(self, address: str, event: Event) -> None:
+        """Record without waiting."""
+        if self.recorder is None:
+            raise Exhausted(self.episode, address)
+        self.journal[address] = event
+        self.recorder.state(self.topic, self.episode, address, event)
+
+
+async def drive(steps: Steps[R], run: Run, ledger: Ledger, at: str = "") -> R:
+    """Run a policy to its result. ``at`` is the address prefix of its lane."""
+    reply: Any = None
+    stopped: OutOfLimit | None = None
+    turn = 0
+    while True:
+        try:
+            request = steps.send(reply) if stopped is None else steps.throw(stopped)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        here = f"{at}{turn}"
+        turn += 1
+        reply = stopped = None
+        if isinstance(request, Event):
+            _state(run, here, request)
+        elif isinstance(request, Ask):
+            try:
+                reply = await _ask(run, here, request, ledger)
+            except OutOfLimit as limit:
+                stopped = limit
+        elif isinstance(request, All):
+            reply = await _fork(run, here, request, ledger)
+        else:
+            raise TypeError(f"a policy may only ask, state or fork; it yielded {request!r}")
+
+
+def _state(run: Run, here: str, fact: Event) -> None:
+    recorded = run.journal.get(here)
+    if recorded is None:
+        run.state(here, fact)
+        return
+    run.visited.add(here)
+    run.restated += 1
+    if recorded != fact and not same(recorded, fact):
+        raise Diverged(run.episode, here, *difference(recorded, fact))
+
+
+async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
+    if isinstance(question, Remain):
+        return ledger.remaining()
+    asked = question.fingerprint()
+    answer = run.journal.get(here)
+    if answer is None:
+        answer = await _answer(run, here, question, asked, ledger)
+    else:
+        run.visited.add(here)
+        if not isinstance(answer, AnswerEvent) or answer.asked != asked:
+            _diverged(run, here, question, asked, answer)
+    if isinstance(answer, LimitReached):
+        raise OutOfLimit(answer.which)
+    if isinstance(answer, Completed) and isinstance(question, Complete):
+        reserved = _reservation(question, ledger) if ledger.bounded else UNBOUNDED
+        _settle(ledger, reserved, answer)
+    return reply_to(question, answer, here, run.memory)
+
+
+def _settle(ledger: Ledger, reserved: Reservation | str, answer: Completed) -> None:
+    if isinstance(reserved, str):
+        reserved = UNBOUNDED
+    prompt, completion = answer.prompt_tokens, answer.completion_tokens
+    tokens = None if prompt is None or completion is None else prompt + completion
+    ledger.settle(reserved, tokens, answer.cost, answer.seconds)
+
+
+def _reservation(question: Complete, ledger: Ledger) -> Reservation | str:
+    messages = question.messages()
+    estimate = prompt_estimate(sum(len(text) for _, text in messages), len(messages))
+    return ledger.reserve(estimate, question.sampling.max_tokens, None)
+
+
+async def _answer(
+    run: Run, here: str, question: Ask[Any], asked: str, ledger: Ledger
+) -> AnswerEvent:
+    world, recorder = run.world, run.recorder
+    if world is None or recorder is None:
+        raise Exhausted(run.episode, here)
+    answer: AnswerEvent
+    reserved: Reservation | str = UNBOUNDED
+    if isinstance(question, Complete):
+        recorder.keep(question.template.digest, question.template.text)
+        if ledger.bounded:
+            reserved = _reservation(question, ledger)
+    if isinstance(reserved, str):
+        answer = LimitReached(asked=asked, which=reserved)  # type: ignore[arg-type]
+    else:
+        answer = await world.answer(run, question, asked, here, reserved)
+    run.state(here, answer)
+    await recorder.commit()
+    return answer
+
+
+def _diverged(run: Run, here: str, question: Ask[Any], asked: str, recorded: Event) -> NoReturn:
+    if not isinstance(recorded, AnswerEvent):
+        raise Diverged(run.episode, here, "kind of record", recorded.kind, type(question).__name__)
+    before, now = recorded.asked.split(" "), asked.split(" ")
+    if before[0] != now[0] or len(before) != len(now):
+        raise Diverged(run.episode, here, "question", recorded.asked, asked)
+    for (name, _), old, new in zip(question.parts(), before[1:], now[1:], strict=True):
+        if old != new:
+            raise Diverged(run.episode, here, name, old, new)
+    raise AssertionError("fingerprints differ, so a part of them must")
+
+
+async def _fork(run: Run, here: str, fork: All[Any], ledger: Ledger) -> tuple[Any, ...]:
+    lanes = len(fork.branches)
+    event = Forked(asked=f"All {lanes}", lanes=lanes, allow=fork.allow)
+    _state(run, here, event)
+    ledgers = ledger.split(lanes, fork.allow) if lanes else []
+    work = [
+        _lane(branch, run, share, f"{here}.{lane}.")
+        for lane, (branch, share) in enumerate(zip(fork.branches, ledgers, strict=True))
+    ]
+    results = await (_in_turn(work) if run.world is None else _together(work))
+    ledger.join(ledgers)
+    return tuple(results)
+
+
+async def _lane(branch: Steps[R], run: Run, ledger: Ledger, at: str) -> R | Stopped:
+    try:
+        return await drive(branch, run, ledger, at)
+    except OutOfLimit as limit:
+        return Stopped(limit.which)
+
+
+async def _in_turn(work: Sequence[Awaitable[Any]]) -> list[Any]:
+    return [await lane for lane in work]
+
+
+async def _together(work: Sequence[Any]) -> list[Any]:
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(lane) for lane in work]
+    except BaseExceptionGroup as several:
+        raise first_of(several) from several
+    return [task.result() for task in tasks]
+
+
+def first_of(several: BaseExceptionGroup[Any]) -> BaseException:
+    """The first plain exception in a group, however deep."""
+    error: BaseException = several
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def replayed(coroutine: Any) -> Any:
+    """Run a coroutine that never waits, as in a closed world, without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("a closed world never waits")

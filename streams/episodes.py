@@ -1,0 +1,128 @@
+"""Running one episode under a log: open or resume, drive, close. The same for every runtime."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from handlers.limits import Ledger
+from handlers.policies.base import Conclusion, Policy, Task
+from schemas.asking import OutOfLimit, ReplayError
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeOpened, ProblemAdmitted
+from schemas.identity import episode_seed, is_numbered, text_digest
+from schemas.memory import Memory
+from schemas.problem import Problem
+from schemas.settings import PolicySettings
+from state.journal import Fenced, Recorder
+from streams.backbones.port import BackboneError
+from streams.drive import Run, World, drive
+from streams.learner import settings_text
+from streams.world import Draining
+
+NOT_AN_OUTCOME = (BackboneError, Draining, Fenced, ReplayError, LookupError)
+"""What leaves an episode open: none of these says anything about the problem."""
+
+
+class PolicyChanged(ReplayError):
+    """The policy@version that an open episode was begun with is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An episode with everything that its policy's behaviour hangs on."""
+
+    episode: str
+    admitted: ProblemAdmitted
+    opened: EpisodeOpened
+    policy: Policy[Any]
+    settings: PolicySettings
+    memory: Memory
+    journal: dict[str, Event]
+
+    @property
+    def task(self) -> Task:
+        """What the policy is given."""
+        problem = self.admitted.problem
+        return Task(problem.id, problem.problem, problem.domain, self.opened.seed, self.memory.number)
+
+    def run(self, recorder: Recorder | None, world: World | None, topic: str = "events") -> Run:
+        """The run of this episode; closed without a world."""
+        return Run(
+            self.episode, self.journal, self.opened.seed, self.memory, topic, recorder, world
+        )
+
+
+def settings_of(policy: Policy[Any], problem: Problem) -> PolicySettings:
+    """The problem's settings, resolved. Raises ``BadSetting``."""
+    return policy.settings.resolve(problem.profile, problem.settings)  # type: ignore[arg-type]
+
+
+def seed_for(problem: Problem) -> int:
+    """The seed of a problem's episode."""
+    return episode_seed(problem.seed, problem.walk, problem.domain, problem.id)
+
+
+def opening(policy: Policy[Any], settings: PolicySettings, problem: Problem, memory: Memory, backbones: str) -> EpisodeOpened:
+    """The event that opens a problem's episode."""
+    return EpisodeOpened(
+        policy=policy.name,
+        policy_version=policy.version,
+        settings=text_digest(settings_text(settings)),
+        limits=problem.limits,
+        seed=seed_for(problem),
+        memory_version=memory.number,
+        backbones=backbones,
+    )
+
+
+def prepare(
+    episode: str,
+    admitted: ProblemAdmitted,
+    journal: Mapping[str, Event],
+    policy: Policy[Any],
+    memories: Mapping[int, Memory],
+    backbones: str,
+) -> Work:
+    """Work on an episode, fresh or from its record. Raises ``PolicyChanged`` where neither is possible."""
+    settings = settings_of(policy, admitted.problem)
+    opened = journal.get("opened")
+    if not isinstance(opened, EpisodeOpened):
+        latest = memories[max(memories)]
+        opened = opening(policy, settings, admitted.problem, latest, backbones)
+    if (opened.policy, opened.policy_version) != (policy.name, policy.version):
+        raise PolicyChanged(
+            f"opened with {opened.policy}@{opened.policy_version}; installed is {policy.reference}"
+        )
+    if opened.settings != text_digest(settings_text(settings)):
+        raise PolicyChanged(f"the defaults of {policy.reference} have changed")
+    numbered = {address: event for address, event in journal.items() if is_numbered(address)}
+    memory = memories[opened.memory_version]
+    return Work(episode, admitted, opened, policy, settings, memory, numbered)
+
+
+async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
+    """Drive the policy to its end; its conclusion, and the seconds of its critical path.
+
+    A defect of the policy is an outcome (``failed``); a broken set-up, a lost claim or a record that
+    does not fit is not, and is raised.
+    """
+    ledger = Ledger.of(work.opened.limits)
+    try:
+        conclusion = await drive(work.policy.solve(work.task, work.settings), run, ledger)
+    except OutOfLimit as limit:
+        conclusion = Conclusion(answer=None, ended_by="limit", limit=limit.which)
+    except NOT_AN_OUTCOME:
+        raise
+    except Exception as error:
+        conclusion = Conclusion(answer=None, ended_by=f"error: {describe(error)}")
+    return conclusion, round(ledger.spent_seconds, 6)
+
+
+def describe(error: Exception) -> str:
+    """Type, text and innermost line of a defect: the same each time it happens."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}"[:300] + where

@@ -1,0 +1,1 @@
+"""What can be done with a record and no model: verify, fork, diff."""

@@ -1,0 +1,43 @@
+"""Whether two events say the same: floats at relative 1e-9, all else bytewise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from schemas.events.base import Event
+from schemas.events.codec import plain
+
+TOLERANCE = 1e-9
+
+
+def alike(left: Any, right: Any) -> bool:
+    """Equality of plain JSON values with floats compared at relative 1e-9."""
+    match left, right:
+        case (bool(), _) | (_, bool()):
+            return left is right
+        case (int() | float(), int() | float()):
+            return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
+        case dict(), dict():
+            return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)  # pyright: ignore
+        case list(), list():
+            return len(left) == len(right) and all(map(alike, left, right))  # pyright: ignore
+        case _:
+            return bool(left == right)
+
+
+def same(left: Event, right: Event) -> bool:
+    """Whether two events mean the same."""
+    return left.kind == right.kind and alike(plain(left), plain(right))
+
+
+def difference(recorded: Event, now: Event) -> tuple[str, str, str]:
+    """Name of the first field that differs, and both of its values as text."""
+    if recorded.kind != now.kind:
+        return ("kind", recorded.kind, now.kind)
+    before, after = plain(recorded), plain(now)
+    for name in sorted({*before, *after}):
+        old, new = before.get(name), after.get(name)
+        if not alike(old, new):
+            return (f"{now.kind}.{name}", str(old), str(new))
+    return (now.kind, str(before), str(after))

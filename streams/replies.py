@@ -1,0 +1,46 @@
+"""From a recorded answer to the reply that a policy gets: the same live and on replay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.asking import Ask
+from schemas.events.base import Event
+from schemas.events.episode import Completed, Embedded, Recalled
+from schemas.memory import Memory
+from schemas.questions import Completion, RecalledItem, Recollection
+
+
+def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) -> Any:
+    """What the question's author gets for this recorded answer."""
+    match answer:
+        case Completed():
+            return Completion(
+                address,
+                answer.text,
+                answer.usage,
+                answer.finish,
+                answer.model,
+                bool(answer.truncated),
+                answer.logprob,
+            )
+        case Recalled():
+            return recollection(answer, memory)
+        case Embedded():
+            from schemas.vectors import unpack
+
+            return tuple(tuple(unpack(vector)) for vector in answer.vectors)
+        case _:
+            raise TypeError(f"{answer.kind} answers no {type(question).__name__}")
+
+
+def recollection(answer: Recalled, memory: Memory) -> Recollection:
+    """References resolved in the pinned memory version. Raises ``LookupError`` if one is not there."""
+    known = {(item.id, item.text_digest): item for item in memory.items}
+    items: list[RecalledItem] = []
+    for item_id, text, similarity in answer.items:
+        item = known.get((item_id, text))
+        if item is None:
+            raise LookupError(f"{item_id} is not in version {memory.number} of {memory.scope}")
+        items.append(RecalledItem(item.id, item.kind, item.role, item.text, similarity))
+    return Recollection(answer.memory_version, tuple(items))

@@ -1,0 +1,1 @@
+"""Runtimes: the same topology on one file and on a cluster."""

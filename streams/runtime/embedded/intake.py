@@ -1,0 +1,116 @@
+"""Intake: turns problems on the topic into admitted episodes; what it cannot admit is kept as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from handlers.policies.base import Policy
+from schemas.events.codec import decode
+from schemas.events.episode import ProblemAdmitted
+from schemas.identity import digest, episode_id, run_id, scope_id
+from schemas.problem import Problem
+from schemas.settings import BadSetting
+from streams.policies import NoPolicy
+from streams.runtime.embedded.log import SqliteLog, Writer
+
+BATCH = 512
+OPEN = """
+select episode, kind, body from records a where kind = 'problem.admitted'
+  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
+  and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
+   {} (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
+  order by offset
+"""
+POSITION = """
+select 1 from records where kind = 'problem.admitted' and json_extract(body, '$.scope') = ?
+  and json_extract(body, '$.problem.series') = ? and json_extract(body, '$.problem.position') = ? limit 1
+"""
+
+
+def episode_of(problem: Problem, default_policy: str) -> str:
+    """The episode of a problem."""
+    policy = problem.policy or default_policy
+    run = run_id(policy, problem.profile, problem.settings, problem.seed, problem.walk, problem.series)
+    return episode_id(problem.domain, problem.id, run)
+
+
+def scope_of(policy: Policy[Any], problem: Problem) -> str:
+    """The scope that a problem's episode belongs to."""
+    values = policy.settings.learning_values(problem.profile, problem.settings)  # type: ignore[arg-type]
+    return scope_id(problem.domain, policy.name, problem.memory, values)
+
+
+class Intake:
+    """Reads the problems topic from its committed position on."""
+
+    def __init__(
+        self, log: SqliteLog, writer: Writer, find: Callable[[str], Policy[Any]], default_policy: str
+    ) -> None:
+        self.log, self.writer, self.find = log, writer, find
+        self.default_policy = default_policy
+        self.position = log.position("intake", "problems")
+        self.commands_read = log.end()
+        self.more = True
+
+    def unfinished(self) -> Iterator[tuple[str, ProblemAdmitted]]:
+        """Admitted episodes that are neither closed nor parked, oldest first."""
+        yield from self._admitted(OPEN.format("="))
+
+    def parked(self) -> list[str]:
+        """Episodes that wait for a person."""
+        return [episode for episode, _ in self._admitted(OPEN.format(">"))]
+
+    def _admitted(self, query: str) -> Iterator[tuple[str, ProblemAdmitted]]:
+        for episode, kind, body in self.log.db.execute(query).fetchall():
+            event = decode(kind, body)
+            assert isinstance(event, ProblemAdmitted)
+            yield episode, event
+
+    def is_admitted(self, scope: str, series: str, position: int) -> bool:
+        """Whether a place of a series has an episode."""
+        return self.log.db.execute(POSITION, (scope, series, position)).fetchone() is not None
+
+    def take(self) -> Iterator[tuple[str, ProblemAdmitted]]:
+        """Admit the next problems; they are durable with the writer's next commit."""
+        taken = list(self.log.messages("problems", self.position, BATCH))
+        self.more = len(taken) == BATCH
+        for offset, key, headers, value in taken:
+            self.position = offset
+            self.writer.advance("intake", "problems", offset)
+            admitted = self._admit(offset, key, headers, value)
+            if admitted is not None:
+                yield admitted
+
+    def _admit(
+        self, offset: int, key: str, headers: dict[str, Any], value: bytes
+    ) -> tuple[str, ProblemAdmitted] | None:
+        try:
+            problem = Problem.model_validate_json(value)
+            policy = self.find(problem.policy or self.default_policy)
+            policy.settings.resolve(problem.profile, problem.settings)  # type: ignore[arg-type]
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            self._refuse(offset, key, headers, value, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+            return None
+        except (NoPolicy, BadSetting) as error:
+            self._refuse(offset, key, headers, value, str(error))
+            return None
+        episode = episode_of(problem, self.default_policy)
+        event = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=offset)
+        if self.log.find(episode, "admitted") is not None:
+            return None
+        self.writer.state("events", episode, "admitted", event)
+        return episode, event
+
+    def _refuse(
+        self, offset: int, key: str, headers: dict[str, Any], value: bytes, message: str
+    ) -> None:
+        errors = {
+            "__metalogue.errors.topic": "problems",
+            "__metalogue.errors.offset": offset,
+            "__metalogue.errors.message": message,
+        }
+        self.writer.send("dead-letters", f"problems/{offset}/{digest(key)}", value, headers | errors)

@@ -1,0 +1,67 @@
+"""The tables of an embedded log, and the views that datasette and DuckDB users read.
+
+`records` are the events and learning topics; `messages` the problems, answers, feedback and dead-letter
+topics; `claims` the latest claim of each partition; `consumers` committed positions. Bodies are JSON.
+"""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1
+
+TABLES = """
+create table if not exists records(
+  offset integer primary key, topic text not null, partition integer not null, epoch integer not null,
+  episode text not null, address text not null, kind text not null, at_ms integer not null,
+  body text not null);
+create unique index if not exists records_identity on records(episode, address);
+create index if not exists records_life on records(kind, offset)
+  where kind in ('problem.admitted', 'episode.opened', 'episode.closed', 'episode.parked', 'episode.adopted');
+create table if not exists messages(
+  offset integer primary key, topic text not null, key text not null, at_ms integer not null,
+  headers text not null, value blob not null);
+create unique index if not exists messages_identity on messages(topic, key);
+create table if not exists claims(
+  topic text not null, partition integer not null, epoch integer not null, worker text not null,
+  primary key(topic, partition)) without rowid;
+create table if not exists consumers(
+  name text not null, topic text not null, offset integer not null, primary key(name, topic)) without rowid;
+create table if not exists counters(name text primary key, value integer not null) without rowid;
+"""
+
+VIEWS = """
+create view if not exists answers as
+  select offset, json_extract(value, '$.problem_id') problem_id, key episode,
+    json_extract(value, '$.domain') domain, json_extract(value, '$.policy') policy,
+    json_extract(value, '$.status') status, json_extract(value, '$.answer') answer,
+    json_extract(value, '$.confidence') confidence,
+    json_extract(value, '$.usage.calls') calls
+  from messages where topic = 'answers';
+create view if not exists episodes as
+  select o.episode, json_extract(o.body, '$.policy') policy, json_extract(o.body, '$.parent') parent,
+    json_extract(o.body, '$.memory_version') memory_version, json_extract(c.body, '$.status') status,
+    json_extract(c.body, '$.ended_by') ended_by, json_extract(c.body, '$.answer') answer,
+    json_extract(c.body, '$.usage.calls') calls, o.at_ms opened_ms, c.at_ms closed_ms
+  from records o left join records c on c.episode = o.episode and c.kind = 'episode.closed'
+  where o.kind = 'episode.opened';
+create view if not exists calls as
+  select offset, topic, episode, address, at_ms, substr(json_extract(body, '$.asked'), 10,
+      instr(substr(json_extract(body, '$.asked'), 10), ' ') - 1) role,
+    json_extract(body, '$.model') model, json_extract(body, '$.finish') finish,
+    json_extract(body, '$.prompt_tokens') prompt_tokens,
+    json_extract(body, '$.completion_tokens') completion_tokens,
+    json_extract(body, '$.cost') cost, json_extract(body, '$.seconds') seconds,
+    json_extract(body, '$.text') text
+  from records where kind = 'completed';
+create view if not exists lessons as
+  select offset, episode learned_in, json_extract(body, '$.id') id, json_extract(body, '$.role') role,
+    json_extract(body, '$.polarity') polarity, json_extract(body, '$.text') text,
+    json_extract(body, '$.subject') subject
+  from records where kind = 'lesson.distilled';
+"""
+
+PRAGMAS = """
+pragma journal_mode=wal;
+pragma synchronous=full;
+pragma busy_timeout=30000;
+pragma temp_store=memory;
+"""

@@ -1,0 +1,381 @@
+"""The embedded worker: intake, scheduler, relay and learner over one SQLite log, in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from handlers.limits import Ledger
+from handlers.policies.base import Policy
+from schemas.asking import OutOfLimit, ReplayError
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed, EpisodeParked, ProblemAdmitted
+from schemas.events.learning import BatchClosed, Graded, PositionVoided, TickPassed
+from schemas.identity import is_numbered, learning_id
+from schemas.memory import Memory
+from schemas.problem import Limits
+from streams.drive import Run, drive, first_of
+from streams.episodes import conclude, prepare
+from streams.learner import Learner, Scope, settings_text
+from streams.relay import Closing, closing, trace_of, usage_of
+from streams.runtime.embedded.intake import Intake
+from streams.runtime.embedded.labels import Labels
+from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.windows import Due
+from streams.world import Draining, World
+
+POLL_S = 0.1
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a worker did since it started, for those who watch."""
+
+    admitted: int = 0
+    closed: int = 0
+    failed: int = 0
+    resumed: int = 0
+    batches: int = 0
+    running: int = 0
+
+
+@dataclass(slots=True)
+class Totals:
+    """Limits of a whole worker: admission stops when one is reached."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a worker's run ended: what is held back and by what."""
+
+    held: list[str] = field(default_factory=list[str])
+    parked: list[str] = field(default_factory=list[str])
+    spent: str | None = None
+
+
+class Worker:
+    """One worker on one log. ``run`` ends when idle (if asked), drained, or when the set-up is broken."""
+
+    def __init__(
+        self,
+        log: SqliteLog,
+        world: World,
+        find: Callable[[str], Policy[Any]],
+        *,
+        name: str = "worker",
+        default_policy: str = "cot",
+        max_concurrency: int = 256,
+        learning_limits: Limits = Limits(),
+        totals: Totals | None = None,
+        on_change: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.log, self.world, self.find = log, world, find
+        self.max_concurrency, self.learning_limits = max_concurrency, learning_limits
+        self.writer: Writer = log.claim(name)
+        self.learner = Learner(find)
+        self.intake = Intake(log, self.writer, find, default_policy)
+        self.labels = Labels(log, self.writer, self.learner)
+        self.progress, self.on_change = Progress(), on_change
+        self.totals = totals or Totals()
+        self.ready: deque[str] = deque()
+        self.blocked: dict[str, deque[str]] = {}
+        self.places: dict[str, tuple[str, str | None, int | None]] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.changed = asyncio.Event()
+        self.error: BaseException | None = None
+
+    # -- life --------------------------------------------------------------------------------------
+
+    async def run(self, *, until_idle: bool = False, settle: bool = False) -> Outcome:
+        """Work until idle, drained or broken. Raises what broke the set-up."""
+        self._load()
+        try:
+            await self._loop(until_idle, settle)
+        finally:
+            await self._stop()
+        if self.error is not None:
+            raise self.error
+        return self._outcome()
+
+    def drain(self) -> None:
+        """Stop gracefully: no new episode or question; what is in flight is still recorded."""
+        self.world.draining = True
+        self.changed.set()
+
+    async def _loop(self, until_idle: bool, settle: bool) -> None:
+        version = -1
+        while not self.world.draining and self.error is None:
+            self.changed.clear()
+            moved = False
+            if version != (version := self.log.data_version()) or self.intake.more:
+                moved = await self._take_in()
+            self._dispatch()
+            if self.error is None and not (moved or self.tasks or self.ready):
+                if settle and await self._settle():
+                    continue
+                if until_idle:
+                    return
+            if not moved or not self.ready:
+                await self._wait()
+
+    async def _wait(self) -> None:
+        try:
+            await asyncio.wait_for(self.changed.wait(), POLL_S)
+        except TimeoutError:
+            pass
+
+    async def _stop(self) -> None:
+        while self.tasks:
+            await asyncio.wait(self.tasks.values())
+        self.labels.close()
+        if not self.writer.fenced:
+            self.writer.flush()
+
+    def _outcome(self) -> Outcome:
+        held = [episode for waiting in self.blocked.values() for episode in waiting]
+        for name, scope in self.learner.scopes.items():
+            series = scope.window.current
+            if series is not None and (missing := series.missing()):
+                held.append(f"{name}: series {series.id} waits for position {missing[0]}")
+        return Outcome(held, self.intake.parked())
+
+    # -- start and intake --------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        for record in self.log.records("learning"):
+            self.learner.feed(record.episode, record.event)
+        for episode, admitted in self.intake.unfinished():
+            self._enqueue(episode, admitted)
+        self.labels.load()
+
+    async def _take_in(self) -> bool:
+        moved = False
+        for record in self.log.records("learning", after=self.intake.commands_read):
+            self.intake.commands_read = record.offset
+            if record.epoch == 0:
+                self.learner.feed(record.episode, record.event)
+                moved = True
+        for episode, admitted in self.intake.take():
+            self._enqueue(episode, admitted)
+            self.progress.admitted += 1
+            moved = True
+        moved = await self.labels.take() or moved
+        if moved:
+            await self.writer.commit()
+        return moved
+
+    def _enqueue(self, episode: str, admitted: ProblemAdmitted) -> None:
+        problem = admitted.problem
+        name = problem.policy or self.intake.default_policy
+        policy = self.find(name)
+        scope = self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
+        self.places[episode] = (scope.id, problem.series, problem.position)
+        if scope.window.version_for(problem.series, problem.position) is None:
+            self.blocked.setdefault(scope.id, deque()).append(episode)
+        else:
+            self.ready.append(episode)
+
+    def _release(self, scope: Scope) -> None:
+        waiting = self.blocked.pop(scope.id, None)
+        still: deque[str] = deque()
+        for episode in waiting or ():
+            _, series, position = self.places[episode]
+            free = scope.window.version_for(series, position) is not None
+            (self.ready if free else still).append(episode)
+        if still:
+            self.blocked[scope.id] = still
+
+    # -- scheduling --------------------------------------------------------------------------------
+
+    def _dispatch(self) -> None:
+        for scope in self.learner.scopes.values():
+            self._learn_if_due(scope)
+        while self.ready and len(self.tasks) < self.max_concurrency and not self.world.draining:
+            self._start(self.ready[0], self._work(self.ready.popleft()))
+        self.progress.running = len(self.tasks)
+        if self.on_change is not None:
+            self.on_change(self.progress)
+
+    def _start(self, name: str, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks[name] = task
+        task.add_done_callback(lambda done: self._ended(name, done))
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        self.tasks.pop(name, None)
+        self.changed.set()
+        error = None if task.cancelled() else task.exception()
+        if error is None or isinstance(error, Draining):
+            return
+        if isinstance(error, BaseExceptionGroup):
+            error = first_of(error)
+        if self.error is None:
+            self.error = error
+            self.world.draining = True
+
+    async def _work(self, episode: str) -> None:
+        journal = self.log.journal(episode)
+        admitted = journal["admitted"]
+        assert isinstance(admitted, ProblemAdmitted)
+        scope = self.learner.scopes[admitted.scope]
+        fresh = "opened" not in journal
+        try:
+            policy = self.find(admitted.problem.policy or self.intake.default_policy)
+            work = prepare(
+                episode, admitted, journal, policy, scope.memory.versions, self.world.description
+            )
+            if fresh:
+                self.writer.keep(work.opened.settings, settings_text(work.settings))
+                self.writer.state("events", episode, "opened", work.opened)
+            conclusion, seconds = await conclude(work, work.run(self.writer, self.world))
+        except (ReplayError, LookupError) as error:
+            await self._park(episode, error, journal)
+            return
+        end = closing(
+            policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+        )
+        await self._close(episode, end, fresh)
+
+    async def _close(self, episode: str, end: Closing, fresh: bool) -> None:
+        grades = (*end.graded, *await self.labels.known(episode, end.reflected))
+        self.writer.state("events", episode, "closed", end.closed)
+        self.writer.send("answers", episode, end.answer)
+        self.writer.state("learning", episode, "reflected", end.reflected)
+        for address, graded in grades:
+            self.writer.state("learning", episode, address, graded)
+        await self.writer.commit()
+        self.places.pop(episode, None)
+        self.progress.closed += 1
+        self.progress.failed += end.closed.status == "failed"
+        self.progress.resumed += not fresh
+        self.learner.feed(episode, end.reflected)
+        for _, graded in grades:
+            self.learner.feed(episode, graded)
+
+    async def _park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
+        number = sum(address.startswith("parked.") for address in journal)
+        reason = f"{type(error).__name__}: {error}"[:500]
+        address = getattr(error, "address", None)
+        event = EpisodeParked(reason=reason, address=address)
+        self.writer.state("events", episode, f"parked.{number}", event)
+        await self.writer.commit()
+
+    # -- learning ----------------------------------------------------------------------------------
+
+    def _learn_if_due(self, scope: Scope) -> None:
+        name = learning_id(scope.id, scope.window.versioned + 1)
+        if name in self.tasks or self.world.draining:
+            return
+        closed = scope.unfinished
+        if closed is not None:
+            self._start(name, self._learn(scope, closed))
+        elif (due := scope.window.due()) is not None:
+            self._start(name, self._close_batch(scope, due))
+
+    async def _close_batch(self, scope: Scope, due: Due) -> None:
+        closed = self.learner.batch_closed(scope, due, self.learning_limits)
+        episode = learning_id(scope.id, due.batch)
+        self.writer.keep(closed.settings, settings_text(scope.settings))
+        self.writer.state("learning", episode, "batch", closed)
+        await self.writer.commit()
+        self.learner.feed(episode, closed)
+        await self._learn(scope, closed)
+
+    async def _learn(self, scope: Scope, closed: BatchClosed) -> None:
+        episode = learning_id(scope.id, closed.batch)
+        ended = self.log.find(episode, "closed")
+        if ended is None and scope.policy.learns != "none":
+            await self._distil(scope, closed, episode)
+        version = self.learner.version(scope, closed)
+        self.writer.state("learning", episode, "version", version)
+        await self.writer.commit()
+        self.learner.feed(episode, version)
+        self.progress.batches += 1
+        self._release(scope)
+
+    async def _distil(self, scope: Scope, closed: BatchClosed, episode: str) -> None:
+        journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
+        ended = await learn(scope, closed, self.learner, Relayed(self.writer, self.learner), self.world, journal)
+        self.writer.state("learning", episode, "closed", ended)
+        self.learner.feed(episode, ended)
+
+    # -- settling ----------------------------------------------------------------------------------
+
+    async def _settle(self) -> bool:
+        """Void what never arrived and close partial windows. Returns whether anything moved."""
+        moved = False
+        for scope in self.learner.scopes.values():
+            moved = self._settle_scope(scope) or moved
+        if moved:
+            await self.writer.commit()
+        return moved
+
+    def _settle_scope(self, scope: Scope) -> bool:
+        window = scope.window
+        series = window.current
+        if series is not None:
+            missing = [p for p in series.missing() if not self._admitted(scope, series.id, p)]
+            for position in missing:
+                event = PositionVoided(
+                    scope=scope.id, series=series.id, position=position, reason="never arrived"
+                )
+                self._say(f"n/{scope.id}/{series.id}", f"void.{position}", event)
+            return bool(missing)
+        if (window.stream or window.late) and window.ticked <= window.closed:
+            tick = TickPassed(scope=scope.id, batch=window.closed + 1)
+            self._say(f"n/{scope.id}/-", f"tick.{tick.batch}", tick)
+            return True
+        return False
+
+    def _admitted(self, scope: Scope, series: str, position: int) -> bool:
+        return self.intake.is_admitted(scope.id, series, position)
+
+    def _say(self, episode: str, address: str, event: Event) -> None:
+        self.writer.state("learning", episode, address, event)
+        self.learner.feed(episode, event)
+
+
+class Relayed:
+    """A recorder that also feeds the learner with what a learning episode says."""
+
+    def __init__(self, writer: Writer, learner: Learner) -> None:
+        self.writer, self.learner = writer, learner
+        self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
+
+    def state(self, topic: str, episode: str, address: str, event: Event) -> None:
+        """Record, and let the fold see it."""
+        self.writer.state(topic, episode, address, event)
+        self.learner.feed(episode, event)
+
+
+async def learn(
+    scope: Scope,
+    closed: BatchClosed,
+    learner: Learner,
+    recorder: Any,
+    world: World | None,
+    journal: dict[str, Event],
+) -> EpisodeClosed:
+    """Run the learning episode of a closed batch; its closing event."""
+    episode = learning_id(scope.id, closed.batch)
+    memory: Memory = scope.memory.versions[closed.previous]
+    run = Run(episode, journal, closed.seed, memory, "learning", recorder, world)
+    ledger = Ledger.of(closed.limits)
+    ended_by, status = "learned", "answered"
+    try:
+        await drive(scope.policy.learn(learner.batch(scope, closed), scope.settings), run, ledger)
+    except OutOfLimit as limit:
+        ended_by, status = f"limit: {limit.which}", "exhausted"
+    usage = usage_of(trace_of(run.journal), round(ledger.spent_seconds, 6))
+    return EpisodeClosed.model_validate({"status": status, "ended_by": ended_by, "usage": usage})
+
+
+__all__ = ["Graded", "Outcome", "Progress", "Totals", "Worker", "learn"]

@@ -1,0 +1,55 @@
+"""What flows where: topic → handler → topic, as data that both runtimes and the README's diagram read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One handler: what it reads, what it writes, and what it is for."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic: what its records are keyed by, and whether they are kept for ever."""
+
+    name: str
+    key: str
+    kept: bool
+    about: str
+
+
+TOPICS = (
+    Topic("problems", "problem", False, "problems to work on"),
+    Topic("events", "episode", True, "admissions, answers of models, facts, closings"),
+    Topic("learning", "scope", True, "reflections, grades, batches, lessons, rules, memory versions"),
+    Topic("answers", "episode", False, "one answer an episode, for consumers"),
+    Topic("feedback", "problem", False, "labels, verdicts and scores from outside"),
+    Topic("dead-letters", "source", True, "what was refused, with its original bytes"),
+)
+
+STAGES = (
+    Stage("produce", (), ("problems", "feedback", "learning", "dead-letters"), "reads a source line by line"),
+    Stage("intake", ("problems",), ("events", "dead-letters"), "admits a problem: it now has an episode"),
+    Stage("driver", ("events",), ("events",), "runs policies over record and world"),
+    Stage("relay", ("events",), ("answers", "learning"), "projects closed episodes"),
+    Stage("learner", ("learning", "feedback"), ("learning",), "grades, closes windows, distils, versions memory"),
+    Stage("projector", ("learning", "events"), (), "keeps tables for queries"),
+    Stage("consume", ("answers",), (), "hands answers on"),
+)
+
+
+def mermaid() -> str:
+    """The diagram of the README."""
+    lines = ["flowchart LR"]
+    for stage in STAGES:
+        lines.append(f"  {stage.name}([{stage.name}])")
+        lines.extend(f"  {topic}[/{topic}/] --> {stage.name}" for topic in stage.reads)
+        lines.extend(f"  {stage.name} --> {topic}[/{topic}/]" for topic in stage.writes)
+    return "\n".join(lines)

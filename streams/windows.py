@@ -1,0 +1,181 @@
+"""Windows: which finished episodes of a scope learn together, as a pure fold over its `learning` records.
+
+Barrier series collect members by position, whatever order they finish in; streams collect by arrival.
+Series run one after another in the order in which they were opened; a stream's window closes after
+them. One batch is open at a time: the next waits for the memory version of the one before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schemas.events.base import Event
+from schemas.events.learning import (
+    BatchClosed,
+    Graded,
+    MemoryVersioned,
+    PositionVoided,
+    Reflected,
+    SeriesOpened,
+    TickPassed,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A batch that is complete: its number, its series if any, and its members in order."""
+
+    batch: int
+    series: str | None
+    members: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Series:
+    """A barrier series: which positions are filled, which are void, how many batches are closed."""
+
+    id: str
+    size: int
+    window: int
+    filled: dict[int, str] = field(default_factory=dict[int, str])
+    voids: set[int] = field(default_factory=set[int])
+    done: int = 0
+
+    @property
+    def batches(self) -> int:
+        """How many batches the series has; the last may be short. Source: MC² eq. (18)."""
+        return -(-self.size // self.window)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every batch is closed."""
+        return self.done >= self.batches
+
+    def positions(self, batch: int) -> range:
+        """The positions of its batch, counted from 0."""
+        return range(batch * self.window, min((batch + 1) * self.window, self.size))
+
+    @property
+    def done_positions(self) -> int:
+        """How many positions stand in closed batches."""
+        return self.done * self.window
+
+    def missing(self) -> list[int]:
+        """Positions of the open batch that are neither filled nor void."""
+        return [p for p in self.positions(self.done) if p not in self.filled and p not in self.voids]
+
+
+@dataclass(slots=True)
+class ScopeWindow:
+    """The open window of one scope. ``checked`` are the domains with an own checker."""
+
+    stream_window: int
+    checked: frozenset[str] = frozenset()
+    series: dict[str, Series] = field(default_factory=dict[str, Series])
+    stream: list[str] = field(default_factory=list[str])
+    late: list[str] = field(default_factory=list[str])
+    awaited: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    early: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    closed: int = 0
+    versioned: int = 0
+    ticked: int = 0
+
+    def feed(self, episode: str, event: Event) -> None:
+        """Take one record of the scope; records that windows do not care for change nothing."""
+        match event:
+            case SeriesOpened():
+                self._open(event)
+            case PositionVoided():
+                self._void(event)
+            case Reflected():
+                self._arrive(episode, event)
+            case Graded() if episode in self.awaited:
+                self.awaited[episode].discard(event.by)
+            case TickPassed():
+                self.ticked = max(self.ticked, event.batch)
+            case BatchClosed():
+                self._close(event)
+            case MemoryVersioned():
+                self.versioned = max(self.versioned, event.number)
+            case _:
+                pass
+
+    def _open(self, event: SeriesOpened) -> None:
+        if event.timing == "barrier" and event.series not in self.series:
+            voids = self.early.pop(event.series, set())
+            self.series[event.series] = Series(event.series, event.size, event.window, voids=voids)
+
+    def _void(self, event: PositionVoided) -> None:
+        series = self.series.get(event.series)
+        if series is None:
+            self.early.setdefault(event.series, set()).add(event.position)
+        elif event.position not in series.filled:
+            series.voids.add(event.position)
+
+    def _arrive(self, episode: str, event: Reflected) -> None:
+        if episode in self.awaited:
+            return
+        wanted = {"feedback"} if event.labelled else set[str]()
+        self.awaited[episode] = wanted | ({"checker"} if event.domain in self.checked else set())
+        series = self.series.get(event.series or "")
+        if series is None:
+            self.stream.append(episode)
+        elif event.position is None or event.position >= series.done_positions:
+            self._place(series, episode, event.position)
+        else:
+            self.late.append(episode)
+
+    def _place(self, series: Series, episode: str, position: int | None) -> None:
+        if position is None or position >= series.size or position in series.voids:
+            self.late.append(episode)
+        else:
+            series.filled.setdefault(position, episode)
+
+    def _close(self, event: BatchClosed) -> None:
+        self.closed = max(self.closed, event.batch)
+        if event.series is not None:
+            self.series[event.series].done += 1
+        gone = set(event.members)
+        self.late = [episode for episode in self.late if episode not in gone]
+        self.stream = [episode for episode in self.stream if episode not in gone]
+
+    @property
+    def current(self) -> Series | None:
+        """The first series that is not finished."""
+        return next((series for series in self.series.values() if not series.finished), None)
+
+    def version_for(self, series: str | None, position: int | None) -> int | None:
+        """The memory version that an episode at this place pins, or ``None`` while it must wait.
+
+        A stream's episodes, and late members, never wait: they pin the latest.
+        """
+        known = self.series.get(series or "")
+        if known is None or position is None or position >= known.size or position in known.voids:
+            return self.versioned
+        if known is not self.current:
+            return self.versioned if known.finished else None
+        ahead = position // known.window - known.done
+        settled = self.versioned == self.closed
+        return self.versioned if ahead < 0 or (ahead == 0 and settled) else None
+
+    def due(self) -> Due | None:
+        """The batch that can be closed now, if there is one."""
+        if self.versioned != self.closed:
+            return None
+        series = self.current
+        if series is not None:
+            return self._due_by_position(series)
+        waiting = [e for e in (*self.late, *self.stream) if not self.awaited[e]]
+        full = len(waiting) >= self.stream_window
+        if full or (waiting and self.ticked > self.closed):
+            return Due(self.closed + 1, None, tuple(waiting[: self.stream_window]))
+        return None
+
+    def _due_by_position(self, series: Series) -> Due | None:
+        if series.missing():
+            return None
+        here = [series.filled[p] for p in series.positions(series.done) if p in series.filled]
+        members = (*here, *self.late)
+        if any(self.awaited[episode] for episode in members):
+            return None
+        return Due(self.closed + 1, series.id, members)

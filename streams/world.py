@@ -1,0 +1,145 @@
+"""The world: routes each question to who can answer it, and normalises what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from handlers.learning.recall import select
+from handlers.limits import Reservation
+from schemas.asking import Ask
+from schemas.events.base import AnswerEvent
+from schemas.events.episode import Completed, Embedded, Recalled
+from schemas.identity import seed_of
+from schemas.questions import Complete, Embed, Recall, Sampling
+from schemas.vectors import pack, unpack
+from streams import normalise
+from streams.backbones.port import Backbone, ModelReply, ModelRequest, Unreachable
+from streams.drive import Run
+from streams.embedders.port import Embedder
+
+PATIENCE_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Waits between attempts at an unreachable endpoint; the last one repeats."""
+
+
+class Draining(Exception):
+    """The worker is stopping: nothing new is asked, the episode stays open."""
+
+
+class World:
+    """Backbones by role (``*`` for the rest), one embedder, and memory as each run pins it.
+
+    With ``patient`` an unreachable endpoint is asked again until it answers; without, ``Unreachable``
+    is raised. After ``drain`` every new question raises ``Draining``.
+    """
+
+    def __init__(
+        self, backbones: Mapping[str, Backbone], embedder: Embedder, *, patient: bool = True
+    ) -> None:
+        self.backbones, self.embedder, self.patient = dict(backbones), embedder, patient
+        self.draining = False
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any role is answered by no model."""
+        return any(backbone.simulated for backbone in self.backbones.values())
+
+    @property
+    def description(self) -> str:
+        """Which backbone answers which role, for people."""
+        named = (
+            (f"{role}=" if role != "*" else "") + backbone.name
+            for role, backbone in sorted(self.backbones.items())
+        )
+        return ", ".join(named) + (" (SIMULATED)" if self.simulated else "")
+
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        """The answer to record. Raises ``SetupBroken``, ``Draining``, or ``Unreachable`` if impatient."""
+        if self.draining:
+            raise Draining
+        match question:
+            case Complete():
+                return await self._complete(run, question, asked, address, reserved)
+            case Recall():
+                return await self._recall(run, question, asked)
+            case Embed():
+                vectors = await self.embedder.embed(question.texts)
+                return Embedded(
+                    asked=asked,
+                    embedder=self.embedder.name,
+                    dimensions=self.embedder.dimensions,
+                    vectors=tuple(pack(vector) for vector in vectors),
+                )
+            case _:
+                raise TypeError(f"nobody here answers a {type(question).__name__}")
+
+    async def _complete(
+        self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
+    ) -> Completed:
+        backbone = self.backbones.get(question.role) or self.backbones["*"]
+        request = ModelRequest(
+            messages=question.messages(),
+            sampling=capped(question.sampling, reserved.max_tokens),
+            seed=seed_of(run.seed, address),
+            draw=question.draw,
+            schema=question.template.schema,
+        )
+        return completed(asked, await self._ask(backbone, request))
+
+    async def _ask(self, backbone: Backbone, request: ModelRequest) -> ModelReply:
+        attempt = 0
+        while True:
+            try:
+                return await backbone.complete(request)
+            except Unreachable:
+                if not self.patient or self.draining:
+                    raise
+                await asyncio.sleep(PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)])
+                attempt += 1
+
+    async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
+        query = (await self.embedder.embed((question.query,)))[0]
+        rounded = tuple(unpack(pack(query)))
+        items = select(run.memory, question, rounded)
+        return Recalled(
+            asked=asked,
+            memory_version=run.memory.number,
+            items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
+        )
+
+    async def close(self) -> None:
+        """Release what the backbones hold."""
+        for backbone in set(self.backbones.values()):
+            await backbone.close()
+
+
+def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
+    """The sampling with its cap on completion tokens lowered to what is reserved."""
+    if max_tokens is None or max_tokens == sampling.max_tokens:
+        return sampling
+    return Sampling(
+        sampling.temperature, sampling.top_p, max_tokens, sampling.stop, sampling.logprobs
+    )
+
+
+def completed(asked: str, reply: ModelReply) -> Completed:
+    """A model's reply as an event, whatever it holds."""
+    text, cut = normalise.text(reply.text)
+    return Completed(
+        asked=asked,
+        text=text,
+        finish=normalise.text(reply.finish, 40)[0],
+        model=normalise.text(reply.model, 200)[0],
+        attempts=reply.attempts,
+        prompt_tokens=normalise.count(reply.prompt_tokens),
+        completion_tokens=normalise.count(reply.completion_tokens),
+        reasoning_tokens=normalise.count(reply.reasoning_tokens),
+        cached_tokens=normalise.count(reply.cached_tokens),
+        cost=normalise.amount(reply.cost),
+        seconds=normalise.amount(reply.seconds),
+        truncated=cut or None,
+        logprob=normalise.finite(reply.logprob),
+    )
