@@ -84,12 +84,24 @@ class ReplayError(Exception):
 
 
 class Diverged(ReplayError):
-    """The policy asked or stated something else than the record holds at this address."""
+    """The policy asked or stated something else than the record holds at this address.
 
-    def __init__(self, episode: str, address: str, part: str, recorded: str, now: str) -> None:
+    ``part`` names what changed, ``recorded`` and ``now`` are both sides (digests, for the parts of a
+    question), ``question`` is what is asked now, if it is a question.
+    """
+
+    def __init__(
+        self,
+        episode: str,
+        address: str,
+        part: str,
+        recorded: str,
+        now: str,
+        question: Ask[Any] | None = None,
+    ) -> None:
         super().__init__(f"{episode} at {address}: {part} changed")
         self.episode, self.address, self.part = episode, address, part
-        self.recorded, self.now = recorded, now
+        self.recorded, self.now, self.question = recorded, now, question
 
 
 class Exhausted(ReplayError):

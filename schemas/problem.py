@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+Profile: TypeAlias = Literal["service", "paper"]
 PROBLEM_CHARS = 262_144
 ID_CHARS = 200
 
@@ -35,7 +36,9 @@ def _not_blank(text: str) -> str:
     return text
 
 
-ProblemId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS), AfterValidator(_printable)]
+ProblemId = Annotated[
+    str, StringConstraints(min_length=1, max_length=ID_CHARS), AfterValidator(_printable)
+]
 ProblemText = Annotated[
     str, StringConstraints(min_length=1, max_length=PROBLEM_CHARS), AfterValidator(_not_blank)
 ]
@@ -105,7 +108,7 @@ class Problem(BaseModel):
     domain: Name
     dataset: str | None = None
     policy: str | None = None
-    profile: str = "service"
+    profile: Profile = "service"
     settings: dict[str, Any] = {}
     limits: Limits = Limits()
     seed: Seed = 0

@@ -41,7 +41,9 @@ class Template:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
-        marks = "\n".join(f"### {section.heading}\n{{{section.variable}}}" for section in self.sections)
+        marks = "\n".join(
+            f"### {section.heading}\n{{{section.variable}}}" for section in self.sections
+        )
         text = f"{self.system}\n\n{marks}"
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "digest", text_digest(text))

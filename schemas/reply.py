@@ -32,7 +32,9 @@ class Field:
 
     def line(self) -> str:
         """The line of the prompt's format block that asks for this field."""
-        only = "" if self.when is None else f" (only if {self.when[0]} is {' or '.join(self.when[1])})"
+        only = (
+            "" if self.when is None else f" (only if {self.when[0]} is {' or '.join(self.when[1])})"
+        )
         return f"{self.label}: {self._body()}{only}"
 
     def _body(self) -> str:
@@ -55,8 +57,14 @@ class Field:
             case "choice":
                 return {"type": "string", "enum": list(self.choices), "description": self.about}
             case "list":
-                bounds = {"minItems": self.least} | ({} if self.most is None else {"maxItems": self.most})
-                return {"type": "array", "items": {"type": "string"}, "description": self.about} | bounds
+                bounds = {"minItems": self.least} | (
+                    {} if self.most is None else {"maxItems": self.most}
+                )
+                return {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": self.about,
+                } | bounds
             case "answer" | "text":
                 return {"type": "string", "description": self.about}
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-Profile: TypeAlias = Literal["service", "paper"]
+from schemas.problem import Profile
+
 PROFILES: tuple[Profile, ...] = ("service", "paper")
 
 

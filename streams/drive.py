@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
 
+from typing_extensions import TypeIs
+
 from handlers.limits import UNBOUNDED, Ledger, Reservation, prompt_estimate
 from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Stopped
 from schemas.events.base import AnswerEvent, Event
@@ -92,7 +94,7 @@ def _state(run: Run, here: str, fact: Event) -> None:
         run.state(here, fact)
         return
     run.visited.add(here)
-    run.restated += 1
+    run.restated += not isinstance(fact, AnswerEvent)
     if recorded != fact and not same(recorded, fact):
         raise Diverged(run.episode, here, *difference(recorded, fact))
 
@@ -159,7 +161,7 @@ def _diverged(run: Run, here: str, question: Ask[Any], asked: str, recorded: Eve
         raise Diverged(run.episode, here, "question", recorded.asked, asked)
     for (name, _), old, new in zip(question.parts(), before[1:], now[1:], strict=True):
         if old != new:
-            raise Diverged(run.episode, here, name, old, new)
+            raise Diverged(run.episode, here, name, old, new, question)
     raise AssertionError("fingerprints differ, so a part of them must")
 
 
@@ -197,12 +199,15 @@ async def _together(work: Sequence[Any]) -> list[Any]:
     return [task.result() for task in tasks]
 
 
-def first_of(several: BaseExceptionGroup[Any]) -> BaseException:
+def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
     """The first plain exception in a group, however deep."""
-    error: BaseException = several
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    first: BaseException = several.exceptions[0]
+    return first_of(first) if is_group(first) else first
+
+
+def is_group(error: BaseException | None) -> TypeIs[BaseExceptionGroup[BaseException]]:
+    """Whether several exceptions come as one."""
+    return isinstance(error, BaseExceptionGroup)
 
 
 def replayed(coroutine: Any) -> Any:

@@ -46,7 +46,9 @@ class Work:
     def task(self) -> Task:
         """What the policy is given."""
         problem = self.admitted.problem
-        return Task(problem.id, problem.problem, problem.domain, self.opened.seed, self.memory.number)
+        return Task(
+            problem.id, problem.problem, problem.domain, self.opened.seed, self.memory.number
+        )
 
     def run(self, recorder: Recorder | None, world: World | None, topic: str = "events") -> Run:
         """The run of this episode; closed without a world."""
@@ -57,7 +59,8 @@ class Work:
 
 def settings_of(policy: Policy[Any], problem: Problem) -> PolicySettings:
     """The problem's settings, resolved. Raises ``BadSetting``."""
-    return policy.settings.resolve(problem.profile, problem.settings)  # type: ignore[arg-type]
+    settings: PolicySettings = policy.settings.resolve(problem.profile, problem.settings)
+    return settings
 
 
 def seed_for(problem: Problem) -> int:
@@ -65,7 +68,9 @@ def seed_for(problem: Problem) -> int:
     return episode_seed(problem.seed, problem.walk, problem.domain, problem.id)
 
 
-def opening(policy: Policy[Any], settings: PolicySettings, problem: Problem, memory: Memory, backbones: str) -> EpisodeOpened:
+def opening(
+    policy: Policy[Any], settings: PolicySettings, problem: Problem, memory: Memory, backbones: str
+) -> EpisodeOpened:
     """The event that opens a problem's episode."""
     return EpisodeOpened(
         policy=policy.name,

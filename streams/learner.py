@@ -23,7 +23,7 @@ from schemas.events.learning import (
 )
 from schemas.identity import canonical, learning_id, seed_of, text_digest
 from schemas.memory import Memory
-from schemas.problem import Limits
+from schemas.problem import Limits, Profile
 from schemas.settings import PolicySettings
 from state.folds.grades import GradesFold
 from state.folds.memory import MemoryFold, next_memory
@@ -104,14 +104,16 @@ class Learner:
                     named = episode[2:].rpartition("/")[0]
                 return self.scopes.get(named or "")
 
-    def scope(self, scope: str, policy_name: str, profile: str, values: dict[str, Any]) -> Scope:
+    def scope(
+        self, scope: str, policy_name: str, profile: Profile, values: dict[str, Any]
+    ) -> Scope:
         """The scope of this name, made at first sight from its policy and learning settings."""
         known = self.scopes.get(scope)
         if known is not None:
             return known
         policy = self.find(policy_name)
         learning = {k: v for k, v in values.items() if k in policy.settings.learning}
-        settings = policy.settings.resolve(profile, learning)  # type: ignore[arg-type]
+        settings = policy.settings.resolve(profile, learning)
         stream_window = 10 if policy.learns == "none" else policy.window(settings, None)
         window = ScopeWindow(stream_window, frozenset(CHECKERS))
         made = Scope(scope, policy, settings, window, MemoryFold(scope))

@@ -8,7 +8,7 @@ import sys
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from handlers.policies.base import Policy
 from handlers.policies.registry import POLICIES
@@ -31,7 +31,9 @@ def find(name: str) -> Policy[Any]:
         return from_file(Path(path), attribute)
     for entry in entry_points(group=GROUP, name=name):
         return _checked(entry.load(), name)
-    raise NoPolicy(f"no policy {name!r}; there are {', '.join(sorted(POLICIES))}, or give FILE.py:NAME")
+    raise NoPolicy(
+        f"no policy {name!r}; there are {', '.join(sorted(POLICIES))}, or give FILE.py:NAME"
+    )
 
 
 def from_file(path: Path, attribute: str) -> Policy[Any]:
@@ -65,4 +67,4 @@ def _renamed(policy: Policy[Any], name: str, version: str, origin: dict[str, str
 def _checked(found: object, name: str) -> Policy[Any]:
     if not isinstance(found, Policy):
         raise NoPolicy(f"{name}: expected a Policy, found {type(found).__name__}")
-    return found
+    return cast("Policy[Any]", found)

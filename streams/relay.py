@@ -74,7 +74,9 @@ def close(trace: Trace, conclusion: Conclusion, seconds: float) -> EpisodeClosed
     )
 
 
-def answer_of(episode: str, admitted: ProblemAdmitted, opened: EpisodeOpened, closed: EpisodeClosed) -> dict[str, Any]:
+def answer_of(
+    episode: str, admitted: ProblemAdmitted, opened: EpisodeOpened, closed: EpisodeClosed
+) -> dict[str, Any]:
     """What a consumer gets."""
     return {
         "problem_id": admitted.problem.id,
@@ -109,7 +111,7 @@ def reflection_of(
         problem_digest=text_digest(problem.problem),
         dataset=problem.dataset,
         profile=problem.profile,
-        learning=policy.settings.learning_values(problem.profile, problem.settings),  # type: ignore[arg-type]
+        learning=policy.settings.learning_values(problem.profile, problem.settings),
         series=problem.series,
         position=problem.position,
         labelled=problem.labelled,

@@ -28,18 +28,35 @@ class Topic:
 TOPICS = (
     Topic("problems", "problem", False, "problems to work on"),
     Topic("events", "episode", True, "admissions, answers of models, facts, closings"),
-    Topic("learning", "scope", True, "reflections, grades, batches, lessons, rules, memory versions"),
+    Topic(
+        "learning", "scope", True, "reflections, grades, batches, lessons, rules, memory versions"
+    ),
     Topic("answers", "episode", False, "one answer an episode, for consumers"),
     Topic("feedback", "problem", False, "labels, verdicts and scores from outside"),
     Topic("dead-letters", "source", True, "what was refused, with its original bytes"),
 )
 
 STAGES = (
-    Stage("produce", (), ("problems", "feedback", "learning", "dead-letters"), "reads a source line by line"),
-    Stage("intake", ("problems",), ("events", "dead-letters"), "admits a problem: it now has an episode"),
+    Stage(
+        "produce",
+        (),
+        ("problems", "feedback", "learning", "dead-letters"),
+        "reads a source line by line",
+    ),
+    Stage(
+        "intake",
+        ("problems",),
+        ("events", "dead-letters"),
+        "admits a problem: it now has an episode",
+    ),
     Stage("driver", ("events",), ("events",), "runs policies over record and world"),
     Stage("relay", ("events",), ("answers", "learning"), "projects closed episodes"),
-    Stage("learner", ("learning", "feedback"), ("learning",), "grades, closes windows, distils, versions memory"),
+    Stage(
+        "learner",
+        ("learning", "feedback"),
+        ("learning",),
+        "grades, closes windows, distils, versions memory",
+    ),
     Stage("projector", ("learning", "events"), (), "keeps tables for queries"),
     Stage("consume", ("answers",), (), "hands answers on"),
 )

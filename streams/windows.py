@@ -62,7 +62,9 @@ class Series:
 
     def missing(self) -> list[int]:
         """Positions of the open batch that are neither filled nor void."""
-        return [p for p in self.positions(self.done) if p not in self.filled and p not in self.voids]
+        return [
+            p for p in self.positions(self.done) if p not in self.filled and p not in self.voids
+        ]
 
 
 @dataclass(slots=True)

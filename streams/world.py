@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from handlers.learning.recall import select
-from handlers.limits import Reservation
+from handlers.limits import UNBOUNDED, Ledger, Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
 from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.identity import seed_of
+from schemas.problem import Limits
 from schemas.questions import Complete, Embed, Recall, Sampling
 from schemas.vectors import pack, unpack
 from streams import normalise
@@ -27,6 +30,16 @@ class Draining(Exception):
     """The worker is stopping: nothing new is asked, the episode stays open."""
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all episodes of one worker may spend together; left out means unlimited."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
 class World:
     """Backbones by role (``*`` for the rest), one embedder, and memory as each run pins it.
 
@@ -35,10 +48,20 @@ class World:
     """
 
     def __init__(
-        self, backbones: Mapping[str, Backbone], embedder: Embedder, *, patient: bool = True
+        self,
+        backbones: Mapping[str, Backbone],
+        embedder: Embedder,
+        *,
+        patient: bool = True,
+        totals: Totals | None = None,
     ) -> None:
         self.backbones, self.embedder, self.patient = dict(backbones), embedder, patient
         self.draining = False
+        self.totals, self.spent = totals, Ledger.of(Limits())
+        self.begun_s = time.monotonic()
+        self.calls_begun = 0
+        self.exhausted: str | None = None
+        """Which total is spent, once one is."""
 
     @property
     def simulated(self) -> bool:
@@ -87,7 +110,32 @@ class World:
             draw=question.draw,
             schema=question.template.schema,
         )
-        return completed(asked, await self._ask(backbone, request))
+        self._count_call()
+        answer = completed(asked, await self._ask(backbone, request))
+        self.spent.settle(UNBOUNDED, answer.usage.tokens, answer.cost, None)
+        return answer
+
+    def _count_call(self) -> None:
+        """Book a call before it is made. Raises ``Draining`` when a total does not cover it."""
+        self.calls_begun += 1
+        if self.totals is None:
+            return
+        self.exhausted = self._over(self.totals)
+        if self.exhausted is not None:
+            self.draining = True
+            raise Draining
+
+    def _over(self, totals: Totals) -> str | None:
+        so_far = {
+            "calls": (totals.calls, self.calls_begun - 1),
+            "tokens": (totals.tokens, self.spent.spent_tokens),
+            "cost": (totals.cost, self.spent.spent_cost),
+            "seconds": (totals.seconds, time.monotonic() - self.begun_s),
+        }
+        over = (
+            name for name, (most, spent) in so_far.items() if most is not None and spent >= most
+        )
+        return next(over, None)
 
     async def _ask(self, backbone: Backbone, request: ModelRequest) -> ModelReply:
         attempt = 0

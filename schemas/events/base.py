@@ -26,7 +26,7 @@ class Event(BaseModel, frozen=True):
         return self.__pydantic_serializer__.to_json(self, exclude_none=True)
 
 
-class AnswerEvent(Event):
+class AnswerEvent(Event, frozen=True):
     """What the world answered to a question; ``asked`` is the question's fingerprint."""
 
     asked: str

@@ -15,7 +15,7 @@ _VALIDATORS = {kind: model.__pydantic_validator__.validate_json for kind, model 
 _LADDER_KINDS = frozenset(kind for kind, _ in UPCASTS)
 
 
-class UnknownEvent(Event):
+class UnknownEvent(Event, frozen=True):
     """An event of a kind that this build does not know; its body is kept as it came."""
 
     kind: str

@@ -11,7 +11,7 @@ from schemas.problem import Limits, Problem
 from schemas.usage import Usage
 
 
-class ProblemAdmitted(Event):
+class ProblemAdmitted(Event, frozen=True):
     """A problem was accepted for solving; it now has an episode."""
 
     kind: Literal["problem.admitted"] = "problem.admitted"
@@ -21,7 +21,7 @@ class ProblemAdmitted(Event):
     offset: NonNegativeInt
 
 
-class EpisodeOpened(Event):
+class EpisodeOpened(Event, frozen=True):
     """A policy began to work; everything that its behaviour hangs on is pinned here."""
 
     kind: Literal["episode.opened"] = "episode.opened"
@@ -36,10 +36,12 @@ class EpisodeOpened(Event):
     """Which model answers which role, for people; ``(SIMULATED)`` where none does."""
     parent: str | None = None
     """The episode that a probe or fork was taken from."""
+    at: str | None = None
+    """The address from which a fork goes its own way; the record before it is the parent's."""
     purpose: str | None = None
 
 
-class Completed(AnswerEvent):
+class Completed(AnswerEvent, frozen=True):
     """A model replied. Missing numbers are unknown, never zero."""
 
     act: ClassVar[Act] = "generated"
@@ -72,7 +74,7 @@ class Completed(AnswerEvent):
         )
 
 
-class Recalled(AnswerEvent):
+class Recalled(AnswerEvent, frozen=True):
     """What memory held: references into one memory version, never the texts."""
 
     act: ClassVar[Act] = "recalled"
@@ -82,7 +84,7 @@ class Recalled(AnswerEvent):
     """Item id, digest of its text, similarity to the query."""
 
 
-class Embedded(AnswerEvent):
+class Embedded(AnswerEvent, frozen=True):
     """Vectors of texts, little-endian float16 in base64, so that they are never computed again."""
 
     act: ClassVar[Act] = "recalled"
@@ -92,7 +94,7 @@ class Embedded(AnswerEvent):
     vectors: tuple[str, ...]
 
 
-class Forked(AnswerEvent):
+class Forked(AnswerEvent, frozen=True):
     """Parallel branches were opened; what happens in lane k of the fork at 3 stands at 3.k.*."""
 
     act: ClassVar[Act] = "decided"
@@ -101,7 +103,7 @@ class Forked(AnswerEvent):
     allow: tuple[int, ...] | None = None
 
 
-class LimitReached(AnswerEvent):
+class LimitReached(AnswerEvent, frozen=True):
     """The question was not asked: a limit or allowance does not cover it."""
 
     act: ClassVar[Act] = "decided"
@@ -109,7 +111,7 @@ class LimitReached(AnswerEvent):
     which: Literal["calls", "tokens", "cost", "seconds"]
 
 
-class EpisodeParked(Event):
+class EpisodeParked(Event, frozen=True):
     """An open episode cannot go on with this build; it waits for a person, and is not failed."""
 
     kind: Literal["episode.parked"] = "episode.parked"
@@ -117,14 +119,14 @@ class EpisodeParked(Event):
     address: str | None = None
 
 
-class EpisodeAdopted(Event):
+class EpisodeAdopted(Event, frozen=True):
     """A person let a parked episode go on, or took it out of its batch."""
 
     kind: Literal["episode.adopted"] = "episode.adopted"
     void: bool = False
 
 
-class EpisodeClosed(Event):
+class EpisodeClosed(Event, frozen=True):
     """An episode ended: with which answer, how sure, at what cost, and by what."""
 
     kind: Literal["episode.closed"] = "episode.closed"
@@ -138,14 +140,14 @@ class EpisodeClosed(Event):
     """Ids of the memory items that were in its prompts."""
 
 
-class PartitionClaimed(Event):
+class PartitionClaimed(Event, frozen=True):
     """A worker took a partition; this record's offset is the epoch of its later appends."""
 
     kind: Literal["partition.claimed"] = "partition.claimed"
     worker: str
 
 
-class TextKept(Event):
+class TextKept(Event, frozen=True):
     """A text that many records refer to by its digest: a prompt's static part, resolved settings."""
 
     kind: Literal["text.kept"] = "text.kept"

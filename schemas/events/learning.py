@@ -8,13 +8,15 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, Event
 from schemas.outcome import Outcome
-from schemas.problem import Limits
+from schemas.problem import Limits, Profile
 from schemas.usage import Usage
 
 Timing: TypeAlias = Literal["barrier", "streaming"]
+Sided: TypeAlias = Literal["do", "avoid", "both"]
+"""What a lesson teaches: to repeat, to avoid, or (from a whole batch) both."""
 
 
-class SeriesOpened(Event):
+class SeriesOpened(Event, frozen=True):
     """A finite, ordered set of problems was announced to one scope."""
 
     act: ClassVar[Act] = "learned"
@@ -27,7 +29,7 @@ class SeriesOpened(Event):
     timing: Timing
     policy: str
     policy_version: str
-    profile: str
+    profile: Profile
     settings: dict[str, Any]
     """The values as they were set."""
     seed: NonNegativeInt
@@ -35,7 +37,7 @@ class SeriesOpened(Event):
     order: str = "released"
 
 
-class PositionVoided(Event):
+class PositionVoided(Event, frozen=True):
     """A place in a series will not be filled: refused, duplicate, or never arrived."""
 
     act: ClassVar[Act] = "learned"
@@ -46,7 +48,7 @@ class PositionVoided(Event):
     reason: str
 
 
-class TickPassed(Event):
+class TickPassed(Event, frozen=True):
     """Time passed for a scope: its open window closes with what it holds."""
 
     act: ClassVar[Act] = "learned"
@@ -55,7 +57,7 @@ class TickPassed(Event):
     batch: PositiveInt
 
 
-class Reflected(Event):
+class Reflected(Event, frozen=True):
     """What an episode leaves to learn from; without its outcome (MC² eq. 8)."""
 
     act: ClassVar[Act] = "learned"
@@ -67,7 +69,7 @@ class Reflected(Event):
     problem: str
     problem_digest: str
     dataset: str | None = None
-    profile: str
+    profile: Profile
     learning: dict[str, Any]
     """The learning settings as they were set: what the scope's name is made of."""
     series: str | None = None
@@ -84,7 +86,7 @@ class Reflected(Event):
     """The policy's own pure summary: verdicts, ratings, excerpts."""
 
 
-class Graded(Event):
+class Graded(Event, frozen=True):
     """An episode's answer was compared with a reference or checked."""
 
     act: ClassVar[Act] = "learned"
@@ -99,7 +101,7 @@ class Graded(Event):
     detail: str | None = None
 
 
-class BatchClosed(Event):
+class BatchClosed(Event, frozen=True):
     """A window of a scope is complete; what learns from it, and from which memory, is pinned."""
 
     act: ClassVar[Act] = "learned"
@@ -119,14 +121,14 @@ class BatchClosed(Event):
     seed: NonNegativeInt
 
 
-class LessonDistilled(Event):
+class LessonDistilled(Event, frozen=True):
     """A micro-lesson of one role (MC² eq. 10)."""
 
     act: ClassVar[Act] = "learned"
     kind: Literal["lesson.distilled"] = "lesson.distilled"
     id: str
     role: str
-    polarity: Literal["do", "avoid"]
+    polarity: Sided
     text: str
     subject: str
     """The problem that it came from, as ``domain/id``."""
@@ -134,7 +136,7 @@ class LessonDistilled(Event):
     source: str
 
 
-class LessonDropped(Event):
+class LessonDropped(Event, frozen=True):
     """A distiller's reply could not be used as a lesson."""
 
     act: ClassVar[Act] = "learned"
@@ -145,7 +147,7 @@ class LessonDropped(Event):
     evidence: tuple[str, ...]
 
 
-class KnowledgeConsolidated(Event):
+class KnowledgeConsolidated(Event, frozen=True):
     """The rules of one role after a batch (MC² eq. 11)."""
 
     act: ClassVar[Act] = "learned"
@@ -163,7 +165,7 @@ class KnowledgeConsolidated(Event):
     source: str | None = None
 
 
-class MemoryVersioned(Event):
+class MemoryVersioned(Event, frozen=True):
     """A memory version is complete: everything that an episode of the scope may know."""
 
     act: ClassVar[Act] = "learned"

@@ -13,7 +13,7 @@ Action: TypeAlias = Literal["accept", "patch", "restart"]
 Flag: TypeAlias = Literal["YES", "NO"]
 
 
-class Generated(Event):
+class Generated(Event, frozen=True):
     """A generator role produced a trajectory with, if it can be read, an answer."""
 
     act: ClassVar[Act] = "generated"
@@ -26,7 +26,7 @@ class Generated(Event):
     parse: Parse = "ok"
 
 
-class ReplyReparsed(Event):
+class ReplyReparsed(Event, frozen=True):
     """A reply could not be read, so its role was asked once more."""
 
     act: ClassVar[Act] = "generated"
@@ -36,7 +36,7 @@ class ReplyReparsed(Event):
     reason: str
 
 
-class MonitorReported(Event):
+class MonitorReported(Event, frozen=True):
     """The Monitor audited a trajectory (MC² eq. 5). An unknown flag is absent."""
 
     act: ClassVar[Act] = "assessed"
@@ -48,7 +48,7 @@ class MonitorReported(Event):
     parse: Parse = "ok"
 
 
-class ControllerActed(Event):
+class ControllerActed(Event, frozen=True):
     """The Controller accepted, patched or restarted (MC² eq. 6)."""
 
     act: ClassVar[Act] = "decided"
@@ -61,7 +61,7 @@ class ControllerActed(Event):
     parse: Parse = "ok"
 
 
-class KnowledgeReached(Event):
+class KnowledgeReached(Event, frozen=True):
     """Guidance was composed for a role from rules and lessons (MC² eq. 13), or the previous kept."""
 
     act: ClassVar[Act] = "recalled"
@@ -78,7 +78,7 @@ class KnowledgeReached(Event):
     """Ids of the memory items that the composer saw."""
 
 
-class Voted(Event):
+class Voted(Event, frozen=True):
     """Samples were put to the vote."""
 
     act: ClassVar[Act] = "decided"

@@ -11,7 +11,9 @@ UPCASTS: Mapping[tuple[str, int], Upcast] = {}
 """(kind, version) to the step that makes it version + 1. Empty: every event is still at version 1."""
 
 
-def upcast(body: dict[str, Any], ladder: Mapping[tuple[str, int], Upcast] = UPCASTS) -> dict[str, Any]:
+def upcast(
+    body: dict[str, Any], ladder: Mapping[tuple[str, int], Upcast] = UPCASTS
+) -> dict[str, Any]:
     """The body at its newest version."""
     while (step := ladder.get((body["kind"], body.get("version", 1)))) is not None:
         body = step(body)

@@ -28,7 +28,9 @@ class Learned:
 
     lessons: list[LessonDistilled] = field(default_factory=list[LessonDistilled])
     vectors: list[str] = field(default_factory=list[str])
-    rules: dict[str, KnowledgeConsolidated] = field(default_factory=dict[str, KnowledgeConsolidated])
+    rules: dict[str, KnowledgeConsolidated] = field(
+        default_factory=dict[str, KnowledgeConsolidated]
+    )
 
     def feed(self, event: Event) -> None:
         """Take one record of the learning episode."""
@@ -66,7 +68,12 @@ def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
     """The rules of one role as memory items."""
     return [
         MemoryItem(
-            id=rule, kind="rule", role=event.role, text=text, text_digest=text_digest(text), batch=batch
+            id=rule,
+            kind="rule",
+            role=event.role,
+            text=text,
+            text_digest=text_digest(text),
+            batch=batch,
         )
         for rule, text in event.rules
     ]
@@ -117,5 +124,7 @@ class MemoryFold:
         previous = self.versions.get(event.number - 1, Memory(self.scope, 0))
         memory = next_memory(previous, learned, event.number, event.live_from)
         if memory.state() != event.state:
-            raise MemoryMismatch(f"{self.scope}: version {event.number} does not add up to its records")
+            raise MemoryMismatch(
+                f"{self.scope}: version {event.number} does not add up to its records"
+            )
         self.versions[event.number] = memory

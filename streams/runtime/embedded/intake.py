@@ -18,7 +18,7 @@ from streams.runtime.embedded.log import SqliteLog, Writer
 
 BATCH = 512
 OPEN = """
-select episode, kind, body from records a where kind = 'problem.admitted'
+select episode, kind, body from records a where kind = 'problem.admitted' and partition = 0
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
   and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
    {} (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
@@ -33,13 +33,15 @@ select 1 from records where kind = 'problem.admitted' and json_extract(body, '$.
 def episode_of(problem: Problem, default_policy: str) -> str:
     """The episode of a problem."""
     policy = problem.policy or default_policy
-    run = run_id(policy, problem.profile, problem.settings, problem.seed, problem.walk, problem.series)
+    run = run_id(
+        policy, problem.profile, problem.settings, problem.seed, problem.walk, problem.series
+    )
     return episode_id(problem.domain, problem.id, run)
 
 
 def scope_of(policy: Policy[Any], problem: Problem) -> str:
     """The scope that a problem's episode belongs to."""
-    values = policy.settings.learning_values(problem.profile, problem.settings)  # type: ignore[arg-type]
+    values = policy.settings.learning_values(problem.profile, problem.settings)
     return scope_id(problem.domain, policy.name, problem.memory, values)
 
 
@@ -47,7 +49,11 @@ class Intake:
     """Reads the problems topic from its committed position on."""
 
     def __init__(
-        self, log: SqliteLog, writer: Writer, find: Callable[[str], Policy[Any]], default_policy: str
+        self,
+        log: SqliteLog,
+        writer: Writer,
+        find: Callable[[str], Policy[Any]],
+        default_policy: str,
     ) -> None:
         self.log, self.writer, self.find = log, writer, find
         self.default_policy = default_policy
@@ -90,10 +96,12 @@ class Intake:
         try:
             problem = Problem.model_validate_json(value)
             policy = self.find(problem.policy or self.default_policy)
-            policy.settings.resolve(problem.profile, problem.settings)  # type: ignore[arg-type]
+            policy.settings.resolve(problem.profile, problem.settings)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            self._refuse(offset, key, headers, value, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+            self._refuse(
+                offset, key, headers, value, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            )
             return None
         except (NoPolicy, BadSetting) as error:
             self._refuse(offset, key, headers, value, str(error))
@@ -113,4 +121,6 @@ class Intake:
             "__metalogue.errors.offset": offset,
             "__metalogue.errors.message": message,
         }
-        self.writer.send("dead-letters", f"problems/{offset}/{digest(key)}", value, headers | errors)
+        self.writer.send(
+            "dead-letters", f"problems/{offset}/{digest(key)}", value, headers | errors
+        )

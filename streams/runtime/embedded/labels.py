@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from handlers.answers.grade import CHECKERS, Grade
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import digest, episode_id
+from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from streams.grading import Grading
 from streams.learner import Learner
@@ -20,7 +21,9 @@ from streams.runtime.embedded.log import SqliteLog, Writer
 
 BATCH = 512
 VERDICT = "verdict@1"
-REFLECTED = "select episode from records where episode >= ? and episode < ? and address = 'reflected'"
+REFLECTED = (
+    "select episode from records where episode >= ? and episode < ? and address = 'reflected'"
+)
 
 
 def as_text(reference: Any) -> str:
@@ -33,7 +36,7 @@ def said(feedback: Feedback, answered: bool) -> Grade:
     if not answered:
         return Grade(outcome="withheld", grader=VERDICT)
     score = float(feedback.verdict) if feedback.verdict is not None else feedback.score or 0.0
-    outcome = "unknown" if score == 0.5 else "right" if score > 0.5 else "wrong"
+    outcome: Outcome = "unknown" if score == 0.5 else "right" if score > 0.5 else "wrong"
     return Grade(outcome=outcome, grader=VERDICT, detail=f"score {score}")
 
 
@@ -97,13 +100,21 @@ class Labels:
             if isinstance(reflected, Reflected):
                 yield episode, reflected
 
+    async def missed(
+        self, episode: str, reflected: Reflected, graded: int
+    ) -> list[tuple[str, Graded]]:
+        """Grades by feedback that came while the episode was being closed."""
+        checked = 1 if reflected.domain in CHECKERS else 0
+        feedback = self._of(episode, reflected)[graded - checked :]
+        return [await self._grade(reflected, each) for each in feedback]
+
+    def _of(self, episode: str, reflected: Reflected) -> list[Feedback]:
+        key = (reflected.domain, reflected.problem_id)
+        return [*self.of_problem.get(key, ()), *self.of_episode.get(episode, ())]
+
     async def known(self, episode: str, reflected: Reflected) -> list[tuple[str, Graded]]:
         """Grades of an episode that just ended, by the feedback that came before it."""
-        feedback = [
-            *self.of_problem.get((reflected.domain, reflected.problem_id), ()),
-            *self.of_episode.get(episode, ()),
-        ]
-        return [await self._grade(reflected, each) for each in feedback]
+        return [await self._grade(reflected, each) for each in self._of(episode, reflected)]
 
     async def _grade(self, reflected: Reflected, feedback: Feedback) -> tuple[str, Graded]:
         grade = await self._opinion(reflected, feedback)

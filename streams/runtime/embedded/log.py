@@ -94,7 +94,11 @@ class SqliteLog:
         """Accepted records in offset order."""
         where, values = ["offset > ?"], [after]
         wanted = tuple(kinds)
-        for clause, value in (("topic = ?", topic), ("episode = ?", episode), ("offset <= ?", upto)):
+        for clause, value in (
+            ("topic = ?", topic),
+            ("episode = ?", episode),
+            ("offset <= ?", upto),
+        ):
             if value is not None:
                 where.append(clause)
                 values.append(value)  # type: ignore[arg-type]
@@ -107,7 +111,9 @@ class SqliteLog:
 
     def journal(self, episode: str) -> dict[str, Event]:
         """The numbered and named records of one episode by address."""
-        rows = self.db.execute("select address, kind, body from records where episode = ?", (episode,))
+        rows = self.db.execute(
+            "select address, kind, body from records where episode = ?", (episode,)
+        )
         return {address: decode(kind, body) for address, kind, body in rows}
 
     def find(self, episode: str, address: str) -> Event | None:
@@ -132,7 +138,12 @@ class SqliteLog:
             (topic, after, limit),
         )
         for offset, key, headers, value in rows:
-            yield offset, key, orjson.loads(headers), value if isinstance(value, bytes) else value.encode()
+            yield (
+                offset,
+                key,
+                orjson.loads(headers),
+                value if isinstance(value, bytes) else value.encode(),
+            )
 
     def has_message(self, topic: str, key: str) -> bool:
         """Whether a message with this key is on the topic."""
@@ -171,7 +182,10 @@ class SqliteLog:
         messages were new.
         """
         at = now_ms()
-        rows = [(topic, key, at, orjson.dumps(headers).decode(), value) for topic, key, headers, value in messages]
+        rows = [
+            (topic, key, at, orjson.dumps(headers).decode(), value)
+            for topic, key, headers, value in messages
+        ]
         said = [
             ("learning", 0, 0, episode, address, event.kind, at, event.to_json().decode())
             for episode, address, event in commands
@@ -185,7 +199,9 @@ class SqliteLog:
 
     def commit_position(self, consumer: str, topic: str, offset: int) -> None:
         """Remember how far a consumer has read."""
-        self.db.execute("insert or replace into consumers values (?, ?, ?)", (consumer, topic, offset))
+        self.db.execute(
+            "insert or replace into consumers values (?, ?, ?)", (consumer, topic, offset)
+        )
 
     def transaction(self) -> Transaction:
         """``with log.transaction():`` an immediate transaction, rolled back on error."""
@@ -195,10 +211,21 @@ class SqliteLog:
         """Take a partition of both log topics; the claim's offset is the epoch of what follows."""
         event = PartitionClaimed(worker=worker)
         with self.transaction():
-            number = self.db.execute("select count(*) from records where kind = ?", (event.kind,)).fetchone()[0]
+            number = self.db.execute(
+                "select count(*) from records where kind = ?", (event.kind,)
+            ).fetchone()[0]
             cursor = self.db.execute(
                 INSERT,
-                ("events", partition, 0, f"w/{partition}", f"claimed.{number}", event.kind, now_ms(), event.to_json().decode()),
+                (
+                    "events",
+                    partition,
+                    0,
+                    f"w/{partition}",
+                    f"claimed.{number}",
+                    event.kind,
+                    now_ms(),
+                    event.to_json().decode(),
+                ),
             )
             epoch = int(cursor.lastrowid or 0)
             self.db.executemany(
@@ -245,7 +272,17 @@ class Writer:
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit."""
-        self.rows.append((topic, self.partition, self.epoch, episode, address, event.kind, event.to_json().decode()))
+        self.rows.append(
+            (
+                topic,
+                self.partition,
+                self.epoch,
+                episode,
+                address,
+                event.kind,
+                event.to_json().decode(),
+            )
+        )
 
     def keep(self, digest: str, text: str) -> None:
         """Keep a text once per log."""
@@ -253,7 +290,9 @@ class Writer:
             self.kept.add(digest)
             self.state("events", text_key(digest), "text", TextKept(text=text))
 
-    def send(self, topic: str, key: str, value: bytes, headers: Mapping[str, Any] | None = None) -> None:
+    def send(
+        self, topic: str, key: str, value: bytes, headers: Mapping[str, Any] | None = None
+    ) -> None:
         """A message in the same commit."""
         self.sent.append((topic, key, orjson.dumps(headers or {}).decode(), value))
 
@@ -299,7 +338,9 @@ class Writer:
             if db.total_changes - before != len(rows):
                 self._count("repeated", self._answers_lost(rows))
             if sent:
-                db.executemany(SEND, [(topic, key, at, headers, value) for topic, key, headers, value in sent])
+                db.executemany(
+                    SEND, [(topic, key, at, headers, value) for topic, key, headers, value in sent]
+                )
             for (consumer, topic), offset in positions.items():
                 self.log.commit_position(consumer, topic, offset)
         except BaseException:

@@ -13,11 +13,11 @@ from handlers.policies.base import Policy
 from schemas.asking import OutOfLimit, ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeParked, ProblemAdmitted
-from schemas.events.learning import BatchClosed, Graded, PositionVoided, TickPassed
+from schemas.events.learning import BatchClosed, PositionVoided, TickPassed
 from schemas.identity import is_numbered, learning_id
 from schemas.memory import Memory
 from schemas.problem import Limits
-from streams.drive import Run, drive, first_of
+from streams.drive import Run, drive, first_of, is_group
 from streams.episodes import conclude, prepare
 from streams.learner import Learner, Scope, settings_text
 from streams.relay import Closing, closing, trace_of, usage_of
@@ -43,16 +43,6 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Totals:
-    """Limits of a whole worker: admission stops when one is reached."""
-
-    calls: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    seconds: float | None = None
-
-
-@dataclass(slots=True)
 class Outcome:
     """How a worker's run ended: what is held back and by what."""
 
@@ -74,7 +64,6 @@ class Worker:
         default_policy: str = "cot",
         max_concurrency: int = 256,
         learning_limits: Limits = Limits(),
-        totals: Totals | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.log, self.world, self.find = log, world, find
@@ -84,7 +73,6 @@ class Worker:
         self.intake = Intake(log, self.writer, find, default_policy)
         self.labels = Labels(log, self.writer, self.learner)
         self.progress, self.on_change = Progress(), on_change
-        self.totals = totals or Totals()
         self.ready: deque[str] = deque()
         self.blocked: dict[str, deque[str]] = {}
         self.places: dict[str, tuple[str, str | None, int | None]] = {}
@@ -145,7 +133,7 @@ class Worker:
             series = scope.window.current
             if series is not None and (missing := series.missing()):
                 held.append(f"{name}: series {series.id} waits for position {missing[0]}")
-        return Outcome(held, self.intake.parked())
+        return Outcome(held, self.intake.parked(), self.world.exhausted)
 
     # -- start and intake --------------------------------------------------------------------------
 
@@ -160,7 +148,9 @@ class Worker:
         moved = False
         for record in self.log.records("learning", after=self.intake.commands_read):
             self.intake.commands_read = record.offset
-            if record.epoch == 0:
+            if (
+                record.epoch == 0
+            ):  # a command: what this worker said itself was fed when it was said
                 self.learner.feed(record.episode, record.event)
                 moved = True
         for episode, admitted in self.intake.take():
@@ -215,7 +205,7 @@ class Worker:
         error = None if task.cancelled() else task.exception()
         if error is None or isinstance(error, Draining):
             return
-        if isinstance(error, BaseExceptionGroup):
+        if is_group(error):
             error = first_of(error)
         if self.error is None:
             self.error = error
@@ -245,20 +235,20 @@ class Worker:
         await self._close(episode, end, fresh)
 
     async def _close(self, episode: str, end: Closing, fresh: bool) -> None:
+        """Closing, answer, reflection and grades in one commit; the fold sees them in that order."""
         grades = (*end.graded, *await self.labels.known(episode, end.reflected))
         self.writer.state("events", episode, "closed", end.closed)
         self.writer.send("answers", episode, end.answer)
-        self.writer.state("learning", episode, "reflected", end.reflected)
+        self._say(episode, "reflected", end.reflected)
         for address, graded in grades:
-            self.writer.state("learning", episode, address, graded)
+            self._say(episode, address, graded)
         await self.writer.commit()
+        for address, graded in await self.labels.missed(episode, end.reflected, len(grades)):
+            self._say(episode, address, graded)
         self.places.pop(episode, None)
         self.progress.closed += 1
         self.progress.failed += end.closed.status == "failed"
         self.progress.resumed += not fresh
-        self.learner.feed(episode, end.reflected)
-        for _, graded in grades:
-            self.learner.feed(episode, graded)
 
     async def _park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
         number = sum(address.startswith("parked.") for address in journal)
@@ -278,34 +268,29 @@ class Worker:
         if closed is not None:
             self._start(name, self._learn(scope, closed))
         elif (due := scope.window.due()) is not None:
-            self._start(name, self._close_batch(scope, due))
+            self._start(name, self._learn(scope, self._close_batch(scope, due)))
 
-    async def _close_batch(self, scope: Scope, due: Due) -> None:
+    def _close_batch(self, scope: Scope, due: Due) -> BatchClosed:
         closed = self.learner.batch_closed(scope, due, self.learning_limits)
-        episode = learning_id(scope.id, due.batch)
         self.writer.keep(closed.settings, settings_text(scope.settings))
-        self.writer.state("learning", episode, "batch", closed)
-        await self.writer.commit()
-        self.learner.feed(episode, closed)
-        await self._learn(scope, closed)
+        self._say(learning_id(scope.id, due.batch), "batch", closed)
+        return closed
 
     async def _learn(self, scope: Scope, closed: BatchClosed) -> None:
         episode = learning_id(scope.id, closed.batch)
         ended = self.log.find(episode, "closed")
         if ended is None and scope.policy.learns != "none":
             await self._distil(scope, closed, episode)
-        version = self.learner.version(scope, closed)
-        self.writer.state("learning", episode, "version", version)
+        self._say(episode, "version", self.learner.version(scope, closed))
         await self.writer.commit()
-        self.learner.feed(episode, version)
         self.progress.batches += 1
         self._release(scope)
 
     async def _distil(self, scope: Scope, closed: BatchClosed, episode: str) -> None:
         journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
-        ended = await learn(scope, closed, self.learner, Relayed(self.writer, self.learner), self.world, journal)
-        self.writer.state("learning", episode, "closed", ended)
-        self.learner.feed(episode, ended)
+        recorder = Relayed(self.writer, self.learner)
+        ended = await learn(scope, closed, self.learner, recorder, self.world, journal)
+        self._say(episode, "closed", ended)
 
     # -- settling ----------------------------------------------------------------------------------
 
@@ -363,11 +348,14 @@ async def learn(
     recorder: Any,
     world: World | None,
     journal: dict[str, Event],
+    watch: Callable[[Run], None] | None = None,
 ) -> EpisodeClosed:
-    """Run the learning episode of a closed batch; its closing event."""
+    """Run the learning episode of a closed batch, or replay it with no world; its closing event."""
     episode = learning_id(scope.id, closed.batch)
     memory: Memory = scope.memory.versions[closed.previous]
     run = Run(episode, journal, closed.seed, memory, "learning", recorder, world)
+    if watch is not None:
+        watch(run)
     ledger = Ledger.of(closed.limits)
     ended_by, status = "learned", "answered"
     try:
@@ -376,6 +364,3 @@ async def learn(
         ended_by, status = f"limit: {limit.which}", "exhausted"
     usage = usage_of(trace_of(run.journal), round(ledger.spent_seconds, 6))
     return EpisodeClosed.model_validate({"status": status, "ended_by": ended_by, "usage": usage})
-
-
-__all__ = ["Graded", "Outcome", "Progress", "Totals", "Worker", "learn"]

@@ -1,0 +1,93 @@
+r"""Answers in one spelling: LaTeX, units and separators that do not change what an answer says.
+
+``canonical`` leaves a text without spaces (words keep one between them): ``\dfrac 59`` and
+``\frac{5}{9}`` become one, ``\$32,\!348`` becomes ``32348``, ``864 \mbox{ inches}^2`` ``864``.
+
+Source: MATH (Hendrycks et al. 2021), the string rules of its ``math_equivalence.py``, told anew.
+"""
+
+from __future__ import annotations
+
+import re
+
+ANSWER_CHARS = 4_000
+"""Longer texts are compared as they stand."""
+
+_SIGNS = str.maketrans({
+    "−": "-", "–": "-", "×": r"\times ", "÷": "/", "·": r"\cdot ", "π": r"\pi ", "°": r"^\circ",
+    "∞": r"\infty ", "∪": r"\cup ", "∈": r"\in ", "±": r"\pm ", "√": r"\sqrt", "\u00a0": " ",
+    "’": "'", "“": '"', "”": '"', "，": ",", "％": "%",
+})  # fmt: skip
+_WORDY = r"(?:text(?:bf|rm|it|sf|tt|normal)?|mbox|mathrm|mathbf|mathit|operatorname|rm|hbox)"
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), sign)
+    for pattern, sign in (
+        (r"\\(?:left|right|displaystyle|limits)(?![A-Za-z])", ""),
+        (r"(?<=\d)(?:\{,\}|,\\[!,] ?)(?=\d)", ","),
+        (r"\\[!,;:]|\\ |~|\\quad|\\qquad", " "),
+        (r"\\[dtc]frac", r"\\frac"),
+        (r"\\(?:le|leq|ge|geq)slant", r"\\leq"),
+        (r"\^\s{0,4}\{?\s{0,4}\\circ\s{0,4}\}?|\\degree", ""),
+        (r"\\%", "%"),
+        (r"\\\$|\$|\\[()\[\]]", ""),
+        (rf"\\{_WORDY}\s{{0,4}}\{{\s{{0,4}}(?:and|or)\s{{0,4}}\}}", ","),
+        (r"(?<=[\w}).]) {1,4}(?:and|or) {1,4}(?=[-\d\\(.a-zA-Z]{1,3}(?![a-zA-Z]))", ","),
+    )
+)
+_WRAPPED = re.compile(rf"\\{_WORDY}\s{{0,4}}\{{([^{{}}]{{0,400}})\}}")
+_POWER = r"(?:\^\s{0,4}\{?-?\d{1,2}\}?)?"
+_UNIT_BEHIND = re.compile(
+    rf"(?<=[\d}}])\s{{0,8}}\\{_WORDY}\s{{0,4}}\{{[^{{}}]{{0,80}}\}}\s{{0,4}}{_POWER}\.?$"
+)
+_PLAIN_UNIT = re.compile(
+    r"^([-+]?[\d.,]{1,400}(?:/\d{1,40})?|[-+]?\\frac\s{0,4}\{\d{1,40}\}\s{0,4}\{\d{1,40}\})"
+    rf"(?: {{0,4}}%| {{1,4}}[A-Za-z][A-Za-z ./-]{{1,40}}{_POWER}|cm|mm|km|kg|kWh?)\.?$"
+)
+_NAMED = re.compile(r"^\s*[A-Za-z]{1,2}(?:_\{?\w\}?)?\s{0,4}(?:=|\\in(?![A-Za-z]))\s*(?=\S)")
+_SHORT_FRAC = re.compile(r"\\frac\s*(\d|[A-Za-z](?![A-Za-z]))\s*(?=\{|[A-Za-z\d])")
+_SHORT_BELOW = re.compile(r"(\\frac\{[^{}]{1,200}\})\s*(\d|[A-Za-z](?![A-Za-z]))")
+_SHORT_ROOT = re.compile(r"\\sqrt\s*(\d|[A-Za-z](?![A-Za-z]))")
+_THOUSANDS = re.compile(r"^[-+]?\d{1,3}(?:,\s?\d{3}){1,300}(?:\.\d{1,400})?%?$")
+_WORDS = re.compile(r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'-]*(?:[ .]+[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'-]*)*\.?")
+
+
+def canonical(text: str) -> str:
+    """The one spelling of an answer; equal spellings are equal answers."""
+    if len(text) > ANSWER_CHARS:
+        return text.strip()
+    text = _without_units(_in_plain_signs(text.translate(_SIGNS)))
+    if is_words(text):
+        return " ".join(text.rstrip(".").casefold().split())
+    return _tight(_full_fractions(text))
+
+
+def is_words(text: str) -> bool:
+    """Whether a text is nothing but words (or names, or letters)."""
+    return len(text) <= ANSWER_CHARS and _WORDS.fullmatch(text.strip()) is not None
+
+
+def _in_plain_signs(text: str) -> str:
+    for pattern, sign in _RULES:
+        text = pattern.sub(sign, text)
+    return text.strip().lstrip("=").strip()
+
+
+def _without_units(text: str) -> str:
+    """``5.4 \\text{ cents}`` says 5.4; ``\\text{east}`` says east; ``x = 5`` says 5."""
+    text = _UNIT_BEHIND.sub("", text)
+    text = _NAMED.sub("", _WRAPPED.sub(r" \1 ", text)).strip()
+    found = _PLAIN_UNIT.match(text)
+    return found[1] if found and not text.rstrip(".").endswith("%") else text
+
+
+def _full_fractions(text: str) -> str:
+    text = _SHORT_FRAC.sub(r"\\frac{\1}", text)
+    text = _SHORT_BELOW.sub(r"\1{\2}", text)
+    return _SHORT_ROOT.sub(r"\\sqrt{\1}", text)
+
+
+def _tight(text: str) -> str:
+    if _THOUSANDS.match(text.strip().rstrip(".")):
+        text = text.replace(",", "")
+    text = "".join(text.split())
+    return text.removesuffix(".") or text

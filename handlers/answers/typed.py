@@ -1,0 +1,153 @@
+"""The comparison rules of data sets that have their own: TheoremQA, SciBench, question answering.
+
+Sources: TheoremQA (Chen et al. 2023), its grader: an integer after rounding, a float within 4 %, a
+list of numbers in any order, truth values, option letters. SciBench (Wang et al. 2024), section 4:
+a relative tolerance of 5 %, with units. HotpotQA (Yang et al. 2018): exact match and token F1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+
+from handlers.answers.choice import choice
+from handlers.answers.equal import equal
+from handlers.answers.value import Value, read
+from schemas.outcome import Outcome
+
+THEOREMQA_TOLERANCE = Fraction(4, 100)
+SCIBENCH_TOLERANCE = Fraction(5, 100)
+
+_PREFIXES = {"": 0, "G": 9, "M": 6, "k": 3, "c": -2, "m": -3, "μ": -6, "u": -6, "n": -9, "p": -12}
+_QUANTITY = re.compile(
+    r"([-+]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400}))\s{0,4}"
+    r"((?:e|E|(?:\\times|\*|×|x)\s{0,4}10\s{0,4}\^)\s{0,4}\{?\s{0,4}[-+−]?\d{1,4}\s{0,4}\}?)?(.{0,80})"
+)
+_POWER = re.compile(r"^10\s{0,4}\^\s{0,4}\{?\s{0,4}([-+−]?\d{1,3})\s{0,4}\}?")
+_LATEX_UNIT = re.compile(r"\\(?:mathrm|text|mbox|rm)|[\\{}$~\s]")
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = re.compile(r"[^\w\s]|_")
+_TRUTH = {"true": "true", "yes": "true", "false": "false", "no": "false"}
+
+
+# ── TheoremQA ────────────────────────────────────────────────────────────────────────────────
+
+
+def theoremqa(answer: str, reference: str, problem: str = "") -> Outcome:
+    """By the answer's type, which the reference's own spelling tells."""
+    wanted = reference.strip()
+    if wanted.lower() in ("true", "false"):
+        return _truth(answer, wanted.lower())
+    by_letter = choice(answer, wanted, problem)
+    if by_letter is not None:
+        return by_letter
+    if wanted.startswith("["):
+        return _listed(read(answer), read(wanted), wanted)
+    return _close(read(answer), read(wanted), whole=_is_whole(wanted))
+
+
+def _truth(answer: str, wanted: str) -> Outcome:
+    given = _TRUTH.get(answer[:20].strip(" .*$\n").lower())
+    if given is None:
+        return "unknown"
+    return "right" if given == wanted else "wrong"
+
+
+def _is_whole(spelt: str) -> bool:
+    return not re.search(r"[.eE/]", spelt)
+
+
+def _close(given: Value, wanted: Value, *, whole: bool) -> Outcome:
+    if given.number is None or wanted.number is None:
+        return equal(given.text, wanted.text)
+    return "right" if _near(given.number, wanted.number, whole=whole) else "wrong"
+
+
+def _near(given: Fraction, wanted: Fraction, *, whole: bool) -> bool:
+    if whole:
+        return round(given) == wanted
+    return abs(given - wanted) <= THEOREMQA_TOLERANCE * abs(wanted)
+
+
+def _listed(given: Value, wanted: Value, spelt: str) -> Outcome:
+    """Lists of numbers, sorted as in the published grader."""
+    numbers = _numbers(given), _numbers(wanted)
+    if numbers[0] is None or numbers[1] is None:
+        return "unknown"
+    if len(numbers[0]) != len(numbers[1]):
+        return "wrong"
+    whole = _is_whole(spelt)
+    pairs = zip(sorted(numbers[0]), sorted(numbers[1]), strict=True)
+    return "right" if all(_near(g, w, whole=whole) for g, w in pairs) else "wrong"
+
+
+def _numbers(value: Value) -> list[Fraction] | None:
+    found = [item.number for item in (value.items or (value,))]
+    numbers = [number for number in found if number is not None]
+    return numbers if len(numbers) == len(found) else None
+
+
+# ── SciBench ─────────────────────────────────────────────────────────────────────────────────
+
+
+def scibench(answer: str, reference: str) -> Outcome:
+    """Within 5 % of the larger magnitude; units may differ by a decimal prefix only."""
+    given, wanted = _quantity(answer), _quantity(reference)
+    if given is None or wanted is None:
+        return equal(answer, reference) if wanted is None else "unknown"
+    scale = _scale(given[1], wanted[1])
+    if scale is None:
+        return "unknown"
+    value, goal = given[0] * scale, wanted[0]
+    near = abs(value - goal) <= SCIBENCH_TOLERANCE * max(abs(value), abs(goal))
+    return "right" if near else "wrong"
+
+
+def _quantity(text: str) -> tuple[Fraction, str] | None:
+    """Number and unit; a power of ten may stand in the unit (``$10^{3}$ J``)."""
+    found = _QUANTITY.match(text[:1000].strip().strip("$").replace("−", "-"))
+    if found is None:
+        value = read(text)
+        return (value.number, "") if value.number is not None else None
+    exponent = int("".join(re.findall(r"[-+]?\d+\s*\}?$", found[2] or "")).strip("} ") or 0)
+    unit = _LATEX_UNIT.sub("", found[3]).lstrip("×*")
+    if power := _POWER.match(unit.removeprefix("times")):
+        exponent += int(power[1])
+        unit = unit.removeprefix("times")[power.end() :]
+    number = Fraction(found[1].replace(",", ""))
+    return number * Fraction(10) ** exponent, unit.strip(".,;")
+
+
+def _scale(given: str, wanted: str) -> Fraction | None:
+    """The factor from one unit to another; 1 when one is missing; ``None`` when unlike."""
+    if given == wanted or not given or not wanted:
+        return Fraction(1)
+    for prefix, power in _PREFIXES.items():
+        for other, other_power in _PREFIXES.items():
+            rests = given.removeprefix(prefix), wanted.removeprefix(other)
+            if rests[0] == rests[1] and given == prefix + rests[0] and wanted == other + rests[1]:
+                return Fraction(10) ** (power - other_power) if rests[0] else None
+    return None
+
+
+# ── Question answering ───────────────────────────────────────────────────────────────────────
+
+
+def exact_match(answer: str, reference: str) -> Outcome:
+    """Equal after lower case, without punctuation, articles and extra spaces."""
+    return "right" if _tokens(answer) == _tokens(reference) else "wrong"
+
+
+def token_f1(answer: str, reference: str) -> float:
+    """Harmonic mean of token precision and recall, in [0, 1]; yes and no match only themselves."""
+    given, wanted = _tokens(answer), _tokens(reference)
+    shared = sum((Counter(given) & Counter(wanted)).values())
+    closed = {"yes", "no", "noanswer"} & {*given[:1], *wanted[:1]}
+    if not shared or (given != wanted and closed and min(len(given), len(wanted)) == 1):
+        return 0.0
+    return 2 * shared / (len(given) + len(wanted))
+
+
+def _tokens(text: str) -> list[str]:
+    return _ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower())).split()

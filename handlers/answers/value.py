@@ -1,0 +1,179 @@
+"""What an answer is: a number, a percentage, a tuple or interval, a set or list, a matrix, words.
+
+Everything is exact and bounded: no number has more than ``DIGITS`` digits or a larger exponent.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from handlers.answers.normalise import ANSWER_CHARS, canonical, is_words
+
+DIGITS = 1_000
+EXPONENT = 999
+DEPTH = 4
+ITEMS = 200
+
+Kind: TypeAlias = Literal[
+    "number", "percent", "group", "list", "union", "matrix", "words", "formula"
+]
+
+_PLAIN = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
+_NUMBER = re.compile(rf"({_PLAIN})(?:(?:[eE]|(?:\\times|\\cdot|\*)10\^)\{{?([-+]?\d{{1,6}})\}}?)?")
+_TEN = re.compile(r"([-+]?)10\^\{?([-+]?\d{1,6})\}?")
+_RATIO = re.compile(rf"\(?({_PLAIN})\)?/\(?({_PLAIN})\)?")
+_FRAC = re.compile(rf"([-+]?)(\d*)\\frac\{{({_PLAIN})\}}\{{({_PLAIN})\}}")
+_MIXED = re.compile(r"([-+]?)(\d+)\s+(\d+)/(\d+)")
+_MATRIX = re.compile(r"\\begin\{[pbvBV]?matrix\}(.*)\\end\{[pbvBV]?matrix\}", re.DOTALL)
+_OPENS, _CLOSES = "([{", ")]}"
+_NAME = re.compile(r"^[A-Za-z]{1,2}=(?=.)")
+_WORDS_OF_NUMBERS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
+    "nineteen", "twenty",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One answer, read. ``brackets`` of a group are its two outer signs, such as ``(]``."""
+
+    kind: Kind
+    text: str
+    number: Fraction | None = None
+    items: tuple[Value, ...] = ()
+    brackets: str = ""
+
+
+def read(text: str) -> Value:
+    """What ``text`` says; a ``formula`` when it is nothing that exact rules compare."""
+    if len(text) > ANSWER_CHARS:
+        return Value("formula", text.strip())
+    mixed = _MIXED.fullmatch(text.strip().strip("$"))
+    if mixed:
+        return Value("number", " ".join(mixed[0].split()), _mixed(*mixed.groups()))
+    return _read(text, DEPTH)
+
+
+def _read(text: str, depth: int) -> Value:
+    matrix = _MATRIX.search(text) if depth else None
+    if matrix:
+        return _matrix(matrix[1], depth - 1)
+    spelt = canonical(text)
+    value = _quantity(spelt)
+    if value is None and depth:
+        value = _several(_NAME.sub("", spelt), depth - 1)
+    if value is None:
+        value = Value("words" if is_words(spelt) else "formula", spelt)
+    return value
+
+
+# ── Numbers ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _quantity(text: str) -> Value | None:
+    """A number or percentage, else ``None``."""
+    inner = text.removesuffix("%")
+    exact = number(inner)
+    if exact is None:
+        return None
+    return Value("number" if inner == text else "percent", text, exact)
+
+
+def number(text: str) -> Fraction | None:
+    """The exact value of a whole number, decimal, power of ten or fraction, else ``None``."""
+    text = text.strip()
+    if text in _WORDS_OF_NUMBERS:
+        return Fraction(_WORDS_OF_NUMBERS.index(text))
+    if len(text) > DIGITS or not any(map(str.isdecimal, text)) or not text.isascii():
+        return None
+    exact = _power(text)
+    return _ratio(text) if exact is None else exact
+
+
+def _power(text: str) -> Fraction | None:
+    ten = _TEN.fullmatch(text)
+    found = _NUMBER.fullmatch(f"{ten[1]}1e{ten[2]}" if ten else text)
+    if found is None or abs(int(found[2] or 0)) > EXPONENT:
+        return None
+    return Fraction(found[1]) * Fraction(10) ** int(found[2] or 0)
+
+
+def _ratio(text: str) -> Fraction | None:
+    if found := _RATIO.fullmatch(text):
+        return _divide("", "", found[1], found[2])
+    if found := _FRAC.fullmatch(text):
+        return _divide(*found.groups())
+    return None
+
+
+def _divide(sign: str, whole: str, above: str, below: str) -> Fraction | None:
+    if not Fraction(below):
+        return None
+    value = int(whole or 0) + Fraction(above) / Fraction(below)
+    return -value if sign == "-" else value
+
+
+def _mixed(sign: str, whole: str, above: str, below: str) -> Fraction | None:
+    if len(whole + above + below) > DIGITS:
+        return None
+    return _divide(sign, whole, above, below)
+
+
+# ── Several values ───────────────────────────────────────────────────────────────────────────
+
+
+def _several(text: str, depth: int) -> Value | None:
+    """A group in brackets, a bare list, or a union of intervals, else ``None``."""
+    parts = text.split(r"\cup")
+    if len(parts) > 1:
+        return _made("union", text, parts, depth)
+    bare = text.replace(r"\{", "{").replace(r"\}", "}")
+    if _enclosed(bare):
+        inner = split(bare[1:-1])
+        if len(inner) == 1 and bare[0] != "{":
+            return _read(inner[0], depth)
+        return _made("group", bare, inner, depth, bare[0] + bare[-1])
+    inner = split(bare)
+    return _made("list", bare, inner, depth) if len(inner) > 1 else None
+
+
+def _made(kind: Kind, text: str, parts: list[str], depth: int, brackets: str = "") -> Value | None:
+    if len(parts) > ITEMS:
+        return None
+    return Value(kind, text, None, tuple(_read(part, depth) for part in parts), brackets)
+
+
+def _matrix(body: str, depth: int) -> Value:
+    rows = [row for row in body.split(r"\\") if row.strip()][:ITEMS]
+    cells = [tuple(_read(cell, depth) for cell in row.split("&")[:ITEMS]) for row in rows]
+    texts = ["&".join(cell.text for cell in row) for row in cells]
+    items = (Value("group", t, None, row, "[]") for t, row in zip(texts, cells, strict=True))
+    return Value("matrix", ";".join(texts), None, tuple(items))
+
+
+def _enclosed(text: str) -> bool:
+    """Whether the first bracket of a text is closed by its last sign."""
+    if len(text) < 2 or text[0] not in _OPENS or text[-1] not in _CLOSES:
+        return False
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign in _OPENS) - (sign in _CLOSES)
+        if depth == 0:
+            return at == len(text) - 1
+    return False
+
+
+def split(text: str) -> list[str]:
+    """The parts of a text between commas that stand in no bracket."""
+    parts, depth, start = list[str](), 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign in _OPENS) - (sign in _CLOSES)
+        if sign in ",;" and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    parts.append(text[start:])
+    return [part for part in parts if part] or [""]

@@ -1,0 +1,1 @@
+"""Pure rules of learning that policies score with and folds apply."""

@@ -1,0 +1,35 @@
+"""Exact cosine similarity: float64, one fixed order of additions, no BLAS.
+
+Libraries of linear algebra add in an order that hangs on the machine; whatever is decided on, stated
+or hashed must not. ``math.fsum`` is correctly rounded, so its result does not depend on the order.
+
+Source: MC² eq. (16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum, sqrt
+from operator import mul
+
+DIGITS = 9
+"""Decimals to which decisions compare similarities."""
+
+
+def cosine(left: Sequence[float], right: Sequence[float]) -> float:
+    """Cosine in [-1, 1]; 0 if a vector is zero. Raises ``ValueError`` for unequal lengths."""
+    if len(left) != len(right):
+        raise ValueError(f"vectors of {len(left)} and {len(right)} dimensions")
+    scale = sqrt(_square(left)) * sqrt(_square(right))
+    if scale == 0.0:
+        return 0.0
+    return max(-1.0, min(1.0, fsum(map(mul, left, right)) / scale))
+
+
+def rounded(similarity: float) -> float:
+    """The similarity as decisions compare it; never a negative zero."""
+    return round(similarity, DIGITS) + 0.0
+
+
+def _square(vector: Sequence[float]) -> float:
+    return fsum(map(mul, vector, vector))

@@ -1,0 +1,72 @@
+"""Chain of thought: one sample, of which only the final-answer field is read.
+
+Source: MC² App. B.1 (CoT); Wei et al. 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.roles.role import Role, Said, answer
+from schemas.asking import Steps
+from schemas.events.reasoning import Generated, Parse
+from schemas.questions import Sampling
+from schemas.settings import PolicySettings
+
+PROMPT = """\
+Solve the problem below. Think step by step and write your reasoning first.
+End with the field below, and put the final answer into the box."""
+
+CHAIN = Role.of(
+    "reasoner",
+    PROMPT,
+    sections=("Problem",),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="chain",
+    mends=False,
+)
+
+
+class ChainSettings(PolicySettings):
+    """Settings of chain of thought."""
+
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
+
+    output_cap: PositiveInt | None = 8_192
+    """Tokens that one reply may take; none: the endpoint's own limit."""
+
+
+def think(problem: str, sampling: Sampling, draw: int = 0) -> Steps[Said]:
+    """One chain of thought, and what it answers."""
+    said = yield from CHAIN.put({"problem": problem}, sampling=sampling, draw=draw)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(round=draw, answer=said.answer, source=said.source, parse=parse)
+    return said
+
+
+def cot(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
+    """One call at the endpoint's own sampling."""
+    said = yield from think(task.problem, Sampling(max_tokens=settings.output_cap))
+    return Conclusion(answer=said.answer, ended_by="answered")
+
+
+def greedy(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
+    """One call at temperature 0."""
+    said = yield from think(task.problem, Sampling(temperature=0.0, max_tokens=settings.output_cap))
+    return Conclusion(answer=said.answer, ended_by="answered")
+
+
+COT = Policy(
+    name="cot", version="1", about="one chain of thought", settings=ChainSettings, solve=cot
+)
+GREEDY = Policy(
+    name="greedy",
+    version="1",
+    about="one chain of thought at temperature 0",
+    settings=ChainSettings,
+    solve=greedy,
+)

@@ -1,0 +1,38 @@
+"""MC²: Reasoner, Monitor and Controller in an inner loop; an outer loop learns across problems.
+
+Source: *Metacognitive Consolidation* (MC²), Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Batch, Policy
+from handlers.policies.mc2.consolidate import consolidate
+from handlers.policies.mc2.distil import distil
+from handlers.policies.mc2.orchestrate import solve
+from handlers.policies.mc2.reflect import reflect
+from handlers.policies.mc2.settings import Mc2Settings, batch_size
+from schemas.asking import Steps
+
+
+def learn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
+    """A batch's end: distil lessons, then consolidate rules (Algorithm 1, lines 18 to 22)."""
+    if not settings.learns:
+        return
+    lessons = yield from distil(batch, settings)
+    if "rules" in settings.guidance:
+        yield from consolidate(batch, lessons, settings)
+
+
+MC2 = Policy(
+    name="mc2",
+    version="1",
+    about="Reasoner, Monitor, Controller in rounds; lessons and rules of a batch guide the next",
+    settings=Mc2Settings,
+    solve=solve,
+    learns="self",
+    reflect=reflect,
+    learn=learn,
+    window=batch_size,
+    live_batches=lambda settings: settings.lesson_window,
+    confidence_source="value",
+)

@@ -1,0 +1,138 @@
+"""Consolidation: a role's six rules, brought up to date with the lessons of the last batches.
+
+Source: MC² eq. (11), § C.5; our D6 (what does not fit), D8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handlers.policies.base import Batch
+from handlers.policies.mc2.distil import Lesson
+from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
+from handlers.roles.consolidator import CONSOLIDATORS, RuleList, new_rules
+from handlers.roles.role import Said
+from schemas.asking import All, Steps, Stopped
+from schemas.events.learning import KnowledgeConsolidated
+from schemas.memory import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A lesson as the consolidator sees it."""
+
+    id: str
+    batch: int
+    text: str
+
+    @property
+    def block(self) -> str:
+        """The lesson, headed by its id."""
+        return f"[{self.id}]\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rules before a batch, and the live lessons: those that fit, and those that do not."""
+
+    role: RoleName
+    rules: RuleList
+    lessons: tuple[Shown, ...]
+    left_out: tuple[Shown, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of the present rules."""
+        return tuple(rule for _, rule in self.rules)
+
+    def ask(self, settings: Mc2Settings) -> Steps[Said]:
+        """The rules after the batch, as the consolidator proposes them."""
+        consolidator = CONSOLIDATORS[self.role]
+        check = consolidator.check(self.texts, strict=settings.new_rules == "strict")
+        variables = {
+            "rules": "\n".join(f"{name}: {rule}" for name, rule in self.rules),
+            "lessons": "\n\n".join(lesson.block for lesson in self.lessons),
+        }
+        return consolidator.role.put(variables, sampling=settings.sampling, check=check)
+
+
+def consolidate(batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> Steps[None]:
+    """K_b from K_{b-1} and the lessons of batches b-w+1..b, each role by itself.
+
+    Without a lesson in the window nobody is asked. Source: MC² eq. (11).
+    """
+    windows = [window(role, batch, new, settings) for role in settings.active]
+    asked = [one for one in windows if one.lessons]
+    replies = iter(()) if not asked else iter((yield from All(one.ask(settings) for one in asked)))
+    for one in windows:
+        if one.lessons:
+            yield _consolidated(one, next(replies))
+        elif one.rules:
+            yield _fact(one, one.rules, "kept")
+
+
+def window(role: RoleName, batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> Window:
+    """The live lessons of one role, newest batch first, as many as fit into a prompt."""
+    oldest = batch.number - settings.lesson_window + 1
+    live = [
+        Shown(item.id, item.batch, item.text)
+        for item in batch.memory.of(role, "lesson")
+        if item.batch >= oldest
+    ]
+    live += [
+        Shown(one.fact.id, batch.number, one.fact.text) for one in new if one.fact.role == role
+    ]
+    live.sort(key=lambda lesson: -lesson.batch)
+    fitting = _fitting(live, settings.context_chars)
+    return Window(role, rules_of(batch.memory, role), tuple(live[:fitting]), tuple(live[fitting:]))
+
+
+def _fitting(lessons: Sequence[Shown], chars: int) -> int:
+    """How many of the first lessons fit; one at least."""
+    room, count = chars, 0
+    for lesson in lessons:
+        room -= len(lesson.block) + 2
+        if room < 0:
+            break
+        count += 1
+    return max(count, 1) if lessons else 0
+
+
+def rules_of(memory: Memory, role: RoleName) -> RuleList:
+    """A role's rules by id."""
+    return tuple((item.id, item.text) for item in memory.of(role, "rule"))
+
+
+def _consolidated(one: Window, said: Said | Stopped) -> KnowledgeConsolidated:
+    """The new rules; what cannot be read leaves the old ones in force."""
+    if isinstance(said, Stopped):
+        return _fact(one, one.rules, "fallback")
+    if not said.readable:
+        return _fact(one, one.rules, "fallback", said.source)
+    return _fact(one, CONSOLIDATORS[one.role].rules(said.values), "consolidated", said.source)
+
+
+def _fact(
+    one: Window, rules: RuleList, result: str, source: str | None = None
+) -> KnowledgeConsolidated:
+    return KnowledgeConsolidated.model_validate(
+        {
+            "role": one.role,
+            "rules": rules,
+            "result": result,
+            "new": new_rules(rules, one.texts),
+            "lessons": tuple(lesson.id for lesson in one.lessons),
+            "left_out": tuple(lesson.id for lesson in one.left_out),
+            "source": source,
+        }
+    )
+
+
+def warm_start(source: Memory) -> tuple[KnowledgeConsolidated, ...]:
+    """K_0: the rules of a source scope's memory, all roles, without its lessons."""
+    return tuple(
+        KnowledgeConsolidated(role=role, rules=rules, result="warm", new=len(rules))
+        for role in ROLES
+        if (rules := rules_of(source, role))
+    )

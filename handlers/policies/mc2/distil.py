@@ -1,0 +1,187 @@
+"""Distillation: the telling episodes of a batch become lessons of each role.
+
+Source: MC² eq. (10), § C.4; our D6, D7, D9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from handlers.policies.base import Batch, Member
+from handlers.policies.mc2.reflect import Mc2Reflection, Polarity
+from handlers.policies.mc2.settings import LETTERS, Mc2Settings, RoleName
+from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS, POLARITY, Distiller
+from handlers.roles.excerpt import excerpt
+from handlers.roles.role import Said
+from schemas.asking import All, Steps, Stopped
+from schemas.events.learning import LessonDistilled, LessonDropped, Sided
+from schemas.questions import Embed
+
+_OUTCOMES = {"right": "success", "wrong": "failure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A member that a batch learns from, and whether to repeat or avoid what it did."""
+
+    member: Member
+    reflection: Mc2Reflection
+    polarity: Polarity
+
+    @property
+    def subject(self) -> str:
+        """The member's problem as ``domain/id``."""
+        return f"{self.member.reflected.domain}/{self.member.reflected.problem_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One distillation: whose lesson, from which members."""
+
+    role: RoleName
+    distiller: Distiller
+    variables: Mapping[str, str]
+    polarity: Sided
+    subject: str
+    evidence: tuple[str, ...]
+    last_action: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson as stated, with the text that is embedded."""
+
+    fact: LessonDistilled
+    embedding_text: str
+
+
+def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
+    """S⁺ and S⁻ of a batch in its order, at most ``limit`` of them, failed ones first.
+
+    Source: MC² eq. (9); the limit is ours.
+    """
+    found: list[Chosen] = []
+    for member in members:
+        if member.reflected.summary:
+            reflection = Mc2Reflection.model_validate(member.reflected.summary)
+            if reflection.polarity is not None:
+                found.append(Chosen(member, reflection, reflection.polarity))
+    if limit is None or len(found) <= limit:
+        return found
+    first = sorted(range(len(found)), key=lambda at: (found[at].polarity != "avoid", at))
+    return [found[at] for at in sorted(first[:limit])]
+
+
+def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
+    """The batch's lessons, stated in role and member order, and then embedded in that order."""
+    selected = chosen(batch.members, settings.lessons_per_batch)
+    tasks = [task for role in settings.active for task in _tasks(role, selected, settings)]
+    if not tasks:
+        return []
+    replies = yield from All(
+        task.distiller.role.put(
+            task.variables,
+            sampling=settings.sampling,
+            check=task.distiller.check(task.last_action),
+        )
+        for task in tasks
+    )
+    lessons: list[Lesson] = []
+    numbers = dict.fromkeys(settings.active, 0)
+    for task, said in zip(tasks, replies, strict=True):
+        if isinstance(said, Stopped) or not said.readable:
+            yield _dropped(task, said)
+            continue
+        numbers[task.role] += 1
+        name = f"L{batch.number}.{LETTERS[task.role]}{numbers[task.role]}"
+        lesson = _lesson(name, task, said, settings)
+        yield lesson.fact
+        lessons.append(lesson)
+    if lessons:
+        yield from Embed(tuple(lesson.embedding_text for lesson in lessons))
+    return lessons
+
+
+def _lesson(name: str, task: Task, said: Said, settings: Mc2Settings) -> Lesson:
+    descriptor_only = settings.embedded == "descriptor"
+    fact = LessonDistilled(
+        id=name,
+        role=task.role,
+        polarity=task.polarity,
+        text=task.distiller.text(said.values, task.polarity),
+        subject=task.subject,
+        evidence=task.evidence,
+        source=said.source,
+    )
+    return Lesson(fact, task.distiller.embedding_text(said.values, descriptor_only=descriptor_only))
+
+
+def _dropped(task: Task, said: Said | Stopped) -> LessonDropped:
+    if isinstance(said, Stopped):
+        reason, source = f"limit: {said.which}", None
+    else:
+        reason, source = str(said.problem), said.source
+    return LessonDropped(role=task.role, reason=reason, source=source, evidence=task.evidence)
+
+
+# ── What a distiller sees ────────────────────────────────────────────────────────────────────
+
+
+def _tasks(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings) -> list[Task]:
+    if settings.distil == "per_batch":
+        return [_together(role, selected, settings)] if selected else []
+    return [_single(role, one, settings) for one in selected]
+
+
+def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
+    """The question, the excerpts and the polarity; the outcome only if it is asked for (D7)."""
+    excerpts, actions = one.reflection.excerpts, one.reflection.actions
+    variables = {
+        "problem": one.member.reflected.problem,
+        "polarity": POLARITY[one.polarity],
+        "trajectory": excerpts.trajectory,
+        "report": excerpts.report,
+        "decision": excerpts.decision,
+    }
+    if settings.outcome_tag == "on":
+        variables["outcome"] = _OUTCOMES.get(one.member.outcome, "unknown")
+    return Task(
+        role,
+        DISTILLERS[role],
+        variables,
+        one.polarity,
+        one.subject,
+        (one.member.episode,),
+        actions[-1] if actions else None,
+    )
+
+
+def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings) -> Task:
+    """All selected episodes of a batch at once, as a DO and an AVOID list (D6)."""
+    room = settings.context_chars // (len(selected) + 1)
+    cases: dict[Polarity, list[str]] = {"do": [], "avoid": []}
+    for one in selected:
+        cases[one.polarity].append(excerpt(_case(one, settings), room))
+    sides: list[Polarity] = [side for side, found in cases.items() if found]
+    return Task(
+        role,
+        BATCH_DISTILLERS[role],
+        {side: "\n\n".join(cases[side]) for side in sides},
+        sides[0] if len(sides) == 1 else "both",
+        selected[0].subject if len(selected) == 1 else "",
+        tuple(one.member.episode for one in selected),
+    )
+
+
+def _case(one: Chosen, settings: Mc2Settings) -> str:
+    excerpts = one.reflection.excerpts
+    parts = {
+        "Question": one.member.reflected.problem,
+        "Reasoning": excerpts.trajectory,
+        "Monitor": excerpts.report,
+        "Controller": excerpts.decision,
+    }
+    if settings.outcome_tag == "on":
+        parts["Result"] = _OUTCOMES.get(one.member.outcome, "unknown")
+    return "\n".join(f"{name}: {text}" for name, text in parts.items() if text)

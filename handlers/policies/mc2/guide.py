@@ -1,0 +1,83 @@
+"""Guidance before each call: what memory knows, composed for one role, problem and round.
+
+Source: MC² eq. (12), (13), (15), § C.3; our D2 to D5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from handlers.policies.base import Task
+from handlers.policies.mc2.settings import Mc2Settings, RoleName
+from handlers.roles.composer import COACHES, NOTHING, Bullets, compose
+from schemas.asking import Steps
+from schemas.events.reasoning import KnowledgeReached
+from schemas.questions import Recall, RecalledItem, Recollection
+
+NO_MEMORY = Recollection(0, ())
+
+
+@dataclass(slots=True)
+class Guide:
+    """What one episode recalled, and the guidance that each of its roles had last."""
+
+    settings: Mc2Settings
+    memory: Recollection
+    previous: dict[RoleName, Bullets] = field(default_factory=dict["RoleName", Bullets])
+
+    def note(
+        self, role: RoleName, round: int, own_chars: int, context: Mapping[str, str]
+    ) -> Steps[str]:
+        """Guidance for one call. Without a rule or lesson of the role: none, and nobody is asked.
+
+        ``own_chars`` is the length of the role's own prompt, which guidance must leave room for.
+        """
+        rules, lessons = self.memory.of(role, "rule"), self.memory.of(role, "lesson")
+        if not rules and not lessons:
+            return ""
+        known = {"rules": rule_lines(rules), "lessons": lesson_blocks(lessons)}
+        composed = yield from compose(
+            COACHES[role],
+            {**context, **known},
+            previous=self.previous.get(role, NOTHING),
+            room=self.settings.context_chars - own_chars,
+            strict=self.settings.bullets == "strict",
+            sampling=self.settings.sampling,
+        )
+        self.previous[role] = bullets = composed.bullets
+        yield KnowledgeReached(
+            round=round,
+            role=role,
+            source=composed.source,
+            result=composed.result,
+            bullets=len(bullets.lines),
+            cut=0 if composed.result == "fallback" else bullets.cut,
+            items=tuple(item.id for item in (*rules, *lessons)),
+        )
+        return bullets.text
+
+
+def recollect(task: Task, settings: Mc2Settings) -> Steps[Guide]:
+    """One recall for the whole episode; none where memory is empty or not to be used."""
+    warm = task.memory_version > 0 or settings.warm_start is not None
+    if not settings.kinds or not warm:
+        return Guide(settings, NO_MEMORY)
+    memory = yield from Recall(
+        query=task.problem,
+        roles=tuple(settings.active),
+        top=settings.lessons_shown,
+        kinds=settings.kinds,
+        exclude=task.subject if settings.exclude_self else "",
+    )
+    return Guide(settings, memory)
+
+
+def rule_lines(rules: Sequence[RecalledItem]) -> str:
+    """Rules, a line each, by their ids."""
+    return "\n".join(f"{rule.id}: {rule.text}" for rule in rules)
+
+
+def lesson_blocks(lessons: Sequence[RecalledItem]) -> str:
+    """Lessons, nearest first, each headed by its id."""
+    return "\n\n".join(f"[{lesson.id}]\n{lesson.text}" for lesson in lessons)

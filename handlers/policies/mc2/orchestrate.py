@@ -1,0 +1,184 @@
+"""The inner loop: Reasoner, Monitor and Controller take turns until one answer stands.
+
+Source: MC² eq. (4) to (7), Algorithm 1 line 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from handlers.policies.base import Conclusion, Task
+from handlers.policies.mc2.guide import Guide, recollect
+from handlers.policies.mc2.settings import Mc2Settings, RoleName
+from handlers.roles.controller import CONTROLLER, FALLBACK, Decision, decision_of, needs_answer
+from handlers.roles.excerpt import excerpt
+from handlers.roles.monitor import MONITOR, report_of
+from handlers.roles.reasoner import REASONER, answered
+from handlers.roles.role import Check, Role, Said
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.reasoning import ControllerActed, Generated, MonitorReported, Parse
+
+GRADE_VALUE: Mapping[str, float] = {"A": 1.0, "B": 0.5, "C": 0.0}
+"""Confidence by grade (source ``value``; ours)."""
+
+
+@dataclass(slots=True)
+class Episode:
+    """One problem being worked on: round k, the last report and decision, the answers so far."""
+
+    task: Task
+    settings: Mc2Settings
+    guide: Guide
+    round: int = 0
+    advice: str = ""
+    feedback: str = ""
+    answers: list[str | None] = field(default_factory=list["str | None"])
+
+    @property
+    def best(self) -> str | None:
+        """The last answer that could be read."""
+        return next((answer for answer in reversed(self.answers) if answer is not None), None)
+
+    def ask(
+        self,
+        role: Role,
+        own: Mapping[str, str],
+        seen: Mapping[str, str],
+        check: Check | None = None,
+    ) -> Steps[Said]:
+        """A role's reply, after the guidance that its composer makes of ``seen``."""
+        name: RoleName = role.name  # type: ignore[assignment]
+        own_chars = sum(len(text) for _, text in role.question(own).messages())
+        guidance = yield from self.guide.note(name, self.round, own_chars, seen)
+        return (
+            yield from role.put(
+                {**own, "guidance": guidance}, sampling=self.settings.sampling, check=check
+            )
+        )
+
+
+def solve(task: Task, settings: Mc2Settings) -> Steps[Conclusion]:
+    """An answer, however far the limits let it come."""
+    guide = yield from recollect(task, settings)
+    episode = Episode(task, settings, guide)
+    try:
+        if settings.roles == "R":
+            return (yield from reason_alone(episode))
+        return (yield from orchestrate(episode))
+    except OutOfLimit as limit:
+        confidence = None if settings.roles == "R" else GRADE_VALUE["C"]
+        return _concluded(episode.best, "limit", confidence, limit.which)
+
+
+def orchestrate(episode: Episode) -> Steps[Conclusion]:
+    """Reason, monitor, control; at most N rounds. Source: MC² eq. (7), the stop rule."""
+    for k in range(episode.settings.max_rounds):
+        episode.round = k
+        attempt = yield from reason(episode)
+        report = yield from monitor(episode, attempt)
+        decision = yield from control(episode, attempt, report)
+        confidence = GRADE_VALUE["B" if k else "A"]
+        match decision.action:
+            case "accept":
+                return _concluded(decision.answer, "accepted", confidence)
+            case "patch":
+                return _concluded(decision.answer, "corrected", confidence)
+            case "restart":
+                episode.advice = decision.advice or ""
+    return _concluded(episode.best, "max_rounds", GRADE_VALUE["C"])
+
+
+def reason_alone(episode: Episode) -> Steps[Conclusion]:
+    """The Reasoner by itself: chain of thought, with guidance if memory has any."""
+    yield from reason(episode)
+    return _concluded(episode.best, "answered", None)
+
+
+def reason(episode: Episode) -> Steps[Said]:
+    """ŷ_k and τ_k from the problem and the last advice u_{k-1} alone. Source: MC² eq. (4)."""
+    own, seen = {"problem": episode.task.problem}, {"problem": episode.task.problem}
+    if episode.settings.advice != "composer":
+        own["advice"] = episode.advice
+    if episode.settings.advice != "direct":
+        seen["recent_feedback"] = episode.feedback
+    said = yield from episode.ask(REASONER, own, seen)
+    answer = answered(said)
+    episode.answers.append(answer)
+    parse: Parse = "ok" if answer is not None else "unreadable"
+    yield Generated(round=episode.round, answer=answer, source=said.source, parse=parse)
+    return said
+
+
+def monitor(episode: Episode, attempt: Said) -> Steps[Said]:
+    """The report g_k on the problem, ŷ_k and τ_k. Source: MC² eq. (5)."""
+    own = _case(episode, attempt)
+    seen = {"problem": own["problem"], "trajectory": _excerpt(episode, attempt)}
+    said = yield from episode.ask(MONITOR, own, seen)
+    report = report_of(said.text)
+    yield MonitorReported(
+        round=episode.round,
+        flag=report.flag,
+        step=report.step,
+        source=said.source,
+        parse=said.parse,
+    )
+    return said
+
+
+def control(episode: Episode, attempt: Said, report: Said) -> Steps[Decision]:
+    """The action a_k, with ỹ_k or u_k, from all that the round produced. Source: MC² eq. (6)."""
+    candidate = episode.answers[-1]
+    own = _case(episode, attempt) | {"report": report.text}
+    seen = {name: own[name] for name in ("problem", "trajectory", "report")} | {
+        "trajectory": _excerpt(episode, attempt),
+        "report": _excerpt(episode, report),
+    }
+    said = yield from episode.ask(CONTROLLER, own, seen, needs_answer(candidate))
+    decision = decision_of(said.text) if said.readable else FALLBACK
+    decision = _answered(decision, candidate, episode.settings)
+    yield ControllerActed(
+        round=episode.round,
+        action=decision.action,
+        answer=decision.answer,
+        source=said.source,
+        parse=said.parse,
+    )
+    episode.feedback = f"{report.text.strip()}\n\n{said.text.strip()}"
+    return decision
+
+
+def _answered(decision: Decision, candidate: str | None, settings: Mc2Settings) -> Decision:
+    """With an accept, ŷ_k counts, or the Controller's answer where ŷ_k cannot be read."""
+    if decision.action != "accept":
+        return decision
+    ours, theirs = candidate, decision.answer
+    if settings.accept_answer == "controller":
+        ours, theirs = theirs, ours
+    answer = theirs if ours is None else ours
+    return Decision("accept", decision.justification, answer=answer)
+
+
+def _case(episode: Episode, attempt: Said) -> dict[str, str]:
+    return {
+        "subject": episode.task.domain,
+        "problem": episode.task.problem,
+        "candidate": episode.answers[-1] or "",
+        "trajectory": attempt.text,
+    }
+
+
+def _excerpt(episode: Episode, said: Said) -> str:
+    return excerpt(said.text, episode.settings.excerpt_chars)
+
+
+def _concluded(
+    answer: str | None, ended_by: str, confidence: float | None, limit: str | None = None
+) -> Conclusion:
+    return Conclusion(
+        answer=answer,
+        ended_by=ended_by,
+        confidence=confidence,
+        confidence_source=None if confidence is None else "value",
+        limit=limit,
+    )

@@ -1,0 +1,176 @@
+"""The reflection of an episode: a pure summary of its trace, without its outcome; and its use.
+
+Source: MC² eq. (8), (9), (14), § C.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from handlers.learning.echo import cut_echoes
+from handlers.policies.base import Conclusion, Trace
+from handlers.policies.mc2.settings import LETTERS, Mc2Settings
+from handlers.policies.mc2.trace import Turn, turns
+from handlers.roles.excerpt import excerpt
+from schemas.events.reasoning import Flag
+
+Grade: TypeAlias = Literal["A", "B", "C"]
+Rating: TypeAlias = Literal["good", "ok", "poor"]
+Flags: TypeAlias = tuple[Flag | None, ...]
+Polarity: TypeAlias = Literal["do", "avoid"]
+
+DONE = frozenset({"accepted", "corrected"})
+LINE_CHARS = 300
+"""A description or justification is kept up to here."""
+
+_FROZEN = ConfigDict(frozen=True, extra="forbid")
+
+
+class Ratings(BaseModel):
+    """How each role did."""
+
+    model_config = _FROZEN
+    reasoner: Rating
+    monitor: Rating
+    controller: Rating
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """``R_good``, ``M_poor`` and so on."""
+        return tuple(f"{LETTERS[role]}_{getattr(self, role)}" for role in LETTERS)
+
+
+class Trajectories(BaseModel):
+    """What each role did, round by round."""
+
+    model_config = _FROZEN
+    reasoner: tuple[str | None, ...] = ()
+    monitor: tuple[tuple[Flag | None, str | None, str | None], ...] = ()
+    controller: tuple[tuple[int, str | None], ...] = ()
+
+
+class Excerpts(BaseModel):
+    """Head and tail of the last round's texts, without echoes of the guidance given to them."""
+
+    model_config = _FROZEN
+    trajectory: str = ""
+    report: str = ""
+    decision: str = ""
+
+
+class Mc2Reflection(BaseModel):
+    """What an episode leaves to learn from. ``rounds`` is the paper's T."""
+
+    model_config = _FROZEN
+    ended_by: str
+    rounds: int
+    flags: tuple[Flag | None, ...]
+    actions: tuple[int, ...]
+    grade: Grade
+    ratings: Ratings
+    tags: tuple[str, ...]
+    polarity: Polarity | None
+    trajectories: Trajectories
+    excerpts: Excerpts
+
+
+def reflect(trace: Trace, conclusion: Conclusion, settings: Mc2Settings) -> dict[str, Any]:
+    """The reflection as plain values."""
+    return reflection(turns(trace), conclusion.ended_by, settings).model_dump(mode="json")
+
+
+def reflection(found: Sequence[Turn], ended_by: str, settings: Mc2Settings) -> Mc2Reflection:
+    """The reflection of these rounds. Asks nobody and knows no outcome. Source: MC² eq. (8)."""
+    flags: Flags = tuple(turn.report.flag for turn in found if turn.report is not None)
+    actions = tuple(turn.action for turn in found if turn.action is not None)
+    alone = settings.roles == "R"
+    grade = _grade_alone(found) if alone else grade_of(len(found), ended_by)
+    rated = ratings(len(found), flags, actions, ended_by)
+    fallback = bool(found) and found[-1].fallback
+    chosen = selection(len(found), actions, ended_by, fallback=fallback)
+    if alone:
+        chosen = "do" if grade == "A" else None
+    return Mc2Reflection(
+        ended_by=ended_by,
+        rounds=len(found),
+        flags=flags,
+        actions=actions,
+        grade=grade,
+        ratings=rated,
+        tags=rated.tags,
+        polarity=chosen,
+        trajectories=_trajectories(found),
+        excerpts=_excerpts(found[-1], settings.excerpt_chars) if found else Excerpts(),
+    )
+
+
+def grade_of(rounds: int, ended_by: str) -> Grade:
+    """A: done in one round; B: done later; C: not done. Source: MC² § C.1."""
+    return "C" if ended_by not in DONE else "A" if rounds == 1 else "B"
+
+
+def _grade_alone(found: Sequence[Turn]) -> Grade:
+    """D9: a Reasoner by itself gives no verdicts; an answer that can be read counts as A."""
+    return "A" if found and found[-1].answer is not None else "C"
+
+
+def ratings(
+    rounds: int, flags: Sequence[Flag | None], actions: Sequence[int], ended_by: str
+) -> Ratings:
+    """How each role did, from T, the flags and actions, and what ended it. Source: MC² eq. (14)."""
+    done, spent = ended_by in DONE, ended_by == "max_rounds"
+    flagged, restarts = sum(flag == "YES" for flag in flags), sum(action == 3 for action in actions)
+    last = flags[-1] if flags else None
+    verdict: dict[Flag | None, Rating] = {"NO": "good", "YES": "poor", None: "ok"}
+    return Ratings(
+        reasoner=_rating(done and rounds <= 2, spent and flagged > rounds / 2),
+        monitor=verdict[last] if done else "ok",
+        controller=_rating(done and rounds <= 3, spent and restarts > rounds / 2),
+    )
+
+
+def _rating(good: bool, poor: bool) -> Rating:
+    return "good" if good else "poor" if poor else "ok"
+
+
+def selection(
+    rounds: int, actions: Sequence[int], ended_by: str, *, fallback: bool = False
+) -> Polarity | None:
+    """S⁺ (accepted at once) teaches what to do, S⁻ (restarted to the end) what to avoid.
+
+    A restart that only stands for an unreadable decision (``fallback``) teaches nothing; nor does
+    what another limit ended. Source: MC² eq. (9).
+    """
+    if rounds == 1 and ended_by == "accepted":
+        return "do"
+    if ended_by == "max_rounds" and actions and actions[-1] == 3 and not fallback:
+        return "avoid"
+    return None
+
+
+def _trajectories(found: Sequence[Turn]) -> Trajectories:
+    reports = [turn.report for turn in found if turn.report is not None]
+    decided = [(turn.action, turn.decision) for turn in found]
+    return Trajectories(
+        reasoner=tuple(_short(turn.answer) for turn in found),
+        monitor=tuple((r.flag, _short(r.step), _short(r.description)) for r in reports),
+        controller=tuple((a, _short(d.justification)) for a, d in decided if a and d is not None),
+    )
+
+
+def _excerpts(turn: Turn, chars: int) -> Excerpts:
+    def cut(text: str) -> str:
+        return excerpt(cut_echoes(text, turn.guidance), chars)
+
+    return Excerpts(
+        trajectory=cut(turn.trajectory),
+        report=cut(turn.report_text),
+        decision=cut(turn.decision_text),
+    )
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else excerpt(text, LINE_CHARS)

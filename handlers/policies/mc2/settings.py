@@ -1,0 +1,117 @@
+"""Settings of MC², each with the options that the paper leaves open; the first is the default.
+
+Source: MC² § C.7, § C.8, App. D; *Where the paper is silent* of our page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+
+from pydantic import BeforeValidator, PositiveInt
+from pydantic import Field as Bounded
+
+from schemas.questions import Sampling
+from schemas.settings import PolicySettings
+
+RoleName: TypeAlias = Literal["reasoner", "monitor", "controller"]
+Source: TypeAlias = Literal["rules", "lessons"]
+
+ROLES: tuple[RoleName, ...] = ("reasoner", "monitor", "controller")
+LETTERS: Mapping[RoleName, str] = {"reasoner": "R", "monitor": "M", "controller": "C"}
+KINDS: Mapping[Source, str] = {"rules": "rule", "lessons": "lesson"}
+
+
+def _sources(value: Any) -> Any:
+    """``none``, ``lessons``, ``rules,lessons`` or a list, in canonical order without repeats."""
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",")]
+    if isinstance(value, list | tuple):
+        chosen = [name for name in cast("Sequence[Any]", value) if name != "none"]
+        unknown = [name for name in chosen if name not in KINDS]
+        return (*(source for source in KINDS if source in chosen), *unknown)
+    return value
+
+
+class Mc2Settings(PolicySettings):
+    """Settings of MC²."""
+
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None, "lessons_per_batch": None}
+    learning: ClassVar[frozenset[str]]
+
+    roles: Literal["RMC", "R"] = "RMC"
+    """Reasoner, Monitor and Controller; or the Reasoner alone (ablations)."""
+    guidance: Annotated[tuple[Source, ...], BeforeValidator(_sources)] = ("rules", "lessons")
+    """What prompts may take from memory; ``none`` switches learning off too."""
+    max_rounds: PositiveInt = 3
+    """N."""
+    advice: Literal["both", "direct", "composer"] = "both"
+    """D1: who sees the Controller's advice: the Reasoner, its composer, or both."""
+    accept_answer: Literal["reasoner", "controller"] = "reasoner"
+    """Whose answer counts after an accept."""
+    lesson_window: PositiveInt = 3
+    """w: batches whose lessons stay live."""
+    lessons_shown: PositiveInt = 3
+    """k of the top-k retrieval."""
+    batch_size: PositiveInt | None = None
+    """m; none: from the size of the series (eq. 17)."""
+    exclude_self: bool = True
+    """D11: a problem never retrieves its own lessons."""
+    distil: Literal["per_reflection", "per_batch"] = "per_reflection"
+    """D6: one lesson from each selected episode, or one from the batch."""
+    outcome_tag: Literal["off", "on"] = "off"
+    """D7: whether the distiller learns if the answer was right; never the right answer itself."""
+    lessons_per_batch: PositiveInt | None = 10
+    """So many lessons a role and batch at most, failed episodes first; none: all."""
+    embedded: Literal["fields", "descriptor"] = "fields"
+    """What of a lesson is embedded."""
+    new_rules: Literal["soft", "strict"] = "soft"
+    """D8: whether more than two new rules are only recorded, or refused."""
+    bullets: Literal["soft", "strict"] = "soft"
+    """D5: whether guidance beyond its bounds is cut, or refused."""
+    learn_from: Literal["parsed", "donor"] = "parsed"
+    """D9: with the Reasoner alone every parsed episode teaches, or a donor's memory is used."""
+    warm_start: str | None = None
+    """The scope whose rules are version 0 of this one."""
+    excerpt_chars: Annotated[int, Bounded(ge=200)] = 4_000
+    """D3: how much of a trajectory, report or decision is shown where an excerpt is."""
+    context_chars: PositiveInt = 200_000
+    """How long a prompt may become; guidance or lessons that do not fit are left out."""
+    output_cap: PositiveInt | None = 8_192
+    """Tokens that one reply may take; none: the endpoint's own limit."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How every role draws: the endpoint's defaults, and the cap (MC² § C.8.2)."""
+        return Sampling(max_tokens=self.output_cap)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of memory items that may become guidance."""
+        return tuple(KINDS[source] for source in self.guidance)
+
+    @property
+    def active(self) -> tuple[RoleName, ...]:
+        """The roles that take part."""
+        return ROLES if self.roles == "RMC" else ROLES[:1]
+
+    @property
+    def learns(self) -> bool:
+        """Whether batches leave anything behind."""
+        return bool(self.guidance) and not (self.roles == "R" and self.learn_from == "donor")
+
+
+Mc2Settings.learning = frozenset(Mc2Settings.model_fields) - {"context_chars", "output_cap"}
+
+
+def batch_size(settings: Mc2Settings, size: int | None) -> int:
+    """m: a tenth of the series, at least 10 and at most 100; 10 if its size is unknown.
+
+    Source: MC² eq. (17).
+    """
+    return settings.batch_size or min(100, max(10, (size or 0) // 10))
+
+
+def batches(size: int, window: int) -> int:
+    """⌈n / m⌉; the last batch may be short. Source: MC² eq. (18)."""
+    return -(-size // window)

@@ -1,0 +1,165 @@
+"""An episode's record seen as rounds of three roles; and the paper's ``history`` made of it.
+
+Source: MC² eq. (7), § C.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from handlers.policies.base import Trace
+from handlers.policies.mc2.settings import RoleName
+from handlers.roles.composer import COACHES, NOTHING, read_bullets
+from handlers.roles.controller import CODES, CONTROLLER, FALLBACK, Decision, decision_of
+from handlers.roles.monitor import MONITOR, Report, report_of
+from handlers.roles.reasoner import REASONER
+from handlers.roles.role import Role
+from schemas.events.episode import Completed
+from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReached, MonitorReported
+from schemas.identity import digest
+
+BASES: Mapping[RoleName, Role] = {
+    "reasoner": REASONER,
+    "monitor": MONITOR,
+    "controller": CONTROLLER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One attempt to renew a role's guidance: what stood before, and what stands after."""
+
+    before: str
+    after: str
+    succeeded: bool
+    model: str
+
+
+@dataclass(slots=True)
+class Turn:
+    """One round as recorded. A limit may have ended it before Monitor or Controller spoke."""
+
+    index: int
+    answer: str | None
+    trajectory: str
+    report: Report | None = None
+    report_text: str = ""
+    decision: Decision | None = None
+    decision_text: str = ""
+    final: str | None = None
+    fallback: bool = False
+    updates: Mapping[RoleName, Update] = field(default_factory=dict["RoleName", Update])
+
+    @property
+    def action(self) -> int | None:
+        """1 accept, 2 patch, 3 restart; none if the Controller was not asked."""
+        return None if self.decision is None else CODES[self.decision.action]
+
+    @property
+    def guidance(self) -> tuple[str, ...]:
+        """The guidance that stood in this round's prompts."""
+        return tuple(update.after for update in self.updates.values() if update.after)
+
+
+def turns(trace: Trace) -> list[Turn]:
+    """The rounds of an episode, oldest first; a pure function of its record."""
+    replies = {at: event for at, event in trace.events if isinstance(event, Completed)}
+    found: list[Turn] = []
+    updates: dict[int, dict[RoleName, Update]] = {}
+    notes: dict[RoleName, str] = {}
+    for _, event in trace.events:
+        if isinstance(event, KnowledgeReached):
+            role: RoleName = event.role  # type: ignore[assignment]
+            update = _update_of(event, replies[event.source], notes.get(role, ""))
+            updates.setdefault(event.round, {})[role] = update
+            notes[role] = update.after
+        elif isinstance(event, Generated):
+            found.append(Turn(event.round, event.answer, replies[event.source].text))
+        elif isinstance(event, MonitorReported | ControllerActed):
+            _fill(found[-1], event, replies[event.source].text)
+    for turn in found:
+        turn.updates = updates.get(turn.index, {})
+    return found
+
+
+def _update_of(event: KnowledgeReached, reply: Completed, before: str) -> Update:
+    """A composition; a fallback keeps what stood before."""
+    if event.result == "fallback":
+        return Update(before, before, False, reply.model)
+    role: RoleName = event.role  # type: ignore[assignment]
+    bullets = read_bullets(COACHES[role], reply.text) or NOTHING
+    return Update(before, bullets.text, True, reply.model)
+
+
+def _fill(turn: Turn, event: MonitorReported | ControllerActed, text: str) -> None:
+    if isinstance(event, MonitorReported):
+        turn.report, turn.report_text = report_of(text), text
+        return
+    turn.fallback = event.parse == "fallback"
+    turn.decision_text, turn.final = text, event.answer
+    turn.decision = FALLBACK if turn.fallback else decision_of(text)
+
+
+# ── The paper's history ──────────────────────────────────────────────────────────────────────
+
+
+def history(trace: Trace) -> list[dict[str, Any]]:
+    """The interaction trace as plain values, one record a round, numbered from 1 (MC² § C.6)."""
+    return [
+        {
+            "iteration": turn.index + 1,
+            "reasoner": {
+                "final_answer": turn.answer,
+                "full_response": turn.trajectory,
+                "policy_update": _update(turn, "reasoner"),
+            },
+            "monitor": _monitor(turn),
+            "controller": _controller(turn),
+        }
+        for turn in turns(trace)
+    ]
+
+
+def _monitor(turn: Turn) -> dict[str, Any] | None:
+    if turn.report is None:
+        return None
+    return {
+        "error_found": turn.report.flag,
+        "error_location": turn.report.step,
+        "error_description": turn.report.description,
+        "explanation": turn.report.explanation,
+        "full_report": turn.report_text,
+        "policy_update": _update(turn, "monitor"),
+    }
+
+
+def _controller(turn: Turn) -> dict[str, Any] | None:
+    decision = turn.decision
+    if decision is None:
+        return None
+    return {
+        "action": turn.action,
+        "justification": decision.justification,
+        "suggestions": decision.advice,
+        "corrected_reasoning": decision.reasoning,
+        "final_answer": turn.final,
+        "full_decision": turn.decision_text,
+        "policy_update": _update(turn, "controller"),
+    }
+
+
+def _update(turn: Turn, role: RoleName) -> dict[str, Any] | None:
+    """Was guidance used, and renewed, by which model, the prompts' digests; none if not tried."""
+    update = turn.updates.get(role)
+    if update is None:
+        return None
+    template = BASES[role].template.digest
+    return {
+        "used": bool(update.after),
+        "succeeded": update.succeeded,
+        "model": update.model,
+        "prompt_before": digest([template, update.before]),
+        "prompt_after": digest([template, update.after]),
+    }

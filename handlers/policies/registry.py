@@ -1,0 +1,30 @@
+"""Every policy of this build by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from handlers.policies.base import Policy
+from handlers.policies.baselines.chain import COT, GREEDY
+from handlers.policies.baselines.consistency import SELF_CONSISTENCY
+from handlers.policies.mc2 import MC2
+
+
+class UnknownPolicy(LookupError):
+    """No policy of this build has that name; the message names the nearest ones."""
+
+
+POLICIES: Mapping[str, Policy[Any]] = {
+    policy.name: policy for policy in (MC2, COT, GREEDY, SELF_CONSISTENCY)
+}
+
+
+def find(name: str) -> Policy[Any]:
+    """The policy of this name. Raises ``UnknownPolicy``."""
+    policy = POLICIES.get(name)
+    if policy is None:
+        near = get_close_matches(name, POLICIES, n=3) or sorted(POLICIES)
+        raise UnknownPolicy(f"no policy {name!r}; did you mean {' or '.join(near)}?")
+    return policy

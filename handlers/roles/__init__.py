@@ -1,0 +1,1 @@
+"""Model roles: one role = prompt, parser and question side by side."""

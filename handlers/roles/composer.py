@@ -1,0 +1,167 @@
+"""The composer: turns rules and lessons into guidance for one role, one problem and one round.
+
+Source: MC² eq. (13), § C.3, figures 13, 18 and 23.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from handlers.roles.form import Unreadable, parse
+from handlers.roles.role import Role, listed
+from schemas.asking import Steps
+from schemas.questions import Sampling
+from schemas.reply import Reply
+
+WORDS = 20
+"""A bullet has at most so many words."""
+TRIES = 2
+"""One composition, and one regeneration as the next draw."""
+
+Result: TypeAlias = Literal["composed", "regenerated", "fallback"]
+
+_PROMPT = """\
+You coach the {role} of a group of reasoning models. Below are {given}. Rules are what was learned \
+over many problems, lessons come from single problems like this one; either may be missing.
+Read everything, then write {what} for this very case.
+{contents}
+Write at most {most} bullets of at most {words} words each, and nothing besides them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coach:
+    """The composer of one role: its prompt, and the one field that it replies with."""
+
+    role: Role
+    most: int
+
+    @property
+    def label(self) -> str:
+        """The header that the bullets stand under."""
+        return self.role.reply.fields[0].label
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Guidance as bullets, and how many bullets and words were cut from it."""
+
+    lines: tuple[str, ...]
+    cut: int = 0
+
+    @property
+    def text(self) -> str:
+        """The guidance as it stands in its role's prompt."""
+        return "\n".join(f"- {line}" for line in self.lines)
+
+
+NOTHING = Bullets(())
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """What a composition came to. A fallback keeps the previous guidance."""
+
+    bullets: Bullets
+    result: Result
+    source: str
+
+
+def compose(
+    coach: Coach,
+    variables: Mapping[str, str],
+    *,
+    previous: Bullets,
+    room: int,
+    strict: bool = False,
+    sampling: Sampling | None = None,
+) -> Steps[Composed]:
+    """Guidance that passes the checks: header, bullets, and at most ``room`` characters.
+
+    What fails is regenerated once; what fails again leaves the previous guidance in force.
+    """
+    source = ""
+    for draw in range(TRIES):
+        reply = yield from coach.role.question(variables, draw=draw, sampling=sampling)
+        source = reply.address
+        bullets = read_bullets(coach, reply.text, strict=strict)
+        if bullets is not None and len(bullets.text) <= room:
+            return Composed(bullets, "regenerated" if draw else "composed", source)
+    return Composed(previous, "fallback", source)
+
+
+def read_bullets(coach: Coach, text: str, *, strict: bool = False) -> Bullets | None:
+    """The bullets of a reply within their bounds, or none if it fails a check.
+
+    What is too much is cut and counted; under ``strict`` it fails the check.
+    """
+    values = parse(text, Reply((replace(coach.role.reply.fields[0], most=None),)))
+    found = () if isinstance(values, Unreadable) else values[coach.label]
+    if not isinstance(found, tuple) or not found:
+        return None
+    kept = tuple(" ".join(line.split()[:WORDS]) for line in found[: coach.most])
+    words = sum(max(len(line.split()) - WORDS, 0) for line in found[: coach.most])
+    bullets = Bullets(kept, len(found) - len(kept) + words)
+    return None if strict and (bullets.cut or not _bare(coach, text)) else bullets
+
+
+def _bare(coach: Coach, text: str) -> bool:
+    """Whether a reply is the header and bullets and nothing else."""
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    header = lines[0].strip("*# ").rstrip(":：").strip("* ").replace("_", " ").casefold()
+    return header == coach.label.casefold() and all(line.startswith("- ") for line in lines[1:])
+
+
+def _coach(
+    role: str,
+    label: str,
+    most: int,
+    given: str,
+    sections: tuple[str, ...],
+    what: str,
+    contents: str,
+) -> Coach:
+    prompt = _PROMPT.format(
+        role=role.capitalize(), given=given, what=what, contents=contents, most=most, words=WORDS
+    )
+    field = listed(label, f"bullets of at most {WORDS} words each", most=most)
+    sections = (*sections, "Rules?", "Lessons?")
+    return Coach(
+        Role.of("composer", prompt, sections=sections, reply=[field], template=f"composer.{role}"),
+        most,
+    )
+
+
+COACHES: Mapping[str, Coach] = {
+    "reasoner": _coach(
+        "reasoner",
+        "Guidance",
+        6,
+        "the problem, what the others said of the last attempt if there was one, rules and lessons",
+        ("Problem", "Recent feedback?"),
+        "a note on how to approach the problem",
+        "Stay with strategy and leave the algebra to the Reasoner: name sub-goals, checks that "
+        "pay, and pitfalls of this problem's structure, without repeating the problem.",
+    ),
+    "monitor": _coach(
+        "monitor",
+        "Review plan",
+        5,
+        "the problem, an excerpt of the trajectory under review, rules and lessons",
+        ("Problem", "Trajectory"),
+        "a review plan",
+        "Name the kinds of error that are likely here (logic, arithmetic, conditions and so on), "
+        "and say where the Monitor should be strict.",
+    ),
+    "controller": _coach(
+        "controller",
+        "Decision policy",
+        5,
+        "the problem, excerpts of the trajectory and of the Monitor's report, rules and lessons",
+        ("Problem", "Trajectory", "Report"),
+        "a decision policy",
+        "Say which signals here should lead to action 1 (accept), 2 (patch) or 3 (restart), how "
+        "far to trust the Monitor's warnings, and what the trajectory's stability tells.",
+    ),
+}

@@ -1,0 +1,189 @@
+"""The distiller: one micro-lesson of one role from one episode, or from a whole batch.
+
+Source: MC² eq. (10), § C.4, figures 14, 19 and 24.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from handlers.roles.form import Unreadable, Values, render_reply
+from handlers.roles.role import Check, Role, choice, listed, text
+from schemas.reply import Field
+
+POLARITY = {
+    "do": "DO: this attempt was accepted at once. Teach what to repeat.",
+    "avoid": "AVOID: this attempt failed in every round. Teach what to avoid and how to see it.",
+}
+"""What the section "Polarity" says."""
+
+_SHARED = """
+You see the problem, an excerpt of the last trajectory, the Monitor's report and the Controller's \
+decision, as far as there are any. The section "Polarity" says whether this case is one to repeat \
+or one to avoid. The task and its numbers may be mentioned, except where the format bars digits; \
+the descriptor is the key by which the lesson is found again for similar problems."""
+
+_REASONER = f"""\
+You write a micro-lesson for a Reasoner: one short example of how to carry out a solution, drawn \
+from one case.{_SHARED}
+Prefer imperative steps. Leave the rules about the form of the answer as they are."""
+
+_MONITOR = f"""\
+You write a micro-lesson for a Monitor: one short example of how to find the decisive fault in a \
+trajectory, or how to make sure that there is none, drawn from one case.{_SHARED}
+Teach detecting and locating, not solving, and leave the form of the Monitor's summary as it is."""
+
+_CONTROLLER = f"""\
+You write a micro-lesson for a Controller: one short example of how signals lead to action 1 \
+(accept), 2 (patch) or 3 (restart), drawn from one case.{_SHARED}
+Teach routing, not solving. Advice for a restart stays abstract and gives no solution away."""
+
+_BATCH = """\
+You write one micro-lesson for the {role}, drawn from a batch of cases. The section "Do" holds \
+cases that were accepted at once, the section "Avoid" cases that failed in every round; either may \
+be missing.
+Find what recurs, and say what to do and what to avoid, so that the {role} can act on it."""
+
+_DESCRIPTOR = "one abstract line by which similar cases are found, without digits"
+_SECTIONS = ("Problem", "Polarity", "Outcome?", "Trajectory", "Report?", "Decision?")
+_RULE = re.compile(r"\bIF\b.+\bTHEN\b.+\bBECAUSE\b.+", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Distiller:
+    """The distiller of one role. ``barred`` fields hold no digit; ``embedded`` ones are its key."""
+
+    role: Role
+    barred: tuple[str, ...]
+    embedded: tuple[str, ...]
+
+    def check(self, last_action: int | None = None) -> Check:
+        """The rules that the fields alone cannot say."""
+        return partial(_wrong, self.barred, last_action)
+
+    def text(self, values: Values, polarity: str) -> str:
+        """The canonical text of a lesson, headed by its polarity."""
+        return f"Polarity: {polarity.upper()}\n{render_reply(self.role.reply, values)}"
+
+    def embedding_text(self, values: Values, *, descriptor_only: bool = False) -> str:
+        """What is embedded of a lesson: its main fields, or its descriptor alone (MC² § C.7)."""
+        labels = ("Descriptor",) if descriptor_only else self.embedded
+        found = (values.get(label) for label in labels)
+        return "\n".join(_plain(one) for one in found if isinstance(one, str | tuple))
+
+
+def _wrong(
+    barred: tuple[str, ...], last_action: int | None, values: Values, reply: str
+) -> Unreadable | None:
+    rule, taken = values.get("Decision_rule_used"), values.get("Action_taken")
+    if rule is not None and not _RULE.search(str(rule)):
+        return Unreadable("Decision_rule_used", "must read IF ... THEN Action n BECAUSE ...")
+    if taken is not None and last_action is not None and taken != str(last_action):
+        return Unreadable("Action_taken", f"must be {last_action}, the action that was taken")
+    if set(values) == {"Descriptor"}:
+        return Unreadable("Do", "missing, and so is Avoid")
+    return next(filter(None, (_concrete(label, str(values[label])) for label in barred)), None)
+
+
+def _concrete(label: str, line: str) -> Unreadable | None:
+    if any(map(str.isdecimal, line)):
+        return Unreadable(label, "must hold no digits")
+    return Unreadable(label, "must be one line") if "\n" in line else None
+
+
+def _plain(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else "\n".join(value)
+
+
+def _one(
+    role: str, prompt: str, reply: list[Field], barred: int, embedded: tuple[str, ...]
+) -> Distiller:
+    labels = tuple(field.label for field in reply)
+    made = Role.of(
+        "distiller", prompt, sections=_SECTIONS, reply=reply, template=f"distiller.{role}"
+    )
+    return Distiller(made, labels[:barred], embedded)
+
+
+DISTILLERS: Mapping[str, Distiller] = {
+    "reasoner": _one(
+        "reasoner",
+        _REASONER,
+        [
+            text("Descriptor", _DESCRIPTOR),
+            text("Applicable_when", "one abstract line, the condition, without digits"),
+            listed("Execution_recipe", "numbered imperative steps", least=3, most=4),
+            listed("Key_checks", "checks", least=2, most=2),
+            listed("Worked_snippet", "lines of a telling fragment of this case", least=3, most=10),
+            listed("Failure_mode_to_avoid", "one line", least=1, most=1),
+        ],
+        2,
+        ("Descriptor", "Applicable_when", "Execution_recipe"),
+    ),
+    "monitor": _one(
+        "monitor",
+        _MONITOR,
+        [
+            text("Descriptor", _DESCRIPTOR),
+            listed("Red_flags_seen", "red flags", least=2, most=2),
+            listed("Where_to_check_first", "where to look", least=1, most=1),
+            listed("Diagnostic_procedure", "numbered steps", least=3, most=3),
+            listed("Minimal_countercheck", "one concrete check on this case", least=1, most=1),
+            Field(
+                "Good_error_report_example",
+                "text",
+                "nothing on this line; the three lines below it are the example",
+                required=False,
+            ),
+            choice(
+                "Error_found", ("YES", "NO"), "YES: a mistake changes the answer; NO: none does"
+            ),
+            text("Error_step", "a step number or NONE"),
+            text("Error_description", "one sentence"),
+        ],
+        1,
+        ("Descriptor", "Red_flags_seen", "Diagnostic_procedure"),
+    ),
+    "controller": _one(
+        "controller",
+        _CONTROLLER,
+        [
+            text("Descriptor", _DESCRIPTOR),
+            listed("Signals_observed", "signals", least=2, most=2),
+            text("Decision_rule_used", "IF <condition> THEN Action <1, 2 or 3> BECAUSE <reason>"),
+            choice(
+                "Action_taken",
+                ("1", "2", "3"),
+                "the Controller's last action: 1 accept, 2 patch, 3 restart",
+            ),
+            Field(
+                "If_Action_3_guidance_example",
+                "text",
+                "one abstract sentence of advice that copies no expression",
+                when=("Action_taken", ("3",)),
+            ),
+        ],
+        1,
+        ("Descriptor", "Signals_observed", "Decision_rule_used"),
+    ),
+}
+
+
+def _batch(role: str) -> Distiller:
+    reply = [
+        text("Descriptor", _DESCRIPTOR),
+        Field("Do", "list", "what to repeat, a line each", most=4, required=False),
+        Field("Avoid", "list", "what to avoid, a line each", most=4, required=False),
+    ]
+    prompt = _BATCH.format(role=role.capitalize())
+    sections = ("Do?", "Avoid?")
+    made = Role.of(
+        "distiller", prompt, sections=sections, reply=reply, template=f"distiller.batch.{role}"
+    )
+    return Distiller(made, ("Descriptor",), ("Descriptor", "Do", "Avoid"))
+
+
+BATCH_DISTILLERS: Mapping[str, Distiller] = {role: _batch(role) for role in DISTILLERS}

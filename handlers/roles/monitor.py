@@ -1,0 +1,67 @@
+"""The Monitor: audits a trajectory for faults that could change the answer; it does not solve.
+
+Source: MC² eq. (5), figures 16 and 17.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from handlers.roles.form import Unreadable, Values, preamble
+from handlers.roles.role import Role, choice
+from schemas.events.reasoning import Flag
+from schemas.reply import Field
+
+PROMPT = """\
+You monitor the reasoning of another model. Read its trajectory closely and judge whether any step \
+holds a mistake that could change the final answer: a logical flaw, a wrong assumption, an error \
+of computation, or a jump that nothing justifies.
+If a section "Guidance" is given, it is a review plan for this trajectory: study it first.
+Do not solve the problem anew. Explain your analysis in your own words, then close with the \
+summary fields below, exactly as they are named."""
+
+FLAG = "YES: a step holds a mistake that could change the final answer; NO: none does"
+STEP = "the number of the first unreliable step, or NONE"
+DESCRIPTION = "one sentence that says which part of the solution is unreliable, or NONE"
+
+MONITOR = Role.of(
+    "monitor",
+    PROMPT,
+    sections=("Subject?", "Problem", "Candidate?", "Trajectory", "Guidance?"),
+    reply=[
+        choice("Error_found", ("YES", "NO"), FLAG),
+        Field("Error_step", "text", STEP, required=False),
+        Field("Error_description", "text", DESCRIPTION, required=False),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the Monitor found. An unknown flag is none."""
+
+    flag: Flag | None
+    step: str | None
+    description: str | None
+    explanation: str
+
+
+def report_of(text: str) -> Report:
+    """The report that a reply holds; with an unknown flag if it cannot be read."""
+    values = MONITOR.read(text)
+    if isinstance(values, Unreadable):
+        return Report(None, None, None, text.strip())
+    flag = cast("Flag", values["Error_found"])
+    return Report(
+        flag, _line(values, "Error_step"), _line(values, "Error_description"), _before(text)
+    )
+
+
+def _before(text: str) -> str:
+    return preamble(text, MONITOR.reply)
+
+
+def _line(values: Values, label: str) -> str | None:
+    value = values.get(label)
+    return value.partition("\n")[0].strip() if isinstance(value, str) else None

@@ -1,0 +1,197 @@
+"""A model role: a prompt, the fields it must reply with, and how it is asked.
+
+A reply that cannot be read is sent back once with the name of the field that is wrong; what then
+still cannot be read is a ``fallback``, and the policy decides what that means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from handlers.roles.form import Unreadable, Values, parse
+from schemas.asking import Steps
+from schemas.events.reasoning import Parse, ReplyReparsed
+from schemas.prompt import Message, Section, Template
+from schemas.questions import DEFAULT_SAMPLING, Complete, Completion, Sampling
+from schemas.reply import Field, Reply
+
+Check: TypeAlias = Callable[[Values, str], Unreadable | None]
+"""A rule over a reply's values and its text that the fields alone cannot say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a role replied. ``values`` is empty where nothing could be read."""
+
+    values: Values
+    completions: tuple[Completion, ...]
+    parse: Parse
+    problem: Unreadable | None = None
+
+    @property
+    def completion(self) -> Completion:
+        """The reply that counts: the last one."""
+        return self.completions[-1]
+
+    @property
+    def text(self) -> str:
+        """The text of the reply that counts."""
+        return self.completion.text
+
+    @property
+    def source(self) -> str:
+        """The address of the reply that counts."""
+        return self.completion.address
+
+    @property
+    def readable(self) -> bool:
+        """Whether the fields could be read."""
+        return self.problem is None
+
+    def get(self, label: str) -> str | None:
+        """A text, choice or answer, if it was said."""
+        value = self.values.get(label)
+        return value if isinstance(value, str) else None
+
+    def number(self, label: str) -> float | None:
+        """A number, if it was said."""
+        value = self.values.get(label)
+        return value if isinstance(value, float) else None
+
+    def items(self, label: str) -> tuple[str, ...]:
+        """The items of a list; empty if it was not said."""
+        value = self.values.get(label)
+        return value if isinstance(value, tuple) else ()
+
+    @property
+    def answer(self) -> str | None:
+        """The final answer, if one was said."""
+        return self.get("Final_answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Who is asked, with which prompt. ``mends``: an unreadable reply is asked for once more."""
+
+    name: str
+    template: Template
+    sampling: Sampling = DEFAULT_SAMPLING
+    mends: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        instructions: str,
+        *,
+        sections: Iterable[str],
+        reply: Iterable[Field],
+        template: str = "",
+        sampling: Sampling = DEFAULT_SAMPLING,
+        mends: bool = True,
+    ) -> Role:
+        """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``."""
+        marked = tuple(_section(heading) for heading in sections)
+        return cls(
+            name,
+            Template(template or name, instructions, marked, Reply(tuple(reply))),
+            sampling,
+            mends,
+        )
+
+    @property
+    def reply(self) -> Reply:
+        """The fields that a reply must hold."""
+        return self.template.reply
+
+    def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
+        """The values of a reply, or what is wrong with it."""
+        values = parse(text, self.reply)
+        if isinstance(values, Unreadable) or check is None:
+            return values
+        return check(values, text) or values
+
+    def question(
+        self, variables: Mapping[str, str], *, draw: int = 0, sampling: Sampling | None = None
+    ) -> Complete:
+        """One model call. Raises ``TypeError`` naming a section that is missing or unknown."""
+        sections = self.template.sections
+        missing = {s.variable for s in sections if not s.optional} - variables.keys()
+        unknown = variables.keys() - {section.variable for section in sections}
+        if missing or unknown:
+            named = ", ".join(sorted(missing or unknown))
+            raise TypeError(f"{self.name} {'needs' if missing else 'has no section for'} {named}")
+        filled = tuple((s.variable, variables.get(s.variable, "")) for s in sections)
+        return Complete(
+            self.name, self.template, filled, sampling=sampling or self.sampling, draw=draw
+        )
+
+    def ask(self, *, draw: int = 0, **variables: str) -> Steps[Said]:
+        """The role's reply to these sections; asked once more if it cannot be read."""
+        return self.put(variables, draw=draw)
+
+    def put(
+        self,
+        variables: Mapping[str, str],
+        *,
+        draw: int = 0,
+        sampling: Sampling | None = None,
+        check: Check | None = None,
+    ) -> Steps[Said]:
+        """As ``ask``, with its own sampling and a rule that readable values must keep too."""
+        question = self.question(variables, draw=draw, sampling=sampling)
+        first = yield from question
+        values = self.read(first.text, check)
+        if not isinstance(values, Unreadable):
+            return Said(values, (first,), "ok")
+        if not self.mends:
+            return Said({}, (first,), "unreadable", values)
+        yield ReplyReparsed(role=self.name, source=first.address, reason=str(values))
+        second = yield from replace(question, history=mending(first.text, values))
+        values = self.read(second.text, check)
+        if isinstance(values, Unreadable):
+            return Said({}, (first, second), "fallback", values)
+        return Said(values, (first, second), "reparsed")
+
+
+def mending(text: str, problem: Unreadable) -> tuple[Message, ...]:
+    """The unreadable reply and the request to mend it."""
+    request = (
+        f"This reply could not be read. {problem}. Write the whole reply again, "
+        "with every field in the format asked for above, each label at the start of its own line."
+    )
+    return (("assistant", text.strip() or "(no reply)"), ("user", request))
+
+
+def answer(
+    label: str = "Final_answer", about: str = "the final answer", *, boxed: bool = False
+) -> Field:
+    """A field for the final answer."""
+    return Field(label, "answer", about, boxed=boxed)
+
+
+def text(label: str, about: str) -> Field:
+    """A field of one or more lines."""
+    return Field(label, "text", about)
+
+
+def choice(label: str, choices: Iterable[str], about: str) -> Field:
+    """A field that holds one of several words."""
+    return Field(label, "choice", about, choices=tuple(choices))
+
+
+def listed(label: str, about: str, *, least: int = 1, most: int | None = None) -> Field:
+    """A field of several items, a line each."""
+    return Field(label, "list", about, least=least, most=most)
+
+
+def number(label: str, about: str) -> Field:
+    """A field that holds a decimal number."""
+    return Field(label, "number", about)
+
+
+def _section(heading: str) -> Section:
+    name = heading.removesuffix("?")
+    return Section(name, name.lower().replace(" ", "_"), optional=name != heading)

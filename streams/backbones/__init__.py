@@ -1,0 +1,1 @@
+"""Model backbones: any compatible endpoint, recorded replies, and the rehearsal simulator."""

@@ -1,0 +1,179 @@
+"""Model replies from an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from streams.backbones.openai.body import CAP_NAMES, body_of, mended
+from streams.backbones.openai.faults import MOMENT, SETUP, Fault, Kind
+from streams.backbones.openai.line import Line, need_client
+from streams.backbones.openai.options import MODEL, OFFICIAL, Options, find_site
+from streams.backbones.openai.persistence import Persistence, Tally
+from streams.backbones.openai.reading import Heard, model_ids, read
+from streams.backbones.port import ModelReply, ModelRequest, SetupBroken, Unreachable
+
+_log = logging.getLogger(__name__)
+
+FINISH: dict[Kind, str] = {"timeout": "timeout", "refusal": "refusal"}  # any other fault: error
+
+
+class OpenAIBackbone:
+    """One endpoint. Arguments win over ``OPENAI_MODEL``, ``OPENAI_BASE_URL``, ``OPENAI_API_KEY``.
+
+    Raises ``SetupBroken`` at once where no call could succeed: no key, no address, no client.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        key_source: str | None = None,
+        options: Options | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        need_client()
+        found = os.environ if environ is None else environ
+        self._site = find_site(
+            found, model=model, base_url=base_url, api_key=api_key, key_source=key_source
+        )
+        self._options = options or Options()
+        self._model = self._site.model
+        self._cap_name = CAP_NAMES[self._site.url == OFFICIAL]
+        self._line = Line(self._site, self._options)
+        self._persistence = Persistence(self._options)
+        self._finding: asyncio.Task[str] | None = None
+        self.unreachable_in_a_row = 0
+
+    def __repr__(self) -> str:
+        return f"OpenAIBackbone({self.name!r}, {self._site.where!r})"
+
+    @property
+    def name(self) -> str:
+        """``openai:MODEL``; only ``openai`` until the endpoint has said which model it offers."""
+        return f"openai:{self._model}" if self._model else "openai"
+
+    @property
+    def simulated(self) -> bool:
+        """Never: a model is behind it."""
+        return False
+
+    @property
+    def priced(self) -> bool:
+        """Whether the price of the model is known, so that a cost can be limited."""
+        return self._model in self._options.prices
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be in flight now; below ``max_connections`` while the endpoint is busy."""
+        return self._persistence.limiter.limit
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """One reply; a refusal, a timeout and an unreadable answer are replies too.
+
+        Raises ``SetupBroken`` and ``Unreachable``.
+        """
+        model = await self.model()
+        body, tally = body_of(request, model, self._options, self._cap_name), Tally()
+        outcome = await self._ask(body, tally, request.seed)
+        while isinstance(outcome, Fault) and (other := mended(body, outcome)) is not None:
+            body = other
+            self._cap_name = next((name for name in CAP_NAMES if name in body), self._cap_name)
+            outcome = await self._ask(body, tally, request.seed)
+        if isinstance(outcome, Heard):
+            return self._reply(outcome, tally, model)
+        return self._without(outcome, tally, model)
+
+    async def model(self) -> str:
+        """The model that is asked: the one set, else the only one that the endpoint offers.
+
+        Calls that wait for it share one question and its outcome; a later call asks anew.
+        """
+        if self._model is None:
+            if self._finding is None or self._finding.done():
+                self._finding = asyncio.create_task(self._find())
+            self._model = await asyncio.shield(self._finding)
+        return self._model
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._finding is not None:
+            self._finding.cancel()
+        await self._line.close()
+
+    async def _ask(self, body: dict[str, Any], tally: Tally, seed: int) -> Heard | Fault:
+        async def send() -> Heard | Fault:
+            raw = await self._line.complete(body)
+            return raw if isinstance(raw, Fault) else read(raw)
+
+        return await self._persistence.ask(send, tally, seed)
+
+    def _reply(self, heard: Heard, tally: Tally, model: str) -> ModelReply:
+        self.unreachable_in_a_row = 0
+        prices = self._options.prices
+        price = prices.get(model) or prices.get(heard.model or "")
+        return ModelReply(
+            text=heard.text,
+            finish=heard.finish,
+            model=heard.model or model,
+            attempts=tally.attempts,
+            prompt_tokens=heard.prompt_tokens,
+            completion_tokens=heard.completion_tokens,
+            reasoning_tokens=heard.reasoning_tokens,
+            cached_tokens=heard.cached_tokens,
+            cost=price.of(heard) if price and tally.free else None,
+            seconds=tally.seconds,
+            logprob=heard.logprob,
+        )
+
+    def _without(self, fault: Fault, tally: Tally, model: str) -> ModelReply:
+        """The reply that is recorded when none could be had. Raises where none may be."""
+        self._raise(fault)
+        self.unreachable_in_a_row = 0
+        detail = self._site.redact(fault.detail)
+        _log.warning("%s: recorded as %s: %s", self._site.where, fault.kind, detail)
+        return ModelReply(
+            text="",
+            finish=FINISH.get(fault.kind, "error"),
+            model=model,
+            attempts=tally.attempts,
+            seconds=tally.seconds,
+        )
+
+    def _raise(self, fault: Fault) -> None:
+        where, detail = self._site.where, self._site.redact(fault.detail)
+        if fault.kind in MOMENT:
+            self.unreachable_in_a_row += 1
+            raise Unreachable(where, detail)
+        if fault.kind in SETUP:
+            said = {
+                "auth": f"key refused, {detail}; {self._site.key_source}",
+                "quota": f"quota spent, {detail}; {self._site.key_source}",
+                "model": f"{self._model or 'no model'} cannot be asked, {detail}",
+            }
+            raise SetupBroken(fault.kind, where, said[fault.kind])
+
+    async def _find(self) -> str:
+        return self._only(await self._offered())
+
+    async def _offered(self) -> list[str]:
+        raw = await self._persistence.ask(self._line.models, Tally(), 0)
+        if isinstance(raw, bytes):
+            return model_ids(raw)
+        if raw.kind in ("model", "error", "refusal"):  # endpoints need not list their models
+            return []
+        self._raise(raw)
+        raise Unreachable(self._site.where, self._site.redact(raw.detail))
+
+    def _only(self, offered: list[str]) -> str:
+        if len(offered) == 1:
+            return offered[0]
+        shown = ", ".join(offered[:5]) + (" …" if len(offered) > 5 else "")
+        many = f"offers {len(offered)}: {shown}" if offered else "lists none"
+        detail = f"no model was chosen and the endpoint {many}; set {MODEL} or --model"
+        raise SetupBroken("model", self._site.where, detail)

@@ -1,0 +1,93 @@
+"""The port that every model backbone implements, and how a broken set-up shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from schemas.prompt import Message
+from schemas.questions import Sampling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One call. ``seed`` is the endpoint's; ``draw`` tells equal prompts of one episode apart.
+
+    ``schema`` is the JSON Schema of the reply, for servers that can constrain their output by one.
+    """
+
+    messages: tuple[Message, ...]
+    sampling: Sampling
+    seed: int
+    draw: int = 0
+    schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """What came back. Numbers that the server did not say are ``None``: unknown, never zero.
+
+    ``finish`` is one of ``stop length refusal timeout error``: the last three are replies too, and
+    are recorded like any other. ``attempts`` counts transport attempts, this one included.
+    """
+
+    text: str
+    finish: str
+    model: str
+    attempts: int = 1
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    logprob: float | None = None
+
+
+class BackboneError(Exception):
+    """Base of what a backbone raises instead of replying."""
+
+
+class SetupBroken(BackboneError):
+    """Nothing can be asked until a person mends the set-up: key refused, unknown model, spent quota.
+
+    A state of the worker, never an outcome of a problem. ``code`` is ``auth``, ``model`` or ``quota``.
+    """
+
+    def __init__(self, code: str, where: str, detail: str) -> None:
+        super().__init__(f"{where}: {detail}")
+        self.code, self.where, self.detail = code, where, detail
+
+
+class Unreachable(BackboneError):
+    """No server answered, after the backbone's own retries; worth asking again later."""
+
+    def __init__(self, where: str, detail: str) -> None:
+        super().__init__(f"{where}: {detail}")
+        self.where, self.detail = where, detail
+
+
+class NotRecorded(BackboneError):
+    """A recorded backbone has no reply to this prompt and draw; it fails closed."""
+
+
+class Backbone(Protocol):
+    """A source of model replies."""
+
+    @property
+    def name(self) -> str:
+        """Kind and model, such as ``openai:gpt-4o-mini``."""
+        ...
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no model is behind it."""
+        ...
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """One reply. Raises ``SetupBroken``, ``Unreachable`` or ``NotRecorded``."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections and processes."""
+        ...

@@ -1,0 +1,95 @@
+"""What a prompt's texts teach together: the hints that hold, the checks named, up-to-date rules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from streams.backbones.rehearsal.hints import Hint, hints
+from streams.backbones.rehearsal.turn import Turn
+
+RULES = 6
+_NEW = 2
+_ROW = re.compile(r"^[-*\s]*(?:\[?[A-Za-z]?-?\d+\]?[:.)]\s*)?(.*\S)\s*$", re.MULTILINE)
+_PLAIN = (
+    "State what is asked before the first line of work.",
+    "Keep every intermediate value in sight until the end.",
+    "Give the answer in exactly the form that is asked for.",
+    "Read each condition again before the work is closed.",
+    "Stop and look back when a line cannot be explained.",
+    "Prefer short lines of work over long ones.",
+)
+
+
+def holding(turn: Turn) -> list[Hint]:
+    """The hints for this problem's situation that are not outweighed, recommendations first."""
+    votes: Counter[int] = Counter()
+    for section in turn.hints:
+        for hint in section:
+            if hint.fits(turn.latent.situation):
+                votes[hint.approach] += 1 if hint.good else -1
+    ranked = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
+    return [Hint(a, turn.latent.situation, vote > 0) for a, vote in ranked if vote]
+
+
+def checks_named(turn: Turn) -> list[str]:
+    """The ground's checks that the prompt's texts name, as sentences."""
+    said = "\n".join(turn.prompt.told).casefold()
+    return [sentence(check) for check in turn.latent.ground.checks if check in said]
+
+
+def checks(turn: Turn) -> list[str]:
+    """The ground's checks as sentences, the first one by chance."""
+    known = turn.latent.ground.checks
+    first = int(turn.dice.roll("check") * len(known))
+    return [sentence(known[(first + at) % len(known)]) for at in range(len(known))]
+
+
+def sentence(phrase: str) -> str:
+    """A phrase as a sentence."""
+    return f"{phrase[0].upper()}{phrase[1:]}."
+
+
+def rules(turn: Turn) -> list[str]:
+    """Six rules: what stands uncontradicted, then what most lessons say, then plain advice.
+
+    What tells only what not to do makes room for what tells what to do.
+    """
+    present = _ROW.findall(turn.prompt.section(("rule", "knowledge")) or "")
+    votes = _votes(turn)
+    kept = [rule for rule in present if not _contradicted(turn, rule, votes)]
+    solid = [rule for rule in kept if rule not in _PLAIN]
+    good = [rule for rule in solid if all(hint.good for hint in hints(rule, turn.latent.ground))]
+    new = [rule for rule in _proposed(turn, votes) if rule not in solid]
+    new = new[: _NEW if present else RULES]
+    return list(dict.fromkeys((*good, *new, *solid, *kept, *_PLAIN)))[:RULES]
+
+
+def _votes(turn: Turn) -> Counter[tuple[int | None, int]]:
+    """How many lessons speak for an approach in a situation, less those that speak against it."""
+    votes: Counter[tuple[int | None, int]] = Counter()
+    for lesson in (turn.prompt.section(("lesson",)) or "").split("\n\n"):
+        for hint in set(hints(lesson, turn.latent.ground)):
+            votes[hint.situation, hint.approach] += 1 if hint.good else -1
+    return votes
+
+
+def _contradicted(turn: Turn, rule: str, votes: Counter[tuple[int | None, int]]) -> bool:
+    found = hints(rule, turn.latent.ground)
+    return any(votes[h.situation, h.approach] * (1 if h.good else -1) < 0 for h in found)
+
+
+def _proposed(turn: Turn, votes: Counter[tuple[int | None, int]]) -> Iterator[str]:
+    """New rules, best backed first, one for each situation before a second; checks where due."""
+    if turn.topic == "checking":
+        yield from checks_named(turn)
+    ranked = sorted(votes.items(), key=lambda vote: (vote[1] < 0, -abs(vote[1]), str(vote[0])))
+    seen: Counter[int | None] = Counter()
+    sentences: list[tuple[int, str]] = []
+    for (situation, approach), vote in ranked:
+        if vote:
+            hint = Hint(approach, situation, vote > 0)
+            sentences.append((seen[situation], hint.says(turn.latent.ground, turn.topic)))
+            seen[situation] += 1
+    yield from (said for _, said in sorted(sentences, key=lambda ranked: ranked[0]))

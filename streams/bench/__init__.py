@@ -1,0 +1,1 @@
+"""Measurements: every figure is read off the event log or off recorded texts."""

@@ -1,0 +1,104 @@
+"""Commands over a log: stats, digest, cat, path, state hash, verify, fork, diff."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from streams.cli.app import Json, Log, Set, app, group
+from streams.cli.commands_run import Backbone, BaseUrl, CallLimit, Model, Role, TokenLimit
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
+
+log_group = group("log", "What a log holds.")
+state_group = group("state", "What was learned.")
+Episode = Annotated[str, typer.Argument(help="Problem id, episode id or a unique prefix.")]
+
+
+@log_group.command()
+def stats(log: Log = None, json: Json = False) -> int:
+    """Counts: problems, episodes, completions, repeated and stale ones, facts, dead letters."""
+    from streams.cli.logs import stats as run
+
+    return run(log, json=json)
+
+
+@log_group.command()
+def digest(log: Log = None, json: Json = False) -> int:
+    """One SHA-256 over what the log means, without times, places and transport."""
+    from streams.cli.logs import digest as run
+
+    return run(log, json=json)
+
+
+@log_group.command()
+def cat(
+    log: Log = None,
+    json: Json = False,
+    topic: Annotated[Optional[str], typer.Option("--topic", help="Only this topic.")] = None,
+    episode: Annotated[Optional[str], typer.Option("--episode", help="Only this episode.")] = None,
+) -> int:
+    """Every record and message as JSON Lines; what it writes can be read again as jsonl:PATH."""
+    from streams.cli.logs import cat as run
+
+    return run(log, topic=topic, episode=episode)
+
+
+@log_group.command()
+def path(log: Log = None) -> int:
+    """The file that the log lives in."""
+    from streams.cli.logs import path as run
+
+    return run(log)
+
+
+@state_group.command("hash")
+def state_hash(log: Log = None, json: Json = False) -> int:
+    """One SHA-256 over everything learned, from the folds."""
+    from streams.cli.logs import state_hash as run
+
+    return run(log, json=json)
+
+
+@app.command()
+def verify(
+    episode: Annotated[Optional[str], typer.Argument(help="Only this episode.")] = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Run every policy again over its recorded answers, with no model."""
+    from streams.cli.verifying import verify as run
+
+    return run(log, episode, json=json)
+
+
+@app.command()
+def fork(
+    episode: Episode,
+    at: Annotated[str, typer.Option("--at", help="The address from which to go another way.")],
+    log: Log = None,
+    backbone: Backbone = None,
+    role: Role = [],  # noqa: B006
+    model: Model = None,
+    base_url: BaseUrl = None,
+    settings: Set = [],  # noqa: B006
+    call_limit: CallLimit = None,
+    token_limit: TokenLimit = None,
+    json: Json = False,
+) -> int:
+    """What if: the record up to an address at no cost, then live with another model or limit."""
+    from streams.cli.forking import fork as run
+    from streams.cli.setup import Models, limits_of
+
+    models = Models(backbone=backbone, roles=role, model=model, base_url=base_url)
+    limits = limits_of(call_limit, token_limit, None, None)
+    return run(log, episode, at, models, settings=settings, limits=limits, json=json)
+
+
+@app.command()
+def diff(left: Episode, right: Episode, log: Log = None, json: Json = False) -> int:
+    """The first address at which two episodes differ, and what each cost from there on."""
+    from streams.cli.forking import diff as run
+
+    return run(log, left, right, json=json)

@@ -1,0 +1,157 @@
+"""Configuration: environment, then ``.env``, then the YAML file; strangers are refused by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from streams.cli.config_sources import PREFIX, Said, environment, place_of, said
+from streams.cli.errors import SETUP, CliError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from streams.cli.config_model import Config
+
+ENDPOINT = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
+LOG_HINT = (
+    "It names the event log to work on: sqlite:PATH, kafka://HOST:PORT or jsonl:PATH. "
+    "How much is said is set by --log-level LEVEL."
+)
+_SECRET_NAME = re.compile(r"key|password|token|secret", re.IGNORECASE)
+_SECRET_PART = re.compile(r"((?:key|password|token|secret)=)[^&,\s]+", re.IGNORECASE)
+_USER_PART = re.compile(r"(://)[^/@\s]*@")
+
+
+def load() -> Config:
+    """The configuration, read once a working directory and environment. Raises a ``CliError``."""
+    ours = {name: value for name, value in os.environ.items() if name.upper().startswith(PREFIX)}
+    return _load(os.getcwd(), tuple(sorted(ours.items())))
+
+
+@lru_cache(maxsize=2)
+def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
+    from pydantic import ValidationError
+    from pydantic_settings import SettingsError
+
+    from streams.cli.config_model import Config, names
+
+    found = list(said())
+    known = names()
+    for each in found:
+        if each.name not in known:
+            _unknown(each, known)
+    try:
+        return Config()
+    except ValidationError as error:
+        _wrong(error, found)
+    except SettingsError as error:
+        hint = "A group of settings is written as a JSON object, or one variable each."
+        raise CliError(str(error), error="config.value", exit=SETUP, hint=hint) from error
+
+
+def _unknown(each: Said, known: list[str]) -> NoReturn:
+    from difflib import get_close_matches
+
+    close = get_close_matches(each.name, known, n=1, cutoff=0.5)
+    variable = each.spelled.upper().startswith(PREFIX)
+    spelled = [_variable(name) if variable else name for name in (close or sorted(known))]
+    hint = f"Did you mean {spelled[0]}?" if close else f"There are {', '.join(spelled)}."
+    raise CliError(
+        f"no setting is called {each.spelled}",
+        error="config.unknown",
+        exit=SETUP,
+        where=each.place,
+        field="" if each.place == each.spelled else each.spelled,
+        hint=hint,
+    )
+
+
+def _variable(name: str) -> str:
+    return PREFIX + name.upper().replace(".", "__")
+
+
+def _wrong(error: ValidationError, found: list[Said]) -> NoReturn:
+    from streams.cli.config_model import Config, names
+
+    first = error.errors(include_url=False)[0]
+    name = ".".join(map(str, first["loc"]))
+    each = next((s for s in found if name == s.name or name.startswith(f"{s.name}.")), None)
+    place, spelled = (name, name) if each is None else (each.place, each.spelled)
+    if first["type"] == "extra_forbidden":
+        _unknown(Said(name, place, name), names())
+    default = _at(Config.model_construct().model_dump(mode="json"), name)
+    shown = "" if _SECRET_NAME.search(name) else f"{str(first['input'])[:60]!r}: "
+    raise CliError(
+        shown + first["msg"].removeprefix("Value error, "),
+        error="config.value",
+        exit=SETUP,
+        where=place,
+        field="" if place == spelled else spelled,
+        hint=LOG_HINT if name == "log" else f"Mend it or take it out: the default is {default}.",
+    )
+
+
+def masked(name: str, value: object) -> object:
+    """A value that may be shown: secrets are only said to be set."""
+    if value is None or not isinstance(value, str):
+        return value
+    if _SECRET_NAME.search(name):
+        return "set"
+    return _SECRET_PART.sub(r"\1***", _USER_PART.sub(r"\1***@", value))
+
+
+def shown() -> dict[str, dict[str, Any]]:
+    """Every setting with its value, secrets masked, and where it comes from."""
+    from streams.cli.config_model import leaves
+
+    values = load().model_dump(mode="json")
+    places: dict[str, str] = {}
+    for each in said():
+        places.setdefault(each.name, each.place)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in leaves():
+        group = name.partition(".")[0]
+        source = places.get(name) or places.get(group) or "default"
+        rows[name] = {"value": masked(name, _at(values, name)), "source": source}
+    return rows | endpoint()
+
+
+def _at(values: Any, name: str) -> object:
+    for part in name.split("."):
+        values = values[part]
+    return values
+
+
+def endpoint() -> dict[str, dict[str, Any]]:
+    """The variables that an endpoint is found by; of the key only whether there is one."""
+    variables = environment()
+    return {
+        name: {
+            "value": masked(name, variables.get(name) or None),
+            "source": place_of(name) or "unset",
+        }
+        for name in ENDPOINT
+    }
+
+
+def show(log: str | None, *, as_json: bool) -> None:
+    """``config show``."""
+    from streams.cli.common import out, out_json
+
+    rows = shown()
+    if log is not None:
+        rows["log"] = {"value": masked("log", log), "source": "--log"}
+    if as_json:
+        out_json(rows)
+        return
+    width = max(map(len, rows))
+    longest = max(len(_text(row["value"])) for row in rows.values())
+    for name, row in rows.items():
+        out(f"{name:<{width}}  {_text(row['value']):<{longest}}  {row['source']}")
+
+
+def _text(value: object) -> str:
+    return "-" if value is None else str(value)

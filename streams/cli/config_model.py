@@ -1,0 +1,99 @@
+"""What can be configured: names, types and defaults. Importing this costs pydantic-settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PositiveInt
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
+
+from streams.cli.config_sources import DOTENV, PREFIX, yaml_path
+
+LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "trace", "none", "off")
+SCHEMES = ("sqlite:", "kafka://", "jsonl:")
+
+
+def _names_a_log(url: str) -> str:
+    if url.lower() in LEVELS:
+        raise ValueError("this is a level, and here stands the event log to work on")
+    if not url.startswith(SCHEMES) and not url.endswith(".db"):
+        raise ValueError("this names no event log")
+    return url
+
+
+class Kafka(BaseModel):
+    """Settings of the runtime on Kafka."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    session_ms: PositiveInt = 20_000
+    """After how long a silent worker's partitions go to the others."""
+
+
+class Config(BaseSettings):
+    """Everything that may stand in the environment, ``.env`` or the YAML file."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_file=DOTENV,
+        env_file_encoding="utf-8",
+        env_ignore_empty=True,
+        extra="ignore",  # strangers are refused by name in `config`, which knows their places
+        frozen=True,
+    )
+
+    log: Annotated[str, AfterValidator(_names_a_log)] = "sqlite:metalogue.db"
+    """The event log: sqlite:PATH, kafka://HOST:PORT or jsonl:PATH."""
+    policy: str = "cot"
+    """The policy of problems that name none."""
+    backbone: str | None = None
+    """What answers for a model: openai[:MODEL], recorded:PATH, rehearsal[:seed=7] and others."""
+    max_concurrency: PositiveInt = 256
+    """Episodes in flight."""
+    max_connections: PositiveInt = 64
+    """Model calls in flight per endpoint."""
+    game24_csv: str | None = None
+    """The published list of Game of 24 puzzles, for their ranks."""
+    home: str = "~/.local/state/metalogue"
+    """Where local imports of clusters are kept."""
+    display: Literal["full", "plain", "none"] = "full"
+    """How progress is shown."""
+    kafka: Kafka = Kafka()
+    """The runtime on Kafka."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """First wins: the environment, then ``.env``, then the YAML file."""
+        yaml = YamlConfigSettingsSource(settings_cls, yaml_file=yaml_path())
+        return (init_settings, env_settings, dotenv_settings, yaml)
+
+
+def names(model: type[BaseModel] = Config, before: str = "") -> list[str]:
+    """Every setting with its dotted name, nested ones after the group that holds them."""
+    found: list[str] = []
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            found += [before + name, *names(inner, f"{before}{name}.")]
+        else:
+            found.append(before + name)
+    return found
+
+
+def leaves() -> list[str]:
+    """The settings that hold a value themselves."""
+    known = names()
+    return [name for name in known if not any(other.startswith(f"{name}.") for other in known)]

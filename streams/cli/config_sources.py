@@ -1,0 +1,149 @@
+"""Where settings were said: variables, lines of ``.env``, keys of the YAML file, with places."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streams.cli.errors import SETUP, CliError
+
+if TYPE_CHECKING:
+    import yaml
+
+PREFIX = "METALOGUE_"
+DOTENV = ".env"
+YAML = "metalogue.yaml"
+FILE_VARIABLE = "METALOGUE_CONFIG"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One value: its dotted name, where it stands, and how its name is spelled there."""
+
+    name: str
+    place: str
+    spelled: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One assignment of ``.env``."""
+
+    variable: str
+    value: str
+    number: int
+
+
+def dotenv_lines() -> list[Line]:
+    """The assignments of ``.env`` in the working directory; the last of a name counts."""
+    path = Path(DOTENV).resolve()
+    return list(_dotenv(str(path), path.stat().st_mtime_ns)) if path.is_file() else []
+
+
+@lru_cache(maxsize=4)
+def _dotenv(path: str, changed_ns: int) -> tuple[Line, ...]:
+    from dotenv import dotenv_values
+    from dotenv.parser import parse_stream
+
+    values = dotenv_values(path, encoding="utf-8")
+    with open(path, encoding="utf-8") as file:
+        read = {
+            b.key: _first_line(b.original.string, b.original.line)
+            for b in parse_stream(file)
+            if b.key
+        }
+    return tuple(Line(name, values.get(name) or "", number) for name, number in read.items())
+
+
+def _first_line(text: str, number: int) -> int:
+    """An assignment's own line: the parser counts blank lines and comments before it in."""
+    return number + len(text) - len(text.lstrip("\n"))
+
+
+def yaml_path() -> Path | None:
+    """The YAML file that METALOGUE_CONFIG names, else ``metalogue.yaml`` if it is there."""
+    named = os.environ.get(FILE_VARIABLE)
+    if not named:
+        return Path(YAML) if Path(YAML).is_file() else None
+    if not Path(named).is_file():
+        raise CliError(
+            f"no such file: {named}",
+            error="config.missing",
+            exit=SETUP,
+            where=FILE_VARIABLE,
+            hint=f"It names a YAML file of settings; without it, {YAML} is read if it is there.",
+        )
+    return Path(named)
+
+
+def said() -> Iterator[Said]:
+    """Every setting that was said anywhere, the strongest place first."""
+    for variable, value in sorted(os.environ.items()):
+        if _ours(variable) and value:
+            yield Said(_dotted(variable), variable, variable)
+    for line in dotenv_lines():
+        if _ours(line.variable) and line.value:
+            yield Said(_dotted(line.variable), f"{DOTENV}:{line.number}", line.variable)
+    path = yaml_path()
+    if path is not None:
+        yield from yaml_keys(path)
+
+
+def _ours(variable: str) -> bool:
+    return variable.upper().startswith(PREFIX) and variable.upper() != FILE_VARIABLE
+
+
+def _dotted(variable: str) -> str:
+    return variable[len(PREFIX) :].lower().replace("__", ".")
+
+
+def yaml_keys(path: Path) -> Iterator[Said]:
+    """The keys of a YAML file with their lines. Raises a ``CliError`` where it is none."""
+    import yaml
+
+    try:
+        with path.open(encoding="utf-8") as file:
+            root = yaml.compose(file, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise _not_yaml(path, error) from error
+    if isinstance(root, yaml.MappingNode):
+        yield from _keys(path, root, "")
+    elif root is not None:
+        raise CliError(
+            "expected NAME: VALUE lines", error="config.syntax", exit=SETUP, where=f"{path}:1"
+        )
+
+
+def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[Said]:
+    import yaml
+
+    for key, value in mapping.value:
+        name = f"{before}{key.value}"
+        if isinstance(value, yaml.MappingNode):
+            yield from _keys(path, value, f"{name}.")
+        else:
+            yield Said(name, f"{path}:{key.start_mark.line + 1}", name)
+
+
+def _not_yaml(path: Path, error: Exception) -> CliError:
+    mark = getattr(error, "problem_mark", None)
+    place = "" if mark is None else f":{mark.line + 1}:{mark.column + 1}"
+    what = getattr(error, "problem", None) or str(error)
+    return CliError(f"not YAML: {what}", error="config.syntax", exit=SETUP, where=f"{path}{place}")
+
+
+def environment() -> dict[str, str]:
+    """The process's variables over those of ``.env``: what endpoints are found by."""
+    return {line.variable: line.value for line in dotenv_lines()} | dict(os.environ)
+
+
+def place_of(variable: str) -> str | None:
+    """Where a variable was set: ``environment`` or a line of ``.env``; none where it is not."""
+    if os.environ.get(variable):
+        return "environment"
+    lines = [line for line in dotenv_lines() if line.variable == variable and line.value]
+    return f"{DOTENV}:{lines[-1].number}" if lines else None

@@ -1,0 +1,161 @@
+"""Consuming answers: from where, each once, as JSON Lines or as lines for people."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from streams.cli.common import open_log, out, out_json, say
+from streams.cli.errors import FAILED, OK, usage
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+TOPIC = "answers"
+FIELDS = (
+    *("problem_id", "episode", "domain", "policy", "status"),
+    *("ended_by", "answer", "confidence", "usage"),
+)
+BATCH = 256
+POLL_S = 0.1
+START_HINT = "Write beginning, end, -N, PARTITION:OFFSET or a time such as 2026-01-31T12:00+00:00"
+
+
+@dataclass(slots=True)
+class Stop:
+    """Set when the process was asked to end."""
+
+    asked: bool = False
+
+
+def consume(
+    log: str | None, *, start: str | None, group: str | None, follow: bool, json: bool
+) -> int:
+    """Hand the answers on; the exit code."""
+    opened = open_log(log)
+    try:
+        with _until_told() as stop:
+            return _hand_on(opened, _after(opened, start, group), group, follow, json, stop)
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _until_told() -> Iterator[Stop]:
+    """SIGTERM ends between two answers, with everything before it committed."""
+    stop = Stop()
+    before = signal.signal(signal.SIGTERM, lambda *_: setattr(stop, "asked", True))
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _hand_on(
+    log: SqliteLog, after: int, group: str | None, follow: bool, json: bool, stop: Stop
+) -> int:
+    unreadable = 0
+    while not stop.asked:
+        seen = log.data_version()
+        taken = list(log.messages(TOPIC, after, BATCH))
+        for offset, _, _, value in taken:
+            unreadable += not _print(offset, value, json)
+            after = offset
+        sys.stdout.flush()
+        if taken and group is not None:
+            log.commit_position(_consumer(group), TOPIC, after)
+        if not taken:
+            if not follow:
+                break
+            _wait(log, seen, stop)
+    return FAILED if unreadable else OK
+
+
+def _wait(log: SqliteLog, seen: int, stop: Stop) -> None:
+    while not stop.asked and log.data_version() == seen:
+        time.sleep(POLL_S)
+
+
+def _print(offset: int, value: bytes, json: bool) -> bool:
+    try:
+        said = orjson.loads(value)
+        answer = {name: said.get(name) for name in FIELDS}
+    except (orjson.JSONDecodeError, AttributeError):
+        say(f"{TOPIC}:0:{offset}: not an answer, left out [answer.unreadable]")
+        return False
+    if json:
+        out_json(answer)
+    else:
+        out(line(answer))
+    return True
+
+
+def line(answer: dict[str, Any]) -> str:
+    """One answer for people."""
+    given = answer["answer"]
+    shown = "-" if given is None else str(given).replace("\n", " ")
+    sure = answer["confidence"]
+    calls = (answer["usage"] or {}).get("calls")
+    parts = [
+        f"{answer['problem_id']}  {answer['status']}  {shown}",
+        f"confidence {'unknown' if sure is None else f'{sure:.2f}'}",
+        f"{'unknown' if calls is None else calls} call{'' if calls == 1 else 's'}",
+        f"{answer['policy']}  {answer['ended_by']}",
+    ]
+    return "  ".join(parts)
+
+
+def _consumer(group: str) -> str:
+    return f"group/{group}"
+
+
+def _after(log: SqliteLog, start: str | None, group: str | None) -> int:
+    """The offset after which to read: as asked, else where the group stands, else the beginning."""
+    if start is None:
+        return 0 if group is None else log.position(_consumer(group), TOPIC)
+    if start == "beginning":
+        return 0
+    if start == "end":
+        return _one(log, "select max(offset) from messages where topic = ?", TOPIC)
+    if start.startswith("-") and start[1:].isdecimal():
+        return _last(log, int(start[1:]))
+    partition, colon, offset = start.partition(":")
+    if colon and partition.isdecimal() and offset.isdecimal() and len(partition) < 4:
+        return _place(int(partition), int(offset))
+    return _before_time(log, start)
+
+
+def _one(log: SqliteLog, query: str, *values: object) -> int:
+    row = log.db.execute(query, values).fetchone()
+    return 0 if row is None or row[0] is None else int(row[0])
+
+
+def _last(log: SqliteLog, count: int) -> int:
+    """Before the last ``count`` answers."""
+    query = "select offset from messages where topic = ? order by offset desc limit 1 offset ?"
+    return _one(log, query, TOPIC, count)
+
+
+def _place(partition: int, offset: int) -> int:
+    if partition != 0:
+        raise usage(
+            f"partition {partition}", field="--from", hint="An embedded log has partition 0 alone"
+        )
+    return offset - 1
+
+
+def _before_time(log: SqliteLog, start: str) -> int:
+    try:
+        moment = datetime.fromisoformat(start).astimezone()
+    except ValueError as error:
+        raise usage(f"{start!r} is no place to start", field="--from", hint=START_HINT) from error
+    query = "select max(offset) from messages where topic = ? and at_ms < ?"
+    return _one(log, query, TOPIC, int(moment.timestamp() * 1000))

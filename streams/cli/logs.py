@@ -1,0 +1,126 @@
+"""The `log` and `state` commands."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from streams.cli.common import log_path, log_url, open_log, out, out_json
+from streams.cli.errors import OK
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+COUNTS = {
+    "problems": "select count(*) from messages where topic = 'problems'",
+    "opened": "select count(*) from records where kind = 'episode.opened'",
+    "closed": "select count(*) from records where kind = 'episode.closed' and topic = 'events'",
+    "answers": "select count(*) from messages where topic = 'answers'",
+    "completions": "select count(*) from records where kind = 'completed'",
+    "learning_episodes": "select count(*) from records where kind = 'episode.closed' and topic = 'learning'",
+    "dead_letters": "select count(*) from messages where topic = 'dead-letters'",
+    "parked": "select count(*) from records where kind = 'episode.parked'",
+    "events": "select count(*) from records",
+}
+
+
+def counts(log: SqliteLog) -> dict[str, int]:
+    """What `log stats` prints."""
+    from streams.runtime.embedded.facts import count_facts
+
+    found = {name: int(log.db.execute(query).fetchone()[0]) for name, query in COUNTS.items()}
+    adopted = log.db.execute(
+        "select count(*) from records where kind = 'episode.adopted'"
+    ).fetchone()
+    found["parked"] -= int(adopted[0])
+    found["facts"] = count_facts(log)
+    found["repeated_completions"] = log.counter("repeated")
+    found["stale_completions"] = log.counter("stale")
+    pages = log.db.execute("select page_count * page_size from pragma_page_count, pragma_page_size")
+    found["bytes"] = int(pages.fetchone()[0])
+    order = (
+        "problems opened closed answers completions repeated_completions stale_completions facts"
+    )
+    order += " learning_episodes dead_letters parked events bytes"
+    return {name: found[name] for name in order.split()}
+
+
+def stats(url: str | None, *, json: bool) -> int:
+    """Print the counts of a log."""
+    log = open_log(url)
+    found = counts(log)
+    if json:
+        out_json(found)
+    else:
+        for name, count in found.items():
+            out(f"{name:<21}{count:>14,}")
+    return OK
+
+
+def digest(url: str | None, *, json: bool) -> int:
+    """Print the digest of a log."""
+    from streams.replay.digest import log_digest
+
+    found = log_digest(open_log(url))
+    out_json({"digest": found}) if json else out(found)
+    return OK
+
+
+def state_hash(url: str | None, *, json: bool) -> int:
+    """Print the hash of everything learned."""
+    from streams.learner import Learner
+    from streams.policies import find
+
+    learner = Learner(find)
+    for record in open_log(url).records("learning"):
+        learner.feed(record.episode, record.event)
+    found = learner.state_hash()
+    out_json({"hash": found}) if json else out(found)
+    return OK
+
+
+def path(url: str | None) -> int:
+    """Print the log's file."""
+    out(log_path(log_url(url)))
+    return OK
+
+
+def cat(url: str | None, *, topic: str | None, episode: str | None) -> int:
+    """Print every record and message, one JSON object a line."""
+    log = open_log(url)
+    query = (
+        "select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records "
+        "where (?1 is null or topic = ?1) and (?2 is null or episode = ?2) order by offset"
+    )
+    for row in log.db.execute(query, (topic, episode)):
+        _write(_record(row))
+    query = (
+        "select offset, topic, key, at_ms, headers, value from messages "
+        "where (?1 is null or topic = ?1) and (?2 is null or key = ?2) order by offset"
+    )
+    for row in log.db.execute(query, (topic, episode)):
+        _write(_message(row))
+    return OK
+
+
+def _record(row: tuple[Any, ...]) -> dict[str, Any]:
+    names = ("offset", "topic", "partition", "epoch", "episode", "address", "at_ms", "kind")
+    return dict(zip(names, row, strict=False)) | {"event": orjson.loads(row[8])}
+
+
+def _message(row: tuple[Any, ...]) -> dict[str, Any]:
+    offset, topic, key, at_ms, headers, value = row
+    raw = value if isinstance(value, bytes) else value.encode()
+    body: dict[str, Any]
+    try:
+        body = {"value": raw.decode()}
+    except UnicodeDecodeError:
+        body = {"bytes": raw.hex()}
+    place = {"offset": offset, "topic": topic, "key": key, "at_ms": at_ms}
+    return place | {"headers": orjson.loads(headers)} | body
+
+
+def _write(value: dict[str, Any]) -> None:
+    sys.stdout.write(orjson.dumps(value).decode() + "\n")

@@ -1,0 +1,89 @@
+"""The entry point: flags that stand anywhere, the commands, and how errors leave the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from streams.cli.common import FLAGS, take_flags
+from streams.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
+
+if TYPE_CHECKING:
+    import typer
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return the process's exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _run(take_flags(given))
+    except CliError as error:
+        return _report(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _run(arguments: list[str]) -> int:
+    import typer
+
+    from streams.cli.app import app
+
+    try:
+        result = typer.main.get_command(app).main(arguments, "metalogue", standalone_mode=False)
+    except typer.Exit as done:
+        return done.exit_code
+    except typer.Abort:
+        return INTERRUPTED
+    except _usage_errors() as error:
+        return _report(_as_usage(error))
+    except (CliError, BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        return _defect(error)
+    return result if isinstance(result, int) else OK
+
+
+def _usage_errors() -> type[Exception]:
+    from typer._click.exceptions import ClickException
+
+    return ClickException
+
+
+def _as_usage(error: Exception) -> CliError:
+    from streams.cli.errors import usage
+
+    message = getattr(error, "format_message", lambda: str(error))()
+    context = getattr(error, "ctx", None)
+    hint = f"See {context.command_path} --help" if context is not None else "See metalogue --help"
+    return usage(message, hint=hint)
+
+
+def _report(error: CliError) -> int:
+    if FLAGS.debug:
+        raise error
+    if FLAGS.json:
+        import json
+
+        sys.stderr.write(json.dumps(error.record()) + "\n")
+    else:
+        sys.stderr.write(error.text() + "\n")
+    return error.exit
+
+
+def _defect(error: Exception) -> int:
+    if FLAGS.debug:
+        raise error
+    detail = f"{type(error).__name__}: {error}"
+    hint = "This is a defect of Metalogue. The same command with --debug shows where."
+    return _report(CliError(detail, error="defect", exit=FAILED, hint=hint))
+
+
+__all__ = ["USAGE", "main", "typer"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

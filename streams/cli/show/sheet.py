@@ -1,0 +1,156 @@
+"""Everything that an episode's screen needs, read from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from schemas.events.base import Event
+from schemas.events.episode import (
+    Completed,
+    EpisodeClosed,
+    EpisodeOpened,
+    EpisodeParked,
+    ProblemAdmitted,
+)
+from schemas.events.learning import BatchClosed, Graded, LessonDistilled, Reflected
+from schemas.identity import address_order, is_numbered, learning_id
+from schemas.usage import Usage, total
+from state.folds.grades import GradesFold
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+EPOCHS = """
+select count(distinct epoch) from records
+  where episode = ? and topic = ? and epoch > 0 and address not in ('admitted', 'batch')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One episode as recorded. ``journal`` of a fork begins with its parent's record."""
+
+    episode: str
+    journal: dict[str, Event]
+    admitted: ProblemAdmitted | None
+    opened: EpisodeOpened | None
+    closed: EpisodeClosed | None
+    batch: int | None
+    learned_from: BatchClosed | None
+    resumed: int
+    taught: tuple[LessonDistilled, ...]
+
+    @property
+    def learning(self) -> bool:
+        """Whether this is an episode in which a scope learns."""
+        return self.learned_from is not None
+
+    @property
+    def numbered(self) -> list[tuple[str, Event]]:
+        """What the policy yielded, in order."""
+        return sorted(
+            ((at, event) for at, event in self.journal.items() if is_numbered(at)),
+            key=lambda pair: address_order(pair[0]),
+        )
+
+    @property
+    def usage(self) -> Usage:
+        """What was spent, so far if the episode is open."""
+        if self.closed is not None:
+            return self.closed.usage
+        return total(event.usage for event in self.journal.values() if isinstance(event, Completed))
+
+    @property
+    def outcome(self) -> str:
+        """Right, wrong, withheld or unknown."""
+        fold = GradesFold()
+        for event in self.journal.values():
+            if isinstance(event, Graded):
+                fold.feed(self.episode, event)
+        return fold.outcome(self.episode)
+
+    @property
+    def parked(self) -> EpisodeParked | None:
+        """Why it waits for a person, if it does."""
+        kinds = [event.kind for event in self.journal.values()]
+        if self.closed or kinds.count("episode.parked") <= kinds.count("episode.adopted"):
+            return None
+        return [e for e in self.journal.values() if isinstance(e, EpisodeParked)][-1]
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """What the policy itself says of the episode in short."""
+        reflected = self.journal.get("reflected")
+        return reflected.summary if isinstance(reflected, Reflected) else {}
+
+
+def read(log: SqliteLog, episode: str) -> Sheet:
+    """The sheet of an episode."""
+    own = log.journal(episode)
+    opened, closed = own.get("opened"), own.get("closed")
+    opened = opened if isinstance(opened, EpisodeOpened) else None
+    journal = _with_parent(log, own, opened)
+    admitted, batch = journal.get("admitted"), own.get("batch")
+    admitted = admitted if isinstance(admitted, ProblemAdmitted) else None
+    learned_from = batch if isinstance(batch, BatchClosed) else None
+    number, taught = None, tuple[LessonDistilled, ...]()
+    if admitted is not None and opened is not None:
+        number, taught = _taught(log, episode, admitted.scope, opened.memory_version)
+    topic = "learning" if learned_from is not None else "events"
+    epochs = int(log.db.execute(EPOCHS, (episode, topic)).fetchone()[0])
+    return Sheet(
+        episode,
+        journal,
+        admitted,
+        opened,
+        closed if isinstance(closed, EpisodeClosed) else None,
+        number if learned_from is None else learned_from.batch,
+        learned_from,
+        max(epochs - 1, 0),
+        taught,
+    )
+
+
+def _with_parent(
+    log: SqliteLog, own: dict[str, Event], opened: EpisodeOpened | None
+) -> dict[str, Event]:
+    """A fork's record: its parent's before the address where it left it, then its own."""
+    if opened is None or opened.parent is None:
+        return own
+    parent = log.journal(opened.parent)
+    if opened.at is None:
+        return {at: e for at, e in parent.items() if at == "admitted"} | own
+    end = address_order(opened.at)
+    kept = {
+        at: event
+        for at, event in parent.items()
+        if at == "admitted" or (is_numbered(at) and address_order(at) < end)
+    }
+    return kept | own
+
+
+def batches(log: SqliteLog, scope: str, after: int = 0) -> Iterator[BatchClosed]:
+    """The closed batches of a scope, from a memory version on."""
+    number = after + 1
+    while isinstance(closed := log.find(learning_id(scope, number), "batch"), BatchClosed):
+        yield closed
+        number += 1
+
+
+def _taught(
+    log: SqliteLog, episode: str, scope: str, version: int
+) -> tuple[int | None, tuple[LessonDistilled, ...]]:
+    """The batch that an episode is a member of, and the lessons that were drawn from it."""
+    for closed in batches(log, scope, version):
+        if episode in closed.members:
+            learned = log.records(
+                episode=learning_id(scope, closed.batch), kinds=("lesson.distilled",)
+            )
+            events = (record.event for record in learned)
+            lessons = (
+                e for e in events if isinstance(e, LessonDistilled) and episode in e.evidence
+            )
+            return closed.batch, tuple(lessons)
+    return None, ()

@@ -1,0 +1,168 @@
+"""Words and numbers as screens show them: safe for a terminal, short, and aligned in cells."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from schemas.usage import Usage
+
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Controls, invisible formatting (text direction too), surrogates, line and paragraph separators."""
+_KEPT = frozenset("\u200c\u200d")
+"""Joiners that scripts need and that move nothing."""
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if char in _KEPT or unicodedata.category(char) not in _UNSAFE:
+        return char
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def clean(text: str) -> str:
+    """The text with nothing in it that could steer a terminal; lines stay lines, tabs become spaces."""
+    text = text.replace("\r\n", "\n").expandtabs(4)
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "\n".join("".join(map(_visible, line)) for line in text.split("\n"))
+
+
+def one_line(text: str) -> str:
+    """The text on one line, safe for a terminal."""
+    return clean(" ".join(text.split()))
+
+
+def cells(text: str) -> int:
+    """How many columns a line takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_cell, text))
+
+
+def _cell(char: str) -> int:
+    if unicodedata.combining(char) or char in _KEPT:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, room: int) -> str:
+    """The text in at most ``room`` columns, ended by … where something was cut."""
+    if cells(text) <= room:
+        return text
+    kept, used = "", 0
+    for char in text:
+        used += _cell(char)
+        if used > room - 1:
+            break
+        kept += char
+    return kept.rstrip() + "…" if room > 0 else ""
+
+
+def pad(text: str, room: int) -> str:
+    """The text cut or filled to exactly ``room`` columns."""
+    text = cut(text, room)
+    return text + " " * (room - cells(text))
+
+
+def wrap(text: str, room: int) -> list[str]:
+    """Lines of whole words in at most ``room`` columns; a longer word is broken."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split():
+        while cells(word) > room:
+            if line:
+                lines.append(line)
+                line = ""
+            piece = cut(word, room + 1).rstrip("…")[:room] or word[:1]
+            lines.append(piece)
+            word = word[len(piece) :]
+        if line and cells(line) + 1 + cells(word) > room:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line] if line or not lines else lines
+
+
+def count(number: int | None) -> str:
+    """``1,223``, or a dash for what is unknown."""
+    return "–" if number is None else f"{number:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 call``, ``12 calls``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def kilo(number: int | None) -> str:
+    """``950``, ``38.6k``, ``497k``, ``1.2M``; ``unknown`` where it is."""
+    if number is None:
+        return "unknown"
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            value = number / size
+            return f"{value:.0f}{letter}" if value >= 200 else f"{value:.1f}{letter}"
+    return str(number)
+
+
+def clock(seconds: float) -> str:
+    """``0:21``, ``1:02:03``."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def seconds(value: float | None) -> str:
+    """``9.1 s``, or that it is unknown."""
+    return "time unknown" if value is None else f"{value:.1f} s"
+
+
+def cost(value: float | None, known: bool = True) -> str:
+    """``cost 0.0123``, or ``cost unknown``."""
+    return "cost unknown" if value is None or not known else f"cost {value:.4g}"
+
+
+def spent(usage: Usage, limit: int | None = None) -> list[str]:
+    """A usage in words, part by part."""
+    calls = plural(usage.calls, "call") if limit is None else f"{usage.calls} of {limit} calls"
+    tokens = (
+        "tokens unknown"
+        if usage.tokens is None
+        else f"{usage.prompt_tokens:,} tokens in  {usage.completion_tokens:,} out"
+    )
+    return [calls, tokens, cost(usage.cost), seconds(usage.seconds)]
+
+
+def joined(parts: Iterable[str], room: int, gap: str = "   ") -> list[str]:
+    """Parts on as few lines as hold them."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and cells(lines[-1]) + len(gap) + cells(part) <= room:
+            lines[-1] += gap + part
+        else:
+            lines.append(part)
+    return lines
+
+
+def spark(shares: Sequence[float]) -> str:
+    """Shares in [0, 1] as a line of bars."""
+    return "".join("▁▂▃▄▅▆▇█"[min(int(share * 8), 7)] for share in shares)
+
+
+def ranges(ids: Sequence[str]) -> str:
+    """``R1 R2 R3 L4.R2`` as ``R1-R3 L4.R2``: runs of a letter and a number are drawn together."""
+    found: list[tuple[str, str]] = []
+    for name in ids:
+        if found and _follows(found[-1][1], name):
+            found[-1] = (found[-1][0], name)
+        else:
+            found.append((name, name))
+    return " ".join(first if first == last else f"{first}-{last}" for first, last in found)
+
+
+def _follows(last: str, name: str) -> bool:
+    same = last[:1] == name[:1] and last[1:].isdecimal() and name[1:].isdecimal()
+    return same and int(name[1:]) == int(last[1:]) + 1

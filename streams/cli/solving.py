@@ -1,0 +1,163 @@
+"""The `solve` command: one problem, now, on a partition of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from handlers.policies.base import Policy
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed, ProblemAdmitted
+from schemas.identity import digest
+from schemas.problem import Limits, Problem
+from schemas.settings import BadSetting
+from streams.backbones.port import BackboneError
+from streams.cli.common import FLAGS, open_log, out, out_json, pairs, say
+from streams.cli.errors import FAILED, OK, SPENT, usage
+from streams.cli.setup import Models, as_cli, world_of
+from streams.episodes import conclude, prepare
+from streams.learner import settings_text
+from streams.policies import NoPolicy, find
+from streams.relay import Closing, closing
+from streams.replay.fork import memories_of
+from streams.runtime.embedded.intake import episode_of, scope_of
+from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.world import World
+
+if TYPE_CHECKING:
+    from schemas.problem import Profile
+
+
+def solve(
+    text: str,
+    *,
+    log: str | None,
+    models: Models,
+    policy: str,
+    domain: str,
+    memory: str,
+    settings: list[str],
+    profile: Any,
+    seed: int,
+    limits: Limits,
+    json: bool,
+) -> int:
+    """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
+    found = _policy(policy, profile, pairs(settings, "--set"))
+    problem = _problem(
+        sys.stdin.read() if text == "-" else text,
+        domain=domain,
+        policy=found.name,
+        profile=profile,
+        settings=pairs(settings, "--set"),
+        limits=limits,
+        seed=seed,
+        memory=memory,
+    )
+    world = world_of(models, patient=False)
+    opened = open_log(log, create=True)
+    try:
+        episode, end = asyncio.run(_solve(opened, found, problem, world))
+    except BackboneError as error:
+        raise as_cli(error) from error
+    finally:
+        opened.close()
+    return _tell(episode, end, world, json)
+
+
+def _policy(name: str, profile: Profile, values: dict[str, Any]) -> Policy[Any]:
+    try:
+        policy = find(name)
+        policy.settings.resolve(profile, values)
+    except NoPolicy as error:
+        raise usage(str(error), field="--policy", error="policy.unknown") from error
+    except BadSetting as error:
+        raise usage(str(error), field="--set", error="policy.setting") from error
+    return policy
+
+
+def _problem(text: str, **given: Any) -> Problem:
+    try:
+        return Problem(
+            id=f"solve-{digest(text.encode('utf-8', 'surrogatepass').hex())}", problem=text, **given
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = str(first["loc"][0]) if first["loc"] else "PROBLEM"
+        raise usage(
+            first["msg"], field=field.upper() if field == "problem" else f"--{field}"
+        ) from error
+
+
+async def _solve(
+    log: SqliteLog, policy: Policy[Any], problem: Problem, world: World
+) -> tuple[str, Closing | EpisodeClosed]:
+    episode = episode_of(problem, policy.name)
+    journal = log.journal(episode)
+    known = journal.get("closed")
+    if isinstance(known, EpisodeClosed):
+        say("known: this problem was solved on this log before; the recorded answer follows")
+        return episode, known
+    writer = log.claim("solve", log.free_partition())
+    admitted = journal.get("admitted")
+    if not isinstance(admitted, ProblemAdmitted):
+        admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
+        writer.state("events", episode, "admitted", admitted)
+    memories = memories_of(log, find, admitted.scope)
+    work = prepare(episode, admitted, journal, policy, memories, world.description)
+    if "opened" not in journal:
+        opened = work.opened.model_copy(update={"purpose": "solve"})
+        writer.keep(opened.settings, settings_text(work.settings))
+        writer.state("events", episode, "opened", opened)
+    conclusion, seconds = await conclude(work, work.run(Live(writer), world))
+    await world.close()
+    end = closing(
+        policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+    )
+    writer.state("events", episode, "closed", end.closed)
+    writer.send("answers", episode, end.answer)
+    await writer.commit()
+    return episode, end
+
+
+class Live:
+    """A recorder that shows each event on a terminal as it is recorded."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
+        self.shown = FLAGS.display == "full" and sys.stderr.isatty()
+
+    def state(self, topic: str, episode: str, address: str, event: Event) -> None:
+        """Record and show."""
+        self.writer.state(topic, episode, address, event)
+        if self.shown:
+            say(f"{address:>8}  {event.kind:<20} {summary(event)}")
+
+
+def summary(event: Event) -> str:
+    """What an event says, in a few words."""
+    hidden = {"kind", "version", "asked", "text", "source", "items"}
+    said = event.model_dump(exclude=hidden, exclude_none=True)
+    return " ".join(f"{name}={value}" for name, value in list(said.items())[:6])[:100]
+
+
+def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) -> int:
+    closed = end.closed if isinstance(end, Closing) else end
+    if json:
+        body = closed.model_dump(mode="json", exclude={"kind", "version", "items"})
+        out_json({"episode": episode, "simulated": world.simulated, **body})
+    else:
+        out(closed.answer or "")
+        sure = "unknown" if closed.confidence is None else f"{closed.confidence:.2f}"
+        simulated = " SIMULATED" if world.simulated else ""
+        say(
+            f"{closed.status} by {closed.ended_by}, confidence {sure}, {closed.usage.calls} calls{simulated}"
+        )
+        say(f"  metalogue show {episode}")
+    if closed.status == "exhausted":
+        return SPENT
+    return OK if closed.status == "answered" else FAILED

@@ -1,0 +1,78 @@
+"""The `verify` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from schemas.asking import Diverged
+from streams.cli.common import open_log, out, out_json
+from streams.cli.errors import DIVERGED, OK, CliError
+from streams.cli.finding import find_episode
+from streams.policies import find
+from streams.replay.verify import Verified, Verifier
+from streams.replay.words import word_diff
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+SHOWN = 3
+
+
+def verify(url: str | None, wanted: str | None, *, json: bool) -> int:
+    """Verify a log or one episode; exit code 3 when anything diverges."""
+    log = open_log(url)
+    only = None if wanted is None else find_episode(log, wanted)
+    done = Verifier(log, find).run(only)
+    if json:
+        out_json(as_json(done))
+        return DIVERGED if done.diverged else OK
+    for error in done.diverged[:SHOWN]:
+        sys.stderr.write(told(log, error).text() + "\n")
+    if done.diverged:
+        out(f"{done.episodes} episodes verified, {len(done.diverged)} diverge, 0 model calls")
+        return DIVERGED
+    out(f"verified {done.episodes} episodes, {done.facts} facts, 0 model calls")
+    if done.unverifiable:
+        out(f"{len(done.unverifiable)} not verifiable by this build")
+    return OK
+
+
+def as_json(done: Verified) -> dict[str, Any]:
+    """The figures of a verification."""
+    diverged = [
+        {
+            "episode": e.episode,
+            "address": e.address,
+            "part": e.part,
+            "recorded": e.recorded,
+            "now": e.now,
+        }
+        for e in done.diverged
+    ]
+    return {
+        "episodes": done.episodes,
+        "facts": done.facts,
+        "model_calls": 0,
+        "diverged": diverged,
+        "unverifiable": done.unverifiable,
+    }
+
+
+def told(log: SqliteLog, error: Diverged) -> CliError:
+    """A divergence with both of its sides."""
+    recorded, now = error.recorded, error.now
+    part = error.part
+    template = getattr(error.question, "template", None)
+    if part == "template" and template is not None:
+        recorded, now = word_diff(log.text(recorded) or recorded, template.text)
+        part = f"template {template.name}"
+    role = getattr(error.question, "role", None)
+    who = f" ({role})" if role else ""
+    return CliError(
+        f"replay diverged, {part} changed",
+        error="replay.diverged",
+        exit=DIVERGED,
+        where=f"{error.episode} at {error.address}{who}",
+        hint=f'recorded: "{recorded[:200]}"  now: "{now[:200]}"',
+    )

@@ -1,0 +1,131 @@
+"""Running a worker from the command line: lock, signals, and how its end becomes an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from streams.cli.common import log_path, log_url, open_log, say
+from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
+from streams.cli.setup import Models, as_cli, world_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from schemas.problem import Limits
+    from streams.runtime.embedded.worker import Outcome, Progress, Worker
+    from streams.world import Totals
+
+OPEN = """
+select count(*) from records a where kind = 'problem.admitted'
+  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
+"""
+
+
+@contextmanager
+def only_worker(path: str) -> Generator[None]:
+    """Hold the log's worker lock. It dies with the process. Raises a ``CliError`` that names the holder."""
+    with open(f"{path}.lock", "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise _held(path, lock) from error
+        lock.seek(0)
+        lock.truncate()
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def _held(path: str, lock: IO[str]) -> CliError:
+    lock.seek(0)
+    pid = lock.read().strip() or "unknown"
+    return CliError(
+        f"another worker has this log, process {pid}",
+        error="log.busy",
+        exit=UNREACHABLE,
+        where=f"sqlite:{path}",
+        hint=f"Wait for it, or end it: kill {pid}. What it was doing is resumed.",
+    )
+
+
+def work(
+    log: str | None,
+    models: Models,
+    *,
+    policy: str = "cot",
+    until_idle: bool = False,
+    settle: bool = False,
+    max_concurrency: int = 256,
+    learning_limits: Limits | None = None,
+    totals: Totals | None = None,
+    on_change: Callable[[Progress], None] | None = None,
+    on_start: Callable[[Worker], None] | None = None,
+) -> int:
+    """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
+    from schemas.problem import Limits
+    from streams.backbones.port import BackboneError
+    from streams.policies import find
+    from streams.runtime.embedded.worker import Worker
+
+    path = log_path(log_url(log))
+    world = world_of(models, totals=totals)
+    with only_worker(path):
+        opened = open_log(log, create=True)
+        worker = Worker(
+            opened,
+            world,
+            find,
+            name=f"worker:{os.getpid()}",
+            default_policy=policy,
+            max_concurrency=max_concurrency,
+            learning_limits=learning_limits or Limits(),
+            on_change=on_change,
+        )
+        if on_start is not None:
+            on_start(worker)
+        try:
+            outcome = asyncio.run(_run(worker, until_idle=until_idle, settle=settle))
+        except BackboneError as error:
+            raise as_cli(error, opened.db.execute(OPEN).fetchone()[0]) from error
+        finally:
+            opened.close()
+        return report(outcome)
+
+
+async def _run(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, _drain, worker, each)
+    try:
+        return await worker.run(until_idle=until_idle, settle=settle)
+    finally:
+        await worker.world.close()
+
+
+def _drain(worker: Worker, received: signal.Signals) -> None:
+    if worker.world.draining:
+        os._exit(130 if received == signal.SIGINT else OK)
+    say("draining: calls in flight are recorded, then it stops; again to stop at once")
+    worker.drain()
+
+
+def report(outcome: Outcome) -> int:
+    """Say what is held back; the exit code."""
+    for episode in outcome.parked:
+        say(f"{episode}: parked; see metalogue doctor")
+    for held in outcome.held[:10]:
+        say(f"{held}: waits")
+    if outcome.spent is not None:
+        raise CliError(
+            f"{outcome.spent} spent",
+            error="budget.spent",
+            exit=SPENT,
+            hint="Start the worker again with a higher total: it resumes.",
+        )
+    return FAILED if outcome.held or outcome.parked else OK

@@ -1,0 +1,47 @@
+"""Files of problems: JSON by line or as one array; what is wrong is named with its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every object of a JSONL file with its place ``FILE:LINE``; blank lines are passed over."""
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                place = f"{path.name}:{number}"
+                yield place, _object(place, _parsed(place, line))
+
+
+def json_array(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every object of a JSON array with its place ``FILE[INDEX]``."""
+    items = _parsed(path.name, path.read_text(encoding="utf-8"))
+    if not isinstance(items, list):
+        raise ValueError(f"{path.name}: an array is expected")
+    for index, item in enumerate(cast("list[object]", items)):
+        yield f"{path.name}[{index}]", _object(f"{path.name}[{index}]", item)
+
+
+def text_of(place: str, item: Mapping[str, Any], name: str) -> str:
+    """A field that must be a text with something in it."""
+    value = item.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{place}: {name}: {'missing' if value is None else 'a text is expected'}")
+    return value
+
+
+def _parsed(place: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{place}: not JSON: {error}") from error
+
+
+def _object(place: str, item: object) -> Mapping[str, Any]:
+    if not isinstance(item, dict):
+        raise ValueError(f"{place}: an object is expected")
+    return cast("dict[str, Any]", item)

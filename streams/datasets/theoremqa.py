@@ -1,0 +1,42 @@
+"""TheoremQA (Chen et al. 2023): theorems applied, with answers of six types.
+
+Items with a picture cannot be asked in words: they are skipped and counted. The label keeps the
+type in its spelling (``True``, ``[0, 5]``, ``(a)``, ``11760``, ``0.33``): the grader reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from streams.datasets.lines import json_array, text_of
+from streams.datasets.record import Record, record
+
+_TYPES = {
+    "bool": bool, "integer": int, "float": float, "option": str,
+    "list of integer": list, "list of float": list,
+}  # fmt: skip
+
+
+def read(path: Path) -> Iterator[Record | None]:
+    """Every item in words; ``None`` for one that needs its picture."""
+    for place, item in json_array(path):
+        if item.get("Picture") is not None:
+            yield None
+            continue
+        name = text_of(place, item, "id").removesuffix(".json").replace("/", "-")
+        problem = text_of(place, item, "Question")
+        yield record("theoremqa", name, problem, _label(place, item))
+
+
+def _label(place: str, item: Mapping[str, Any]) -> str:
+    answer, kind = item.get("Answer"), text_of(place, item, "Answer_type")
+    expected = _TYPES.get(kind)
+    if expected is None:
+        raise ValueError(f"{place}: Answer_type: {kind!r} is none of {', '.join(_TYPES)}")
+    if not isinstance(answer, expected) or (expected is int and isinstance(answer, bool)):
+        raise ValueError(f"{place}: Answer: not of its type, {kind}")
+    if isinstance(answer, list):
+        return "[" + ", ".join(map(repr, cast("list[object]", answer))) + "]"
+    return str(answer)

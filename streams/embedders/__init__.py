@@ -1,0 +1,1 @@
+"""Where vectors of texts come from."""

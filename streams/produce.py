@@ -1,0 +1,285 @@
+"""Producing a source: each line becomes a problem on its topic, or a dead letter with its bytes.
+
+A finite source opens one series for each scope that its lines fall into. Everything is appended in one
+commit, so that a produce that dies has done nothing, and doing it again does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from handlers.policies.base import Policy
+from schemas.events.base import Event
+from schemas.events.learning import PositionVoided, SeriesOpened, Timing
+from schemas.identity import digest, hash01
+from schemas.problem import Feedback, Limits, Problem, ProblemRecord, Profile
+from schemas.settings import BadSetting
+from streams.policies import NoPolicy
+from streams.runtime.embedded.intake import episode_of, scope_of
+from streams.runtime.embedded.log import SqliteLog
+from streams.sources import BadLine, Line, parse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the command line says of every line that does not say it itself."""
+
+    source: str
+    find: Callable[[str], Policy[Any]]
+    policy: str | None = None
+    domain: str | None = None
+    profile: Profile = "service"
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    limits: Limits = Limits()
+    seed: int = 0
+    walk: int = 1
+    memory: str = "main"
+    series: str | None = None
+    timing: Timing = "barrier"
+    order: str = "released"
+    finite: bool = True
+
+    @property
+    def series_id(self) -> str | None:
+        """The series that a finite source opens: by name, else by what was asked for, never by content."""
+        if not self.finite or self.policy is None:
+            return None
+        if self.series is not None:
+            return self.series
+        asked = [
+            self.source,
+            self.domain,
+            self.policy,
+            self.profile,
+            self.values,
+            self.seed,
+            self.walk,
+        ]
+        return digest(asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A line that was not taken, and why."""
+
+    line: Line
+    error: BadLine
+
+
+@dataclass(slots=True)
+class Produced:
+    """What a produce did, for its last line."""
+
+    produced: int = 0
+    known: int = 0
+    refused: list[Refusal] = field(default_factory=list[Refusal])
+    series: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class Places:
+    """The positions of one scope's series: who holds each, and which are void from the start."""
+
+    policy: Policy[Any]
+    first: Problem
+    size: int = 0
+    voids: dict[int, str] = field(default_factory=dict[int, str])
+
+    def next(self) -> int:
+        """The next position."""
+        self.size += 1
+        return self.size - 1
+
+    def void(self, reason: str) -> None:
+        """A position that nobody will fill."""
+        self.voids[self.next()] = reason
+
+
+class Producer:
+    """One produce of one source into one log."""
+
+    def __init__(self, log: SqliteLog, plan: Plan) -> None:
+        self.log, self.plan, self.done = log, plan, Produced()
+        self.places: dict[str, Places] = {}
+        self.texts: dict[tuple[str, str], str] = {}
+        self.seen: set[str] = set()
+        self.messages: list[tuple[str, str, dict[str, Any], bytes]] = []
+        self.refused_places: list[Refusal] = []
+
+    def run(self, lines: Iterable[Line], *, dry: bool = False) -> Produced:
+        """Take every line, then append everything in one commit."""
+        for line, record in self._ordered(self._read(lines)):
+            try:
+                self._take(record)
+            except BadLine as error:
+                self._refuse(Refusal(line, error))
+        self._void_refused()
+        if not dry:
+            self.log.publish(self.messages, self._commands())
+        return self.done
+
+    def _read(self, lines: Iterable[Line]) -> Iterator[tuple[Line, ProblemRecord]]:
+        for line in lines:
+            try:
+                yield line, parse(line.raw)
+            except BadLine as error:
+                self._refuse(Refusal(line, error))
+
+    def _ordered(
+        self, read: Iterator[tuple[Line, ProblemRecord]]
+    ) -> Iterable[tuple[Line, ProblemRecord]]:
+        if self.plan.order == "released":
+            return read
+        return sorted(read, key=lambda pair: hash01("order", self.plan.seed, pair[1].id))
+
+    def _take(self, record: ProblemRecord) -> None:
+        problem, policy = self._problem(record)
+        episode = episode_of(problem, "cot")
+        self._check_text(problem)
+        place = self._place(problem, policy)
+        if episode in self.seen:
+            self.done.known += 1
+            if place is not None:
+                place.void("duplicate")
+            return
+        self.seen.add(episode)
+        position = None if place is None else place.next()
+        if self.log.has_message("problems", episode):
+            self.done.known += 1
+            return
+        self.done.produced += 1
+        problem = problem.model_copy(update={"position": position})
+        self.messages.append(
+            ("problems", episode, {}, problem.model_dump_json(exclude_defaults=True).encode())
+        )
+        if record.answer is not None:
+            self._label(problem, record)
+
+    def _problem(self, record: ProblemRecord) -> tuple[Problem, Policy[Any] | None]:
+        plan = self.plan
+        policy_name = record.policy or plan.policy
+        values = {**plan.values, **(record.settings or {})}
+        policy = self._policy(policy_name, values) if policy_name else None
+        problem = Problem(
+            id=record.id,
+            problem=record.problem,
+            domain=record.domain or plan.domain or record.dataset or "default",
+            dataset=record.dataset,
+            policy=None if policy is None else policy.name,
+            profile=plan.profile,
+            settings=values,
+            limits=(record.limits or Limits()).over(plan.limits),
+            seed=plan.seed if record.seed is None else record.seed,
+            walk=plan.walk,
+            memory=plan.memory,
+            series=plan.series_id,
+            labelled=record.answer is not None,
+        )
+        return problem, policy
+
+    def _policy(self, name: str, values: dict[str, Any]) -> Policy[Any]:
+        try:
+            policy = self.plan.find(name)
+            policy.settings.resolve(self.plan.profile, values)
+        except NoPolicy as error:
+            raise BadLine(1, "policy", str(error), "input.policy") from error
+        except BadSetting as error:
+            raise BadLine(
+                1, str(error).partition(":")[0], str(error).partition(": ")[2], "input.setting"
+            ) from error
+        return policy
+
+    def _check_text(self, problem: Problem) -> None:
+        key = (problem.domain, problem.id)
+        before = self.texts.setdefault(key, self._known_text(problem) or problem.problem)
+        if before != problem.problem:
+            raise BadLine(
+                1,
+                "id",
+                f"{problem.id!r} is already taken by another problem text",
+                "input.duplicate",
+            )
+
+    def _known_text(self, problem: Problem) -> str | None:
+        prefix = episode_of(problem, "cot").rpartition("/")[0]
+        row = self.log.db.execute(
+            "select json_extract(value, '$.problem') from messages "
+            "where topic = 'problems' and key >= ? and key < ? limit 1",
+            (prefix + "/", prefix + "0"),
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def _place(self, problem: Problem, policy: Policy[Any] | None) -> Places | None:
+        """Where positions of this problem's series are handed out; none for late members and streams."""
+        if problem.series is None or policy is None:
+            return None
+        scope = scope_of(policy, problem)
+        if self._series_known(scope, problem.series):
+            return None
+        return self.places.setdefault(scope, Places(policy, problem))
+
+    def _series_known(self, scope: str, series: str) -> bool:
+        return self.log.find(f"n/{scope}/{series}", "series") is not None
+
+    def _label(self, problem: Problem, record: ProblemRecord) -> None:
+        feedback = Feedback(
+            domain=problem.domain, problem_id=problem.id, reference=record.answer, by="source"
+        )
+        body = feedback.model_dump_json(exclude_none=True).encode()
+        key = digest([problem.domain, problem.id, record.answer])
+        self.messages.append(("feedback", key, {}, body))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self.done.refused.append(refusal)
+        headers = {
+            "__metalogue.errors.topic": self.plan.source,
+            "__metalogue.errors.offset": refusal.line.number,
+            "__metalogue.errors.exception": refusal.error.code,
+            "__metalogue.errors.message": str(refusal.error),
+        }
+        key = f"{self.plan.source}:{refusal.line.number}:{digest(refusal.line.raw.hex())}"
+        self.messages.append(("dead-letters", key, headers, refusal.line.raw))
+
+    def _void_refused(self) -> None:
+        """A refused line holds a void place, where the source has only one scope to hold it in."""
+        if len(self.places) == 1:
+            (places,) = self.places.values()
+            for refusal in self.done.refused:
+                places.void(f"refused: {refusal.error.code}")
+
+    def _commands(self) -> Iterator[tuple[str, str, Event]]:
+        for scope, places in self.places.items():
+            series = places.first.series or ""
+            self.done.series.append(series)
+            key = f"n/{scope}/{series}"
+            yield key, "series", self._opened(scope, series, places)
+            for position, reason in places.voids.items():
+                yield (
+                    key,
+                    f"void.{position}",
+                    PositionVoided(scope=scope, series=series, position=position, reason=reason),
+                )
+
+    def _opened(self, scope: str, series: str, places: Places) -> SeriesOpened:
+        first, policy = places.first, places.policy
+        values = policy.settings.learning_values(first.profile, first.settings)
+        settings = policy.settings.resolve(first.profile, first.settings)
+        window = (
+            max(places.size, 1) if policy.learns == "none" else policy.window(settings, places.size)
+        )
+        return SeriesOpened(
+            scope=scope,
+            series=series,
+            size=places.size,
+            window=window,
+            timing=self.plan.timing,
+            policy=policy.name,
+            policy_version=policy.version,
+            profile=first.profile,
+            settings=values,
+            seed=self.plan.seed,
+            walk=self.plan.walk,
+            order=self.plan.order,
+        )

@@ -1,0 +1,54 @@
+"""One SHA-256 over what a log means: two runs that mean the same print the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from schemas.events.union import ANSWER_KINDS, FACT_KINDS
+from schemas.identity import address_order, canonical
+from streams.runtime.embedded.log import SqliteLog
+
+NAMED = (
+    "problem.admitted",
+    "episode.opened",
+    "episode.closed",
+    "reflected",
+    "graded",
+    "batch.closed",
+    "memory.versioned",
+)
+MEANT = ANSWER_KINDS | FACT_KINDS | frozenset(NAMED)
+INCIDENTAL = frozenset({"seconds", "attempts", "cached_tokens", "offset", "partition", "backbones"})
+"""Times, latencies, places and transport: they differ between runs that mean the same."""
+
+
+def meaning(body: Any) -> Any:
+    """The body without what is incidental, at its top and in its usage."""
+    kept = {key: value for key, value in body.items() if key not in INCIDENTAL}
+    if isinstance(kept.get("usage"), dict):
+        kept["usage"] = meaning(kept["usage"])
+    return kept
+
+
+def meant(log: SqliteLog) -> Iterator[tuple[str, str, Any]]:
+    """Episode, address and meaning of every record that counts, in canonical order."""
+    rows = log.db.execute("select episode, address, kind, body from records order by episode")
+    for episode, group in groupby(rows, key=itemgetter(0)):
+        counted = [row for row in group if row[2] in MEANT]
+        for _, address, _, body in sorted(counted, key=lambda row: address_order(row[1])):
+            yield episode, address, meaning(orjson.loads(body))
+
+
+def log_digest(log: SqliteLog) -> str:
+    """The digest of a log."""
+    total = hashlib.sha256()
+    for each in meant(log):
+        total.update(canonical(each))
+        total.update(b"\n")
+    return total.hexdigest()

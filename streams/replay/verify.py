@@ -1,0 +1,216 @@
+"""Verification: every policy is run again over its recorded answers, with no world to ask.
+
+Facts, closings, answers, reflections, checker's grades, batches and memory versions must all come out
+as they were recorded. An episode whose policy@version is not installed is not verifiable, never passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from handlers.policies.base import Policy
+from schemas.asking import Diverged, Exhausted
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.learning import BatchClosed, MemoryVersioned
+from schemas.identity import is_numbered, learning_id
+from schemas.record import Record
+from schemas.settings import BadSetting
+from streams.drive import Run, replayed
+from streams.episodes import PolicyChanged, conclude, prepare
+from streams.learner import Learner
+from streams.policies import NoPolicy
+from streams.relay import Closing, closing
+from streams.replay.compare import difference, same
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.worker import learn
+
+EPISODES = "select episode from records where kind = 'episode.opened' order by offset"
+
+
+@dataclass(slots=True)
+class Verified:
+    """What was verified, what diverged, and what this build cannot verify."""
+
+    episodes: int = 0
+    facts: int = 0
+    diverged: list[Diverged] = field(default_factory=list[Diverged])
+    unverifiable: list[str] = field(default_factory=list[str])
+
+
+def expect(episode: str, address: str, recorded: Event | None, derived: Event) -> None:
+    """Raises ``Diverged`` unless the record holds what was derived."""
+    if recorded is None:
+        raise Diverged(episode, address, derived.kind, "nothing", "a record")
+    if recorded != derived and not same(recorded, derived):
+        raise Diverged(episode, address, *difference(recorded, derived))
+
+
+class Verifier:
+    """One pass over one log."""
+
+    def __init__(self, log: SqliteLog, find: Callable[[str], Policy[Any]]) -> None:
+        self.log, self.find = log, find
+        self.learner = Learner(find)
+        self.done = Verified()
+
+    def run(self, only: str | None = None) -> Verified:
+        """Verify the whole log, or what was learned and one episode."""
+        for record in self.log.records("learning"):
+            self._guard(record.episode, lambda record=record: self._learned(record))  # type: ignore[misc]
+        for episode in self._episodes(only):
+            self._guard(episode, lambda episode=episode: self._episode(episode))  # type: ignore[misc]
+        return self.done
+
+    def _episodes(self, only: str | None) -> Iterator[str]:
+        rows = self.log.db.execute(EPISODES).fetchall()
+        yield from (row[0] for row in rows if only is None or row[0] == only)
+
+    def _guard(self, episode: str, check: Callable[[], None]) -> None:
+        try:
+            check()
+        except Diverged as error:
+            self.done.diverged.append(error)
+        except Exhausted as error:
+            self.done.diverged.append(
+                Diverged(episode, error.address, "length", "the record ends", "a further question")
+            )
+        except (NoPolicy, PolicyChanged, BadSetting) as error:
+            self.done.unverifiable.append(f"{episode}: {error}")
+
+    # -- what was learned --------------------------------------------------------------------------
+
+    def _learned(self, record: Record) -> None:
+        try:
+            match record.event:
+                case BatchClosed():
+                    self._batch(record.episode, record.event)
+                case MemoryVersioned():
+                    self._version(record.episode, record.event)
+                case _:
+                    pass
+        finally:
+            self.learner.feed(record.episode, record.event)
+
+    def _batch(self, episode: str, closed: BatchClosed) -> None:
+        scope = self.learner.scopes[closed.scope]
+        self._installed(scope.policy, closed)
+        due = scope.window.due()
+        if due is None:
+            raise Diverged(episode, "batch", "window", "closed", "not due")
+        expect(episode, "batch", closed, self.learner.batch_closed(scope, due, closed.limits))
+
+    def _installed(self, policy: Policy[Any], closed: BatchClosed) -> None:
+        if policy.version != closed.policy_version:
+            recorded = f"{closed.policy}@{closed.policy_version}"
+            raise PolicyChanged(f"learned with {recorded}; installed is {policy.reference}")
+
+    def _version(self, episode: str, version: MemoryVersioned) -> None:
+        scope = self.learner.scopes[version.scope]
+        closed = scope.batches[version.number]
+        self._installed(scope.policy, closed)
+        ended = self.log.find(episode, "closed")
+        if isinstance(ended, EpisodeClosed):
+            journal = numbered(self.log.journal(learning_id(scope.id, closed.batch)))
+            spy = Counting()
+            derived = replayed(learn(scope, closed, self.learner, None, None, journal, spy.see))
+            expect(episode, "closed", ended, derived)
+            self._count(spy.run, journal, episode)
+        expect(episode, "version", version, self.learner.version(scope, closed))
+
+    def _count(self, run: Run | None, journal: dict[str, Event], episode: str) -> None:
+        if run is None:
+            return
+        unmet = journal.keys() - run.visited
+        if unmet:
+            raise Diverged(episode, min(unmet), "length", "a further record", "the policy ended")
+        self.done.episodes += 1
+        self.done.facts += run.restated
+
+    # -- what was solved ---------------------------------------------------------------------------
+
+    def _episode(self, episode: str) -> None:
+        journal = self.log.journal(episode)
+        opened = journal["opened"]
+        assert isinstance(opened, EpisodeOpened)
+        source = self.log.journal(opened.parent) if opened.parent else journal
+        admitted = source["admitted"]
+        assert isinstance(admitted, ProblemAdmitted)
+        if opened.parent and opened.at:
+            journal = before(source, opened.at) | journal
+        policy = self.find(opened.policy)
+        memories = (
+            self.learner.scopes[admitted.scope].memory.versions
+            if admitted.scope in self.learner.scopes
+            else {}
+        )
+        work = prepare(episode, admitted, journal, policy, memories or empty(admitted.scope), "")
+        run = work.run(None, None)
+        try:
+            conclusion, seconds = replayed(conclude(work, run))
+        except Exhausted:
+            if "closed" in journal:
+                raise
+            self._count(run, work.journal, episode)
+            return
+        if "closed" in journal:
+            own = {
+                a: e
+                for a, e in work.journal.items()
+                if opened.parent is None or a in numbered(self.log.journal(episode))
+            }
+            end = closing(
+                policy, work.settings, episode, admitted, opened, own, conclusion, seconds
+            )
+            self._closing(episode, journal, opened, end)
+        self._count(run, work.journal, episode)
+
+    def _closing(
+        self, episode: str, journal: dict[str, Event], opened: EpisodeOpened, end: Closing
+    ) -> None:
+        expect(episode, "closed", journal["closed"], end.closed)
+        if opened.purpose is not None:
+            return
+        expect(episode, "reflected", journal.get("reflected"), end.reflected)
+        for address, graded in end.graded:
+            expect(episode, address, journal.get(address), graded)
+        self._answer(episode, end.answer)
+
+    def _answer(self, episode: str, derived: bytes) -> None:
+        query = "select value from messages where topic = 'answers' and key = ?"
+        row = self.log.db.execute(query, (episode,)).fetchone()
+        if row is not None and bytes(row[0]) != derived:
+            raise Diverged(episode, "closed", "answer", bytes(row[0]).decode(), derived.decode())
+
+
+class Counting:
+    """Keeps the run that a learning episode was replayed with."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+
+    def see(self, run: Run) -> None:
+        """Remember the run."""
+        self.run = run
+
+
+def numbered(journal: dict[str, Event]) -> dict[str, Event]:
+    """The records that the policy yielded."""
+    return {address: event for address, event in journal.items() if is_numbered(address)}
+
+
+def before(journal: dict[str, Event], at: str) -> dict[str, Event]:
+    """The numbered records before an address."""
+    from schemas.identity import address_order
+
+    end = address_order(at)
+    return {a: e for a, e in numbered(journal).items() if address_order(a) < end}
+
+
+def empty(scope: str) -> dict[int, Any]:
+    """The memory of a scope that has learned nothing."""
+    from schemas.memory import Memory
+
+    return {0: Memory(scope, 0)}

@@ -1,0 +1,165 @@
+"""Reading a source of problems line by line; what is wrong with a line is said with its place and field."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from schemas.identity import canonical
+from schemas.problem import ProblemRecord, finite
+from streams import datasets
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a source with its number, from 1."""
+
+    number: int
+    raw: bytes
+
+
+class BadLine(ValueError):
+    """A line cannot be taken. ``column`` counts from 1; ``code`` is stable."""
+
+    def __init__(self, column: int, field: str, what: str, code: str) -> None:
+        super().__init__(f"{field}: {what}" if field else what)
+        self.column, self.field, self.what, self.code = column, field, what, code
+
+
+class NoSource(ValueError):
+    """There is nothing to read under this name."""
+
+
+def built_in(source: str) -> bool:
+    """Whether this names one of the built-in sets rather than a file."""
+    return source.partition(":")[0] in datasets.NAMES and not Path(source).is_file()
+
+
+def lines_of(source: str, data: str | None) -> Iterator[Line]:
+    """The lines of a file, of standard input (``-``), or of a built-in set. Raises ``NoSource``."""
+    if source == "-":
+        yield from _numbered(sys.stdin.buffer)
+    elif built_in(source):
+        yield from _from_set(source, data)
+    else:
+        try:
+            with open(source, "rb") as file:
+                yield from _numbered(file)
+        except OSError as error:
+            raise NoSource(f"{source}: {error.strerror or error}") from error
+
+
+def _numbered(file: Any) -> Iterator[Line]:
+    for number, raw in enumerate(file, 1):
+        if raw.strip():
+            yield Line(number, raw.rstrip(b"\r\n"))
+
+
+def _from_set(source: str, data: str | None) -> Iterator[Line]:
+    try:
+        for number, record in enumerate(datasets.open_source(source, path=data), 1):
+            yield Line(number, json.dumps(record, ensure_ascii=False).encode())
+    except ValueError as error:
+        raise NoSource(str(error)) from error
+
+
+def _column(text: str, field: str) -> int:
+    return max(text.find(f'"{field}"'), 0) + 1
+
+
+def parse(raw: bytes) -> ProblemRecord:
+    """The record on a line. Raises ``BadLine``."""
+    return parse_as(ProblemRecord, raw)
+
+
+def parse_as(model: type[M], raw: bytes) -> M:
+    """What a line says, read strictly. Raises ``BadLine`` naming column and field."""
+    text = _text(raw)
+    found = _json(text)
+    if not isinstance(found, dict):
+        raise BadLine(1, "", f"expected an object, found {_name_of(found)}", "input.type")
+    value = cast("dict[str, Any]", found)
+    try:
+        made = model.model_validate(value, strict=True)
+    except ValidationError as error:
+        raise _bad_field(text, error) from error
+    except (ValueError, RecursionError) as error:
+        raise BadLine(1, "", str(error)[:200], "input.value") from error
+    _check_canonical(text, value)
+    return made
+
+
+def _check_canonical(text: str, value: dict[str, Any]) -> None:
+    """Huge numbers and lone surrogates have no canonical JSON, so no name could be made of them."""
+    for field, part in value.items():
+        try:
+            canonical(finite(part))
+        except (TypeError, ValueError) as error:
+            raise BadLine(_column(text, field), field, str(error)[:200], "input.value") from error
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadLine(
+            error.start + 1, "", f"not UTF-8: {error.reason}", "input.encoding"
+        ) from error
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise BadLine(error.colno, "", f"not JSON: {error.msg}", "input.json") from error
+    except RecursionError as error:
+        raise BadLine(1, "", "not JSON: nested too deep", "input.json") from error
+    except ValueError as error:
+        raise BadLine(1, "", f"not JSON: {error}"[:200], "input.json") from error
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _name_of(value: Any) -> str:
+    names: dict[type, str] = {
+        list: "a list",
+        str: "a string",
+        type(None): "null",
+        bool: "a boolean",
+    }
+    return names.get(type(value), "a number")
+
+
+def _bad_field(text: str, error: ValidationError) -> BadLine:
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    column = _column(text, str(first["loc"][0])) if first["loc"] else 1
+    return BadLine(
+        column, field, _words(first["type"], first["msg"], first.get("input")), "input.field"
+    )
+
+
+def _words(kind: str, message: str, given: Any) -> str:
+    """What is wrong with a field, without quoting much of it."""
+    match kind:
+        case "extra_forbidden":
+            return "unknown field"
+        case "missing":
+            return "is missing"
+        case "string_too_long" if isinstance(given, str):
+            return f"{len(given):,} characters; {message[0].lower()}{message[1:]}"
+        case _:
+            return message.removeprefix("Value error, ")
+
+
+Progress = Callable[[int], None]
