@@ -15,18 +15,18 @@ def add(left: float | None, right: float | None) -> float | None:
 
 
 class Usage(BaseModel):
-    """Calls, tokens, cost and seconds of one completion or of many; ``None`` means unknown."""
+    """Calls, tokens, cost and seconds of one completion or of many; ``None``, or absent, means unknown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     calls: NonNegativeInt = 0
     attempts: NonNegativeInt = 0
-    prompt_tokens: NonNegativeInt | None = 0
-    completion_tokens: NonNegativeInt | None = 0
-    reasoning_tokens: NonNegativeInt | None = 0
-    cached_tokens: NonNegativeInt | None = 0
-    cost: NonNegativeFloat | None = 0.0
-    seconds: NonNegativeFloat | None = 0.0
+    prompt_tokens: NonNegativeInt | None = None
+    completion_tokens: NonNegativeInt | None = None
+    reasoning_tokens: NonNegativeInt | None = None
+    cached_tokens: NonNegativeInt | None = None
+    cost: NonNegativeFloat | None = None
+    seconds: NonNegativeFloat | None = None
 
     @property
     def tokens(self) -> int | None:
@@ -41,6 +41,17 @@ class Usage(BaseModel):
         )
 
 
+NOTHING = Usage(
+    prompt_tokens=0,
+    completion_tokens=0,
+    reasoning_tokens=0,
+    cached_tokens=0,
+    cost=0.0,
+    seconds=0.0,
+)
+"""Nothing was spent, and that is known."""
+
+
 def total(parts: Iterable[Usage]) -> Usage:
     """The sum of many usages; the empty sum is zero, which is known."""
-    return reduce(Usage.__add__, parts, Usage())
+    return reduce(Usage.__add__, parts, NOTHING)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from schemas.identity import canonical, digest
 from schemas.problem import Feedback
 from streams.cli.common import open_log, out, out_json
-from streams.cli.dead_letters import count
+from streams.cli.dead_letters import number_of
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.producing import say_error
-from streams.sources import BadLine, Line, NoSource, lines_of, parse_as
+from streams.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -41,10 +41,12 @@ def message(feedback: Feedback) -> tuple[str, str, dict[str, Any], bytes]:
 
 def feedback(source: str, *, log: str | None, json: bool) -> int:
     """Publish a file of judgements, or standard input (``-``); the exit code."""
+    if built_in(source):
+        raise usage(f"{source}: no such file", field="FILE", error="input.source")
     opened = open_log(log)
     told = Told()
     try:
-        for line in lines_of(source if source == "-" else f"./{source}", None):
+        for line in lines_of(source, None):
             _take(opened, source, line, told)
             if len(told.waiting) >= BATCH:
                 _publish(opened, told)
@@ -94,7 +96,7 @@ def _refuse(log: SqliteLog, source: str, line: Line, error: BadLine) -> None:
             exit=FAILED,
             where=f"{source}:{line.number}:{error.column}",
             field=error.field,
-            hint=f"Kept as dead letter {count(log)}, bytes unchanged. "
+            hint=f"Kept as dead letter {number_of(log, key)}, bytes unchanged. "
             "Mend the line, then give the file again: what is known is skipped.",
         )
     )

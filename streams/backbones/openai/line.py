@@ -21,6 +21,8 @@ KEEP_S = (
     4.0  # common servers close an idle connection after 5 s: be first, or the next call is lost
 )
 
+NO_CONNECTION = ("ConnectError", "ClientConnector")  # as httpx and aiohttp name what they raise
+
 
 def need_client() -> None:
     """Raises ``SetupBroken`` if the extra that carries the client is not installed."""
@@ -106,11 +108,11 @@ def _fault(error: Exception) -> Fault:
 
 
 def _lost(error: BaseException) -> Fault:
-    """No answer; free only where no connection came about, which each transport calls the same."""
+    """No answer; free only where no connection came about."""
     free, root = False, error
     while root.__cause__ is not None:
         root = root.__cause__
-        free = free or type(root).__name__ == "ConnectError"
+        free = free or type(root).__name__.startswith(NO_CONNECTION)
     if isinstance(root, ConnectionRefusedError):
         return Fault("lost", "connection refused", free=free)
     if isinstance(root, socket.gaierror):

@@ -69,7 +69,7 @@ class Persistence:
             self.limiter.succeeded()
         elif outcome.kind == "busy":
             self.limiter.throttled(began)
-            self.gate.pause(min(outcome.pause or 0.0, self.options.longest_pause_s))
+            pass
 
     def _attempts(self, kind: Kind) -> int:
         if kind in MOMENT:

@@ -14,7 +14,7 @@ from streams.backbones.rehearsal.grounds import Ground, Latent, latent
 from streams.backbones.rehearsal.hints import hints
 from streams.backbones.rehearsal.options import Options
 from streams.backbones.rehearsal.passages import PASSAGES
-from streams.backbones.rehearsal.prompts import read
+from streams.backbones.rehearsal.prompts import Prompt, read
 from streams.backbones.rehearsal.puzzles import PUZZLES
 from streams.backbones.rehearsal.reply import logprob, reply
 from streams.backbones.rehearsal.stories import STORIES
@@ -52,9 +52,7 @@ class Rehearsal:
         """The reply to a request, at once."""
         dice = noise.dice(request, self.options.seed)
         prompt = read(request.messages)
-        problem = prompt.problem
-        known = example_of(*prompt.told) if problem is None else problem
-        turn = Turn(prompt, hidden(self.options.seed, known), self.options, dice)
+        turn = Turn(prompt, self._latent(prompt), self.options, dice)
         text, cut = noise.spoilt(reply(turn), self.options, dice)
         text, capped = noise.capped(text, request.sampling.stop, request.sampling.max_tokens)
         return ModelReply(
@@ -66,6 +64,14 @@ class Rehearsal:
             seconds=noise.seconds(self.options, dice),
             logprob=logprob(turn) if request.sampling.logprobs else None,
         )
+
+    def _latent(self, prompt: Prompt) -> Latent:
+        """What is hidden in what a prompt shows."""
+        if prompt.problem is None:
+            return hidden(self.options.seed, example_of(*prompt.told))
+        if prompt.given:
+            return latent(self.options.seed, PASSAGES, f"{prompt.given}\n\n{prompt.problem}")
+        return hidden(self.options.seed, prompt.problem)
 
 
 def example_of(*told: str) -> str:

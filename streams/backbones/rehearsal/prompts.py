@@ -27,6 +27,7 @@ _ANSWER = "<answer>"
 _PROBLEM = ("problem", "question", "task")
 _TRAJECTORY = ("trajectory", "solution", "attempt", "draft", "so far")
 _ANSWERED = ("candidate",)
+_GIVEN = ("result", "observation", "passage", "paragraph", "context", "document", "evidence")
 _REPORT = ("report", "critique", "audit", "assessment")
 
 
@@ -84,6 +85,11 @@ class Prompt:
     def answered(self) -> str | None:
         """The answer of that solution, where a section gives it."""
         return self.section(_ANSWERED)
+
+    @cached_property
+    def given(self) -> str:
+        """Paragraphs to find the answer in: from a tool, or put beside the problem."""
+        return "\n".join(text for head, text in self.sections if _has(head, _GIVEN))
 
     @cached_property
     def report(self) -> str | None:

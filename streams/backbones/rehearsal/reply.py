@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import log
 
 from streams.backbones.rehearsal import write
@@ -22,12 +23,18 @@ def reply(turn: Turn) -> str:
     prompt = turn.prompt
     if not prompt.asked:
         return f"{write.explanation(turn)}\nAnswer: {_answer(turn)}"
-    lines = [write.explanation(turn), ""] if _FREE.search(prompt.instructions) else []
+    lines = [write.explanation(turn), ""] if _speaks_freely(prompt.instructions) else []
     for asked in prompt.asked:
         if _needed(turn, asked):
             turn.said[asked.label] = value = _filled(turn, asked)
             lines.append(f"{asked.label}:{'' if value.startswith(chr(10)) else ' '}{value}")
     return "\n".join(lines)
+
+
+@lru_cache(maxsize=512)
+def _speaks_freely(instructions: str) -> bool:
+    """Whether words of the model's own are wanted before the fields."""
+    return _FREE.search(instructions) is not None
 
 
 def _needed(turn: Turn, asked: Asked) -> bool:

@@ -60,6 +60,7 @@ _FORMS = (
 )
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _READERS = tuple(re.compile(re.escape(form.text).replace(r"\{\}", r"(\d+)")) for form in _FORMS)
+_FACTUAL = re.compile(r"\b(?:Who|Whose|When|Where|Which)\b[^.?]*\?\s*$")
 _LONGEST = 3000
 
 
@@ -72,7 +73,7 @@ def story(seed: int, index: int) -> tuple[str, str]:
 
 
 def _reads(text: str) -> str | None:
-    if len(text) > _LONGEST or len(_NUMBER.findall(text)) < 2:
+    if len(text) > _LONGEST or _FACTUAL.search(text) or len(_NUMBER.findall(text)) < 2:
         return None
     return " ".join(text.split())
 

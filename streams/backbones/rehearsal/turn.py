@@ -85,6 +85,7 @@ def topic(words: str) -> Topic | None:
     return most if counts[most] else None
 
 
+@lru_cache(maxsize=8192)
 def false_step(trajectory: str) -> tuple[str, str] | None:
     """The first step whose arithmetic does not hold, and what it should make."""
     for number, a, sign, b, said in _STEP.findall(trajectory):
@@ -101,6 +102,8 @@ def _value(a: str, sign: str, b: str) -> Fraction | None:
 
 
 def _number(text: str) -> Fraction | None:
+    if text.isdecimal():
+        return Fraction(int(text))
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):

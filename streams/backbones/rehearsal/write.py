@@ -13,6 +13,7 @@ from streams.backbones.rehearsal.solve import attempt, patch, told
 from streams.backbones.rehearsal.turn import Turn
 
 _BULLETS = 4
+_QUERY_WORDS = 8
 _SHOWN = 2
 """Recommendations that guidance passes on."""
 _VAGUE = "Look again at what the last lines claim before you settle."
@@ -138,6 +139,12 @@ def _rule(turn: Turn, asked: Asked) -> str:
     return learn.rules(turn)[wanted.index(asked.label) % learn.RULES]
 
 
+def _query(turn: Turn, asked: Asked) -> str:
+    """What to ask a tool: the words of the question that say something."""
+    words = re.findall(r"\w{4,}", turn.prompt.problem or turn.latent.problem)
+    return " ".join(words[-_QUERY_WORDS:]) or turn.latent.problem
+
+
 def _rule_used(turn: Turn, asked: Asked) -> str:
     """``IF … THEN Action n BECAUSE …``, of the course that the prompt says was taken."""
     fault = finding(turn).fault
@@ -162,6 +169,7 @@ _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
     (("descriptor", "applicable", "condition"), _situation),
     (("step",), _step),
     (("rule",), _rule),
+    (("query", "search", "tool"), _query),
 )
 _LISTS: tuple[tuple[tuple[str, ...], _List], ...] = (
     (("bullet",), _bullets),
