@@ -70,16 +70,16 @@ class Ledger:
     spent_tokens: int = field(default=0, init=False)
     spent_cost: float = field(default=0.0, init=False)
     spent_seconds: float = field(default=0.0, init=False)
+    bounded: bool = field(init=False)
+    """Whether any limit is set."""
+
+    def __post_init__(self) -> None:
+        self.bounded = not (self.calls is self.tokens is self.cost is self.seconds is None)
 
     @classmethod
     def of(cls, limits: Limits) -> Ledger:
         """A ledger with nothing spent yet."""
         return cls(limits.calls, limits.tokens, limits.cost, limits.seconds)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether any limit is set."""
-        return not (self.calls is self.tokens is self.cost is self.seconds is None)
 
     def remaining(self) -> Remaining:
         """What is left, as a policy may ask for it."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
+from zlib import crc32
 
 import orjson
 
@@ -22,6 +24,7 @@ def canonical(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
+@lru_cache(maxsize=1024)
 def text_digest(text: str) -> str:
     """Twelve hexadecimal digits of the text's SHA-256; lone surrogates are kept apart, never refused."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -38,6 +41,11 @@ def hash01(*parts: object) -> float:
     return int.from_bytes(raw[:7], "big") / (1 << 56)
 
 
+def call_seed(seed: int, address: str) -> int:
+    """The endpoint's seed for the call at an address, in [0, 2**31)."""
+    return crc32(f"{seed}/{address}".encode()) & 0x7FFFFFFF
+
+
 def seed_of(*parts: object) -> int:
     """A seed in [0, 2**31) that follows from its arguments."""
     return int(hash01("seed", *parts) * (1 << 31))
@@ -45,11 +53,13 @@ def seed_of(*parts: object) -> int:
 
 def is_numbered(address: str) -> bool:
     """Whether a policy yielded the record at this address (``3``, ``3.1.0``)."""
-    return _NUMBERED.fullmatch(address) is not None
+    return address.isdecimal() or _NUMBERED.fullmatch(address) is not None
 
 
 def address_order(address: str) -> tuple[int, tuple[int, ...], str]:
     """Sort key: admitted, opened, the numbered addresses, then the rest by name."""
+    if address.isdecimal():
+        return (1, (int(address),), "")
     if address in BEFORE:
         return (0, (BEFORE.index(address),), "")
     if is_numbered(address):

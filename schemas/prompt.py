@@ -38,6 +38,7 @@ class Template:
     text: str = field(init=False, compare=False, repr=False)
     digest: str = field(init=False, compare=False)
     schema: dict[str, Any] = field(init=False, compare=False, repr=False)
+    heads: tuple[tuple[str, str, bool], ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
@@ -48,14 +49,16 @@ class Template:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "digest", text_digest(text))
         object.__setattr__(self, "schema", self.reply.json_schema())
+        heads = tuple((f"### {s.heading}\n", s.variable, s.optional) for s in self.sections)
+        object.__setattr__(self, "heads", heads)
 
     def user(self, variables: Mapping[str, str]) -> str:
         """The sections with their variables. Raises ``KeyError`` naming a variable that is missing."""
-        return "\n\n".join(
-            f"### {section.heading}\n{variables[section.variable]}"
-            for section in self.sections
-            if not (section.optional and not variables.get(section.variable))
-        )
+        parts: list[str] = []
+        for head, variable, optional in self.heads:
+            if not optional or variables.get(variable):
+                parts.append(head + variables[variable])
+        return "\n\n".join(parts)
 
     def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages that a model sees."""

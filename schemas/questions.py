@@ -9,7 +9,6 @@ from functools import lru_cache
 from schemas.asking import Ask
 from schemas.identity import digest, text_digest
 from schemas.prompt import Message, Template
-from schemas.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +33,16 @@ def _sampling_digest(sampling: Sampling) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply: text, what it cost, why it ended (``stop length refusal timeout error``)."""
+    """A model's reply: text, why it ended (``stop length refusal timeout error``), by which model."""
 
     address: str
     text: str
-    usage: Usage
     finish: str
     model: str
     truncated: bool = False
     logprob: float | None = None
+    tokens: int | None = None
+    """Prompt and completion tokens, if the endpoint said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,14 @@ class Complete(Ask[Completion]):
     def messages(self) -> tuple[Message, ...]:
         """What the model sees, oldest first."""
         return (*self.template.render(dict(self.variables)), *self.history)
+
+    def fingerprint(self) -> str:
+        digests = [text_digest(value) for _, value in self.variables]
+        history = digest(self.history) if self.history else "-"
+        sampling = _sampling_digest(self.sampling)
+        return " ".join(
+            ("Complete", self.role, self.template.digest, *digests, history, sampling, str(self.draw))
+        )
 
     def parts(self) -> Sequence[tuple[str, str]]:
         return (

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
-from typing import Self
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt
 
@@ -34,11 +33,8 @@ class Usage(BaseModel):
         both = add(self.prompt_tokens, self.completion_tokens)
         return None if both is None else int(both)
 
-    def __add__(self, other: Self) -> Self:
-        names = type(self).model_fields
-        return self.model_validate(
-            {name: add(getattr(self, name), getattr(other, name)) for name in names}
-        )
+    def __add__(self, other: Usage) -> Usage:
+        return total((self, other))
 
 
 NOTHING = Usage(
@@ -52,6 +48,17 @@ NOTHING = Usage(
 """Nothing was spent, and that is known."""
 
 
-def total(parts: Iterable[Usage]) -> Usage:
-    """The sum of many usages; the empty sum is zero, which is known."""
-    return reduce(Usage.__add__, parts, NOTHING)
+FIGURES = tuple(Usage.model_fields)
+
+
+def total(parts: Iterable[Any]) -> Usage:
+    """The sum of what has a usage's figures (usages, completions); the empty sum is zero, which is known."""
+    each = list(parts)
+    if not each:
+        return NOTHING
+    sums = {name: _sum([getattr(part, name) for part in each]) for name in FIGURES}
+    return Usage.model_validate(sums)
+
+
+def _sum(figures: list[float | None]) -> float | None:
+    return None if None in figures else sum(figures)  # type: ignore[arg-type]

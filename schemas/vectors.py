@@ -1,4 +1,4 @@
-"""Vectors as they are kept: float16 in base64, small enough for a log and the same on every machine."""
+"""Vectors as they are kept: float16 in base64, small, and the same on every machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HALF_LIMIT = 65504.0
 
 
 def pack(vector: Sequence[float]) -> str:
-    """Base64 of little-endian float16. Raises ``ValueError`` for a number that float16 cannot hold."""
+    """Base64 of little-endian float16. Raises ``ValueError`` for what float16 cannot hold."""
     try:
         return b64encode(struct.pack(f"<{len(vector)}e", *map(_finite, vector))).decode("ascii")
     except OverflowError as error:
@@ -27,7 +27,7 @@ def unpack(packed: str) -> tuple[float, ...]:
 
 
 def as_kept(vector: Sequence[float]) -> tuple[float, ...]:
-    """The vector at the precision in which it is kept, so that live and replayed numbers are equal."""
+    """The vector at the precision in which it is kept: live and replayed numbers are equal."""
     return unpack(pack(vector))
 
 

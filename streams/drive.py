@@ -121,9 +121,7 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
 def _settle(ledger: Ledger, reserved: Reservation | str, answer: Completed) -> None:
     if isinstance(reserved, str):
         reserved = UNBOUNDED
-    prompt, completion = answer.prompt_tokens, answer.completion_tokens
-    tokens = None if prompt is None or completion is None else prompt + completion
-    ledger.settle(reserved, tokens, answer.cost, answer.seconds)
+    ledger.settle(reserved, answer.tokens, answer.cost, answer.seconds)
 
 
 def _reservation(question: Complete, ledger: Ledger) -> Reservation | str:

@@ -21,6 +21,9 @@ from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.sources import BadLine, Line, parse
 
+PLAN = "__metalogue.plan"
+"""Header of a refused line: how to produce it, once it is mended."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -58,6 +61,18 @@ class Plan:
             self.walk,
         ]
         return digest(asked)
+
+    def as_header(self) -> dict[str, Any]:
+        """The plan as JSON values, its series by name."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "find"}
+        limits = self.limits.model_dump(exclude_none=True)
+        return values | {"limits": limits, "series": self.series_id}
+
+    @classmethod
+    def from_header(cls, values: dict[str, Any], find: Callable[[str], Policy[Any]]) -> Plan:
+        """The plan that a header holds."""
+        told: dict[str, Any] = values | {"limits": Limits(**values["limits"])}
+        return cls(**told, find=find)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +249,12 @@ class Producer:
     def _refuse(self, refusal: Refusal) -> None:
         self.done.refused.append(refusal)
         headers = {
-            "__metalogue.errors.topic": self.plan.source,
+            "__metalogue.errors.topic": "problems",
+            "__metalogue.errors.source": self.plan.source,
             "__metalogue.errors.offset": refusal.line.number,
             "__metalogue.errors.exception": refusal.error.code,
             "__metalogue.errors.message": str(refusal.error),
+            PLAN: self.plan.as_header(),
         }
         key = f"{self.plan.source}:{refusal.line.number}:{digest(refusal.line.raw.hex())}"
         self.messages.append(("dead-letters", key, headers, refusal.line.raw))

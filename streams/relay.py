@@ -34,8 +34,7 @@ def trace_of(journal: dict[str, Event]) -> Trace:
 
 def usage_of(trace: Trace, seconds: float | None) -> Usage:
     """What an episode spent. Seconds are those of its critical path, unknown if any latency is."""
-    parts = [event.usage for _, event in trace.events if isinstance(event, Completed)]
-    spent = total(parts)
+    spent = total(event for _, event in trace.events if isinstance(event, Completed))
     return spent if spent.seconds is None else spent.model_copy(update={"seconds": seconds})
 
 

@@ -18,11 +18,11 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
             return Completion(
                 address,
                 answer.text,
-                answer.usage,
                 answer.finish,
                 answer.model,
                 bool(answer.truncated),
                 answer.logprob,
+                answer.tokens,
             )
         case Recalled():
             return recollection(answer, memory)

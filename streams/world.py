@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from handlers.learning.recall import select
@@ -13,7 +14,7 @@ from handlers.limits import UNBOUNDED, Ledger, Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
 from schemas.events.episode import Completed, Embedded, Recalled
-from schemas.identity import seed_of
+from schemas.identity import call_seed
 from schemas.problem import Limits
 from schemas.questions import Complete, Embed, Recall, Sampling
 from schemas.vectors import pack, unpack
@@ -24,6 +25,10 @@ from streams.embedders.port import Embedder
 
 PATIENCE_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits between attempts at an unreachable endpoint; the last one repeats."""
+
+
+COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+AMOUNTS = ("cost", "seconds")
 
 
 class Draining(Exception):
@@ -83,9 +88,9 @@ class World:
         """The answer to record. Raises ``SetupBroken``, ``Draining``, or ``Unreachable`` if impatient."""
         if self.draining:
             raise Draining
+        if isinstance(question, Complete):
+            return await self._complete(run, question, asked, address, reserved)
         match question:
-            case Complete():
-                return await self._complete(run, question, asked, address, reserved)
             case Recall():
                 return await self._recall(run, question, asked)
             case Embed():
@@ -106,13 +111,18 @@ class World:
         request = ModelRequest(
             messages=question.messages(),
             sampling=capped(question.sampling, reserved.max_tokens),
-            seed=seed_of(run.seed, address),
+            seed=call_seed(run.seed, address),
             draw=question.draw,
             schema=question.template.schema,
         )
         self._count_call()
-        answer = completed(asked, await self._ask(backbone, request))
-        self.spent.settle(UNBOUNDED, answer.usage.tokens, answer.cost, None)
+        try:
+            reply = await backbone.complete(request)
+        except Unreachable as error:
+            reply = await self._ask_again(backbone, request, error)
+        answer = completed(asked, reply)
+        if self.totals is not None:
+            self.spent.settle(UNBOUNDED, answer.tokens, answer.cost, None)
         return answer
 
     def _count_call(self) -> None:
@@ -137,16 +147,18 @@ class World:
         )
         return next(over, None)
 
-    async def _ask(self, backbone: Backbone, request: ModelRequest) -> ModelReply:
-        attempt = 0
-        while True:
+    async def _ask_again(
+        self, backbone: Backbone, request: ModelRequest, error: Unreachable
+    ) -> ModelReply:
+        for attempt in count():
+            if not self.patient or self.draining:
+                raise error
+            await asyncio.sleep(PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)])
             try:
                 return await backbone.complete(request)
-            except Unreachable:
-                if not self.patient or self.draining:
-                    raise
-                await asyncio.sleep(PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)])
-                attempt += 1
+            except Unreachable as again:
+                error = again
+        raise AssertionError("counting has no end")
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         query = (await self.embedder.embed((question.query,)))[0]
@@ -176,18 +188,21 @@ def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
 def completed(asked: str, reply: ModelReply) -> Completed:
     """A model's reply as an event, whatever it holds."""
     text, cut = normalise.text(reply.text)
-    return Completed(
-        asked=asked,
-        text=text,
-        finish=normalise.text(reply.finish, 40)[0],
-        model=normalise.text(reply.model, 200)[0],
-        attempts=reply.attempts,
-        prompt_tokens=normalise.count(reply.prompt_tokens),
-        completion_tokens=normalise.count(reply.completion_tokens),
-        reasoning_tokens=normalise.count(reply.reasoning_tokens),
-        cached_tokens=normalise.count(reply.cached_tokens),
-        cost=normalise.amount(reply.cost),
-        seconds=normalise.amount(reply.seconds),
-        truncated=cut or None,
-        logprob=normalise.finite(reply.logprob),
-    )
+    said: dict[str, Any] = {
+        "asked": asked,
+        "text": text,
+        "finish": normalise.text(reply.finish, 40)[0],
+        "model": normalise.text(reply.model, 200)[0],
+        "attempts": reply.attempts,
+    }
+    for name in COUNTS:
+        if (raw := getattr(reply, name)) is not None:
+            said[name] = normalise.count(raw)
+    for name in AMOUNTS:
+        if (raw := getattr(reply, name)) is not None:
+            said[name] = normalise.amount(raw)
+    if cut:
+        said["truncated"] = True
+    if reply.logprob is not None:
+        said["logprob"] = normalise.finite(reply.logprob)
+    return Completed.model_validate(said)

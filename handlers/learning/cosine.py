@@ -1,7 +1,7 @@
 """Exact cosine similarity: float64, one fixed order of additions, no BLAS.
 
-Libraries of linear algebra add in an order that hangs on the machine; whatever is decided on, stated
-or hashed must not. ``math.fsum`` is correctly rounded, so its result does not depend on the order.
+Libraries of linear algebra add in an order that hangs on the machine; whatever is decided on,
+stated or hashed must not. ``math.fsum`` is correctly rounded, so its result hangs on no order.
 
 Source: MC² eq. (16).
 """

@@ -48,6 +48,7 @@ be missing.
 Find what recurs, and say what to do and what to avoid, so that the {role} can act on it."""
 
 _DESCRIPTOR = "one abstract line by which similar cases are found, without digits"
+_EXAMPLE = "Good_error_report_example"
 _SECTIONS = ("Problem", "Polarity", "Outcome?", "Trajectory", "Report?", "Decision?")
 _RULE = re.compile(r"\bIF\b.+\bTHEN\b.+\bBECAUSE\b.+", re.IGNORECASE | re.DOTALL)
 
@@ -66,7 +67,10 @@ class Distiller:
 
     def text(self, values: Values, polarity: str) -> str:
         """The canonical text of a lesson, headed by its polarity."""
-        return f"Polarity: {polarity.upper()}\n{render_reply(self.role.reply, values)}"
+        lesson = render_reply(self.role.reply, values)
+        if "Error_found" in values and _EXAMPLE not in values:
+            lesson = lesson.replace("\nError_found: ", f"\n{_EXAMPLE}:\nError_found: ", 1)
+        return f"Polarity: {polarity.upper()}\n{lesson}"
 
     def embedding_text(self, values: Values, *, descriptor_only: bool = False) -> str:
         """What is embedded of a lesson: its main fields, or its descriptor alone (MC² § C.7)."""
@@ -133,7 +137,7 @@ DISTILLERS: Mapping[str, Distiller] = {
             listed("Diagnostic_procedure", "numbered steps", least=3, most=3),
             listed("Minimal_countercheck", "one concrete check on this case", least=1, most=1),
             Field(
-                "Good_error_report_example",
+                _EXAMPLE,
                 "text",
                 "nothing on this line; the three lines below it are the example",
                 required=False,

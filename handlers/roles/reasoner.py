@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from handlers.answers.extract import extract
 from handlers.roles.role import Role, Said, answer
+from handlers.roles.values import PLACEHOLDER
 
 PROMPT = """\
 You are an expert at reasoning. Solve the problem below step by step, and number your steps.
@@ -25,7 +26,8 @@ REASONER = Role.of(
 
 def answer_of(text: str) -> str | None:
     """ŷ of a trajectory: the boxed answer, or by the one extraction that all policies share."""
-    return extract(text)
+    found = extract(text)
+    return None if found == PLACEHOLDER else found
 
 
 def answered(said: Said) -> str | None:

@@ -29,6 +29,8 @@ class Said:
     completions: tuple[Completion, ...]
     parse: Parse
     problem: Unreadable | None = None
+    answer: str | None = None
+    """The final answer: the first field of that kind."""
 
     @property
     def completion(self) -> Completion:
@@ -64,11 +66,6 @@ class Said:
         """The items of a list; empty if it was not said."""
         value = self.values.get(label)
         return value if isinstance(value, tuple) else ()
-
-    @property
-    def answer(self) -> str | None:
-        """The final answer, if one was said."""
-        return self.get("Final_answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,7 @@ class Role:
         first = yield from question
         values = self.read(first.text, check)
         if not isinstance(values, Unreadable):
-            return Said(values, (first,), "ok")
+            return self._said(values, (first,), "ok")
         if not self.mends:
             return Said({}, (first,), "unreadable", values)
         yield ReplyReparsed(role=self.name, source=first.address, reason=str(values))
@@ -153,7 +150,12 @@ class Role:
         values = self.read(second.text, check)
         if isinstance(values, Unreadable):
             return Said({}, (first, second), "fallback", values)
-        return Said(values, (first, second), "reparsed")
+        return self._said(values, (first, second), "reparsed")
+
+    def _said(self, values: Values, completions: tuple[Completion, ...], parse: Parse) -> Said:
+        labels = (field.label for field in self.reply.fields if field.kind == "answer")
+        found = next((values[label] for label in labels if label in values), None)
+        return Said(values, completions, parse, answer=found if isinstance(found, str) else None)
 
 
 def mending(text: str, problem: Unreadable) -> tuple[Message, ...]:

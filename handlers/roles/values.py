@@ -16,6 +16,8 @@ from schemas.reply import Field, FieldKind
 
 Value: TypeAlias = str | float | tuple[str, ...]
 
+PLACEHOLDER = "<answer>"
+"""What the format block shows in an answer's place; a model that echoes it has not answered."""
 LINE_CHARS = 1_000
 """As much of a line as is searched for a choice or a number."""
 
@@ -74,9 +76,9 @@ def read_answer(field: Field, raw: object) -> str:
     """The answer between ``###`` marks, in a box, or on the line."""
     text = _string(raw).strip()
     if isinstance(raw, str) and text.startswith("<"):
-        text = text.removeprefix("<answer>")
+        text = text.removeprefix(PLACEHOLDER)
     found = extract(f"Final_answer: {text}", fields_only=True)
-    if found is None or found == "<answer>":
+    if found is None or found == PLACEHOLDER:
         raise ValueError("holds no answer")
     return found
 

@@ -8,7 +8,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt
 
 from schemas.events.base import Act, AnswerEvent, Event
 from schemas.problem import Limits, Problem
-from schemas.usage import Usage
+from schemas.usage import Usage, total
 
 
 class ProblemAdmitted(Event, frozen=True):
@@ -60,18 +60,20 @@ class Completed(AnswerEvent, frozen=True):
     logprob: float | None = None
 
     @property
+    def calls(self) -> int:
+        """One: a completion received."""
+        return 1
+
+    @property
+    def tokens(self) -> int | None:
+        """Prompt and completion tokens together, unknown if either is."""
+        prompt, completion = self.prompt_tokens, self.completion_tokens
+        return None if prompt is None or completion is None else prompt + completion
+
+    @property
     def usage(self) -> Usage:
         """What this call spent."""
-        return Usage(
-            calls=1,
-            attempts=self.attempts,
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            reasoning_tokens=self.reasoning_tokens,
-            cached_tokens=self.cached_tokens,
-            cost=self.cost,
-            seconds=self.seconds,
-        )
+        return total((self,))
 
 
 class Recalled(AnswerEvent, frozen=True):

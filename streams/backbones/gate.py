@@ -17,7 +17,7 @@ class Gate:
         self.limiter = limiter
         self.inside = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._closed_until = 0.0
+        self._pause: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
     async def turn(self, *, again: bool = False) -> AsyncGenerator[int]:
@@ -32,9 +32,15 @@ class Gate:
         """Let nobody in for that long; a shorter pause never shortens a longer one."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        if until > self._closed_until:
-            self._closed_until = until
-            loop.call_at(until, self._admit)
+        if self._pause is not None:
+            if self._pause.when() >= until:
+                return
+            self._pause.cancel()
+        self._pause = loop.call_at(until, self._reopen)
+
+    def _reopen(self) -> None:
+        self._pause = None
+        self._admit()
 
     async def _enter(self, again: bool) -> None:
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -59,5 +65,4 @@ class Gate:
                 place.set_result(None)
 
     def _open(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        return self.inside < self.limiter.limit and now >= self._closed_until
+        return self.inside < self.limiter.limit and self._pause is None

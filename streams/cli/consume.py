@@ -5,16 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from streams.cli.common import open_log, out, out_json, say
-from streams.cli.errors import FAILED, OK, usage
+from streams.cli.errors import FAILED, OK
+from streams.cli.errors import usage as wrong
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -49,10 +51,14 @@ def consume(
 
 
 @contextmanager
-def _until_told() -> Iterator[Stop]:
+def _until_told() -> Generator[Stop]:
     """SIGTERM ends between two answers, with everything before it committed."""
     stop = Stop()
-    before = signal.signal(signal.SIGTERM, lambda *_: setattr(stop, "asked", True))
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        stop.asked = True
+
+    before = signal.signal(signal.SIGTERM, ask)
     try:
         yield stop
     finally:
@@ -103,7 +109,8 @@ def line(answer: dict[str, Any]) -> str:
     given = answer["answer"]
     shown = "-" if given is None else str(given).replace("\n", " ")
     sure = answer["confidence"]
-    calls = (answer["usage"] or {}).get("calls")
+    usage: dict[str, Any] = answer["usage"] or {}
+    calls = usage.get("calls")
     parts = [
         f"{answer['problem_id']}  {answer['status']}  {shown}",
         f"confidence {'unknown' if sure is None else f'{sure:.2f}'}",
@@ -146,7 +153,7 @@ def _last(log: SqliteLog, count: int) -> int:
 
 def _place(partition: int, offset: int) -> int:
     if partition != 0:
-        raise usage(
+        raise wrong(
             f"partition {partition}", field="--from", hint="An embedded log has partition 0 alone"
         )
     return offset - 1
@@ -156,6 +163,6 @@ def _before_time(log: SqliteLog, start: str) -> int:
     try:
         moment = datetime.fromisoformat(start).astimezone()
     except ValueError as error:
-        raise usage(f"{start!r} is no place to start", field="--from", hint=START_HINT) from error
+        raise wrong(f"{start!r} is no place to start", field="--from", hint=START_HINT) from error
     query = "select max(offset) from messages where topic = ? and at_ms < ?"
     return _one(log, query, TOPIC, int(moment.timestamp() * 1000))

@@ -1,4 +1,4 @@
-"""Feedback from a file: each line is checked, then published; what is refused is kept as it came."""
+"""Feedback from a file: each line is checked and published; what is refused is kept as it came."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Told:
 
 
 def message(feedback: Feedback) -> tuple[str, str, dict[str, Any], bytes]:
-    """Feedback as a message; its key is its content's digest, so saying it twice is saying it once."""
+    """Feedback as a message, keyed by its content: saying it twice is saying it once."""
     value = feedback.model_dump(mode="json", exclude_none=True)
     return TOPIC, digest(value), {}, canonical(value)
 

@@ -1,4 +1,4 @@
-"""Which episode a person means: a problem id, an episode id, a unique prefix of either, or the latest."""
+"""Which episode is meant: a problem id, an episode id, a unique prefix of either, or the latest."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ SHOWN = 6
 LATEST = "select key from messages where topic = 'answers' order by offset desc limit 1"
 NEWEST = "select episode from records where kind = 'episode.opened' order by offset desc limit 1"
 ADMITTED = """
-select episode, exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
+select episode, exists (
+    select 1 from records c where c.episode = a.episode and c.address = 'closed')
   from records a where kind = 'problem.admitted' and instr(episode, ?) order by offset
 """
 OPENED = "select episode from records where kind = 'episode.opened' and substr(episode, 1, ?) = ?"
 
 
 def find_episode(log: SqliteLog, wanted: str | None) -> str:
-    """The episode that is meant. Raises a ``CliError`` that lists the choices where there are several."""
+    """The episode that is meant. Raises a ``CliError``, with the choices if there are several."""
     if wanted is None:
         return _latest(log)
     if log.db.execute("select 1 from records where episode = ?", (wanted,)).fetchone():
@@ -80,4 +81,4 @@ def _by_prefix(log: SqliteLog, wanted: str) -> list[str]:
 
 
 def _hint() -> str:
-    return "An ID is a problem's id, an episode's id, or a unique beginning of either. All: metalogue consume"
+    return "An ID is a problem's id, an episode's, or a unique beginning. All: metalogue consume"

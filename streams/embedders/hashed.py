@@ -1,8 +1,8 @@
 """Hashed n-grams: vectors without a model, the same in every process and on every machine.
 
-Words and the three-letter pieces of each count into buckets chosen by a checksum, with a sign, damped
-by a root, and the vector has length 1. It sees shared words and spellings, no meaning: good for tests
-and demonstrations. Texts without a letter or digit have the zero vector, whose cosine is 0.
+Words and the three-letter pieces of each count into buckets chosen by a checksum, with a sign,
+damped by a root, and the vector has length 1. It sees shared words and spellings, no meaning: good
+for tests and demonstrations. Texts without a letter or digit have the zero vector, whose cosine is 0.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ class Persistence:
             self.limiter.succeeded()
         elif outcome.kind == "busy":
             self.limiter.throttled(began)
-            pass
+            if outcome.pause:
+                self.gate.pause(min(outcome.pause, self.options.longest_pause_s))
 
     def _attempts(self, kind: Kind) -> int:
         if kind in MOMENT:

@@ -27,10 +27,10 @@ class Ground:
     """A kind of problem.
 
     ``approaches``, ``situations`` and ``checks`` are phrases without digits, fit for lessons and
-    rules; an approach has at most four words, so that naming it is no echo. ``reads`` gives a text's
-    canonical form, or ``None`` if it is none of this kind. ``work`` carries out an attempt, rightly
-    or not, ``pick`` in [0, 1) telling alternatives apart. ``example`` stands in where a prompt shows
-    no problem.
+    rules; an approach has at most four words, so that naming it is no echo. ``reads`` gives the
+    canonical form of a text, or ``None`` if it is none of this kind. ``work`` carries out an
+    attempt, rightly or not, ``pick`` in [0, 1) telling alternatives apart. ``example`` stands in
+    where a prompt shows no problem.
     """
 
     name: str

@@ -30,36 +30,40 @@ _FORMS = (
     Form(
         "Mia has {} apples. She buys {} more and gives away {}. How many apples are left?",
         ("left", "remain", "gives", "spent", "lost"),
-        lambda a, b, c: ((f"{a:g} + {b:g}", a + b), (f"{a + b:g} - {c:g}", a + b - c)),
+        lambda a, b, c: ((f"{a:.10g} + {b:.10g}", a + b), (f"{a + b:.10g} - {c:.10g}", a + b - c)),
     ),
     Form(
         "A box costs {} dollars and a bag costs {} dollars. How much do a box and {} bags cost?",
         ("cost", "price", "dollar", "$"),
-        lambda a, b, c: ((f"{b:g} * {c:g}", b * c), (f"{a:g} + {b * c:g}", a + b * c)),
+        lambda a, b, c: ((f"{b:.10g} * {c:.10g}", b * c), (f"{a:.10g} + {b * c:.10g}", a + b * c)),
     ),
     Form(
         "A pump moves {} litres each minute for {} minutes, {} times a day. How many litres a day?",
         ("each", "per", "every", "hour"),
-        lambda a, b, c: ((f"{a:g} * {b:g}", a * b), (f"{a * b:g} * {c:g}", a * b * c)),
+        lambda a, b, c: ((f"{a:.10g} * {b:.10g}", a * b), (f"{a * b:.10g} * {c:.10g}", a * b * c)),
     ),
     Form(
         "Tom is {} years old. Ana is {} times as old, Ben {} years older than Ana. How old is Ben?",
         ("times", "twice", "older", "than"),
-        lambda a, b, c: ((f"{a:g} * {b:g}", a * b), (f"{a * b:g} + {c:g}", a * b + c)),
+        lambda a, b, c: ((f"{a:.10g} * {b:.10g}", a * b), (f"{a * b:.10g} + {c:.10g}", a * b + c)),
     ),
     Form(
         "A farmer packs {} rows of {} eggs equally into {} baskets. How many eggs are in each?",
         ("equally", "split", "share", "half"),
-        lambda a, b, c: ((f"{a:g} * {b:g}", a * b), (f"{a * b:g} / {c:g}", a * b / (c or 1))),
+        lambda a, b, c: (
+            (f"{a:.10g} * {b:.10g}", a * b),
+            (f"{a * b:.10g} / {c:.10g}", a * b / (c or 1)),
+        ),
     ),
     Form(
         "A class of {} reads {} pages a day for {} days. How many pages does the class read?",
         (),
-        lambda a, b, c: ((f"{b:g} * {c:g}", b * c), (f"{b * c:g} * {a:g}", b * c * a)),
+        lambda a, b, c: ((f"{b:.10g} * {c:.10g}", b * c), (f"{b * c:.10g} * {a:.10g}", b * c * a)),
     ),
 )
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _READERS = tuple(re.compile(re.escape(form.text).replace(r"\{\}", r"(\d+)")) for form in _FORMS)
+_AMOUNT = re.compile(r"\bhow (?:many|much)\b", re.IGNORECASE)
 _FACTUAL = re.compile(r"\b(?:Who|Whose|When|Where|Which)\b[^.?]*\?\s*$")
 _LONGEST = 3000
 
@@ -69,13 +73,14 @@ def story(seed: int, index: int) -> tuple[str, str]:
     form = _FORMS[int(hash01(seed, "form", index) * len(_FORMS))]
     a, b, c = (2 + int(hash01(seed, index, blank) * 18) for blank in "abc")
     a = a * c if "equally" in form.text else a + c
-    return form.text.format(a, b, c), f"{form.steps(a, b, c)[-1][1]:g}"
+    return form.text.format(a, b, c), f"{form.steps(a, b, c)[-1][1]:.10g}"
 
 
 def _reads(text: str) -> str | None:
-    if len(text) > _LONGEST or _FACTUAL.search(text) or len(_NUMBER.findall(text)) < 2:
+    if len(text) > _LONGEST or _FACTUAL.search(text):
         return None
-    return " ".join(text.split())
+    enough = 1 if _AMOUNT.search(text) else 2
+    return " ".join(text.split()) if len(_NUMBER.findall(text)) >= enough else None
 
 
 def _situation(problem: str) -> int:
@@ -93,19 +98,19 @@ def _solved(problem: str) -> Steps:
         if found := reader.fullmatch(problem):
             a, b, c = map(float, found.groups())
             return form.steps(a, b, c)
-    a, b, c = [*map(_number, _NUMBER.findall(problem)[:3]), 2.0][:3]
+    a, b, c = [*map(_number, _NUMBER.findall(problem)[:3]), 2.0, 2.0][:3]
     return _FORMS[_situation(problem)].steps(a, b, c)
 
 
 def _work(problem: str, rightly: bool, pick: float) -> Work:
     (first, x), (last, y) = _solved(problem)
     if rightly:
-        return Work((f"{first} = {x:g}", f"{last} = {y:g}"), f"{y:g}")
+        return Work((f"{first} = {x:.10g}", f"{last} = {y:.10g}"), f"{y:.10g}")
     if pick < 0.5:
         x, y = x + 1 + int(pick * 8), y + 1 + int(pick * 8)
     else:
         y = y + 1 + int(pick * 8)
-    return Work((f"{first} = {x:g}", f"{last} = {y:g}"), f"{y:g}")
+    return Work((f"{first} = {x:.10g}", f"{last} = {y:.10g}"), f"{y:.10g}")
 
 
 def _right(problem: str, answer: str) -> bool:

@@ -1,1 +1,1 @@
-"""Screens over a log: an episode, a prompt, lessons, knowledge. Everything shown is read from the record."""
+"""Screens over a log: episodes, prompts, lessons, knowledge. All is read from the record."""

@@ -1,4 +1,4 @@
-"""What a fact says, in a few words: who spoke, what, and in which tone. Unknown facts say their fields."""
+"""What a fact says, in a few words: who spoke, what, in which tone; unknown facts by field."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def _learned(fact: Event) -> Saying:
         case LessonDropped():
             return f"lesson {fact.role[:1].upper()}", f"dropped: {one_line(fact.reason)}", "warn"
         case KnowledgeConsolidated():
-            made = f"{plural(len(fact.rules), 'rule')}, {fact.new} new, from {plural(len(fact.lessons), 'lesson')}"
-            return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}", ""
+            made = f"{plural(len(fact.rules), 'rule')}, {fact.new} new"
+            read = plural(len(fact.lessons), "lesson")
+            return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", ""
         case _:
             values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}
             words = " ".join(f"{name}={one_line(str(value))}" for name, value in values.items())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streams.cli.common import colour
-from streams.cli.show.words import pad, wrap
+from streams.cli.show.words import cells, cut, wrap
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -57,8 +57,9 @@ class Page:
     def rule(self, title: str, note: str = "") -> None:
         """A line across the page with a title in it."""
         tail = f" {note} ──" if note else ""
-        head = f"── {title} "
-        self.line((pad(head + "─" * self.width, self.width - len(tail)) + tail, "dim"))
+        room = self.width - cells(tail)
+        head = cut(f"── {title} ", room)
+        self.line((head + "─" * (room - cells(head)) + tail, "dim"))
 
     def wrapped(self, text: str, *, indent: int = 0, style: str = "") -> None:
         """Words over as many lines as they need."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from schemas.usage import Usage
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Controls, invisible formatting (text direction too), surrogates, line and paragraph separators."""
+"""Controls, invisible formatting (text direction too), surrogates, separators of lines."""
 _KEPT = frozenset("\u200c\u200d")
 """Joiners that scripts need and that move nothing."""
 
@@ -23,7 +23,7 @@ def _visible(char: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with nothing in it that could steer a terminal; lines stay lines, tabs become spaces."""
+    """The text with nothing that could steer a terminal; lines stay lines, tabs become spaces."""
     text = text.replace("\r\n", "\n").expandtabs(4)
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
@@ -93,8 +93,9 @@ def count(number: int | None) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """``1 call``, ``12 calls``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """``1 call``, ``12 calls``, ``3 batches``."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def kilo(number: int | None) -> str:

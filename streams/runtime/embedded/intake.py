@@ -18,14 +18,14 @@ from streams.runtime.embedded.log import SqliteLog, Writer
 
 BATCH = 512
 OPEN = """
-select episode, kind, body from records a where kind = 'problem.admitted' and partition = 0
+select episode, kind, body from records a where address = 'admitted' and partition = 0
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
   and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
    {} (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
   order by offset
 """
 POSITION = """
-select 1 from records where kind = 'problem.admitted' and json_extract(body, '$.scope') = ?
+select 1 from records where address = 'admitted' and json_extract(body, '$.scope') = ?
   and json_extract(body, '$.problem.series') = ? and json_extract(body, '$.problem.position') = ? limit 1
 """
 

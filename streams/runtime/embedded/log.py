@@ -268,20 +268,18 @@ class Writer:
         self.kept: set[str] = set()
         self.waiting: list[asyncio.Future[None]] = []
         self.commits = 0
+        self.at_ms = 0
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.fenced = False
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit."""
-        self.rows.append(
-            (
-                topic,
-                self.partition,
-                self.epoch,
-                episode,
-                address,
-                event.kind,
-                event.to_json().decode(),
-            )
+        rows = self.rows
+        if not rows:
+            self.at_ms = now_ms()
+        body = event.to_json().decode()
+        rows.append(
+            (topic, self.partition, self.epoch, episode, address, event.kind, self.at_ms, body)
         )
 
     def keep(self, digest: str, text: str) -> None:
@@ -302,11 +300,13 @@ class Writer:
 
     def commit(self) -> asyncio.Future[None]:
         """Done when everything stated so far is on disk; one commit serves a whole turn of the loop."""
-        loop = asyncio.get_running_loop()
-        if not self.waiting:
-            loop.call_soon(self._turn)
-        done = loop.create_future()
-        self.waiting.append(done)
+        waiting = self.waiting
+        if not waiting:  # once a turn: asking for the loop costs a system call before Python 3.12
+            self.loop = asyncio.get_running_loop()
+            self.loop.call_soon(self._turn)
+        assert self.loop is not None
+        done = self.loop.create_future()
+        waiting.append(done)
         return done
 
     def _turn(self) -> None:
@@ -334,7 +334,7 @@ class Writer:
         try:
             self._check_claim(rows)
             before = db.total_changes
-            db.executemany(INSERT, [(*row[:6], at, row[6]) for row in rows])
+            db.executemany(INSERT, rows)
             if db.total_changes - before != len(rows):
                 self._count("repeated", self._answers_lost(rows))
             if sent:
@@ -364,7 +364,7 @@ class Writer:
         """Completions of this commit that were not the first at their address."""
         query = "select epoch, body from records where episode = ? and address = ?"
         lost = 0
-        for _, _, epoch, episode, address, kind, body in rows:
+        for _, _, epoch, episode, address, kind, _, body in rows:
             if kind == "completed":
                 first = self.log.db.execute(query, (episode, address)).fetchone()
                 lost += first != (epoch, body)

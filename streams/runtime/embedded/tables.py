@@ -14,8 +14,7 @@ create table if not exists records(
   episode text not null, address text not null, kind text not null, at_ms integer not null,
   body text not null);
 create unique index if not exists records_identity on records(episode, address);
-create index if not exists records_life on records(kind, offset)
-  where kind in ('problem.admitted', 'episode.opened', 'episode.closed', 'episode.parked', 'episode.adopted');
+create index if not exists records_admitted on records(offset) where address = 'admitted';
 create table if not exists messages(
   offset integer primary key, topic text not null, key text not null, at_ms integer not null,
   headers text not null, value blob not null);

@@ -1,0 +1,28 @@
+"""What leaves: one answer an episode, as consumers get it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.usage import Usage
+
+
+class Answer(BaseModel):
+    """An answer on its topic; its key is the episode, so the same answer twice is one answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    problem_id: str
+    episode: str
+    domain: str
+    policy: str
+    status: Literal["answered", "abstained", "exhausted", "failed"]
+    ended_by: str
+    """What ended it, always said."""
+    answer: str | None
+    """None where it abstained, or a limit or defect left none."""
+    confidence: float | None
+    """In [0, 1]; none where unknown."""
+    usage: Usage

@@ -1,0 +1,132 @@
+"""How a backbone is written on the command line: ``KIND``, ``KIND:WHAT``, and options.
+
+``openai[:MODEL]``, ``recorded:PATH``, ``rehearsal[:seed=7,latency_ms=200]``; any of them may end in
+``?name=value&name=value``. Only the module of the kind that is asked for is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from streams.backbones.port import Backbone
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """A backbone as it was written: its kind, what stands behind the colon, and its options."""
+
+    kind: str
+    what: str
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the rest of the command line says of models; it matters to the kinds that have them."""
+
+    model: str | None = None
+    base_url: str | None = None
+    max_connections: int | None = None
+
+
+def parse(text: str) -> Spelling:
+    """The parts of a spelling. Raises ``ValueError`` naming the kind or option that is wrong."""
+    head, _, query = text.strip().partition("?")
+    kind, _, what = head.partition(":")
+    if kind not in _KINDS:
+        raise ValueError(f"no backbone {kind!r}; there are {', '.join(_KINDS)}")
+    pairs = query.split("&") if query else []
+    if kind == "rehearsal":
+        pairs, what = [*(what.split(",") if what else []), *pairs], ""
+    return Spelling(kind, what, _options(text, pairs))
+
+
+def build(
+    text: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    max_connections: int | None = None,
+) -> Backbone:
+    """The backbone. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
+    spelled = parse(text)
+    wishes = Wishes(model=model, base_url=base_url, max_connections=max_connections)
+    return _KINDS[spelled.kind](spelled, wishes)
+
+
+def _options(text: str, pairs: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"{pair!r} in {text!r} is not NAME=VALUE")
+        if name.strip() in found:
+            raise ValueError(f"option {name.strip()} stands twice in {text!r}")
+        found[name.strip()] = unquote(value.strip())
+    return found
+
+
+# ── The kinds ────────────────────────────────────────────────────────────────────────────────
+
+
+def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
+    from streams.backbones.openai import OpenAIBackbone, Options
+
+    values = _typed("openai", Options, spelled.options)
+    if wishes.max_connections is not None:
+        values["max_connections"] = wishes.max_connections
+    return OpenAIBackbone(
+        spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values)
+    )
+
+
+def _recorded(spelled: Spelling, wishes: Wishes) -> Backbone:
+    from streams.backbones.recorded import Recorded
+
+    _typed("recorded", None, spelled.options)
+    if not spelled.what:
+        raise ValueError("recorded needs a file: recorded:PATH")
+    return Recorded(spelled.what)
+
+
+def _rehearsal(spelled: Spelling, wishes: Wishes) -> Backbone:
+    from streams.backbones.rehearsal import Options, Rehearsal
+
+    return Rehearsal(Options.of(spelled.options))
+
+
+_KINDS: dict[str, Callable[[Spelling, Wishes], Backbone]] = {
+    "openai": _openai,
+    "recorded": _recorded,
+    "rehearsal": _rehearsal,
+}
+
+
+def _typed(kind: str, options: Any, said: Mapping[str, str]) -> dict[str, Any]:
+    """Options by the types of their defaults: true or false, whole numbers, numbers."""
+    defaults = {} if options is None else {each.name: each.default for each in fields(options)}
+    known = {name: _TYPES[type(value)] for name, value in defaults.items() if type(value) in _TYPES}
+    found: dict[str, Any] = {}
+    for name, text in said.items():
+        if name not in known:
+            there = f"; it has {', '.join(sorted(known))}" if known else ""
+            raise ValueError(f"{kind} has no option {name!r}{there}")
+        wanted, reads = known[name]
+        try:
+            found[name] = reads(text)
+        except (ValueError, KeyError):
+            raise ValueError(f"{kind} option {name} must be {wanted}, not {text!r}") from None
+    return found
+
+
+_TYPES: dict[type, tuple[str, Callable[[str], Any]]] = {
+    bool: ("true or false", lambda text: _BOOLEANS[text.casefold()]),
+    int: ("a whole number", int),
+    float: ("a number", float),
+}

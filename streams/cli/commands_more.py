@@ -1,0 +1,174 @@
+"""Commands around the flow: consume, feedback, config, doctor, policies, topics, dlq, schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from streams.cli.app import Json, Log, app, group
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
+
+config_group = group("config", "What is configured, and where.")
+policies_group = group("policies", "Ways to work on a problem.")
+topics_group = group("topics", "The topics of a log.")
+dlq_group = group("dlq", "Dead letters: what was refused.")
+schema_group = group("schema", "JSON Schemas of what is said.")
+
+Folder = Annotated[Optional[str], typer.Argument(metavar="DIR", help="Where the schemas lie.")]
+Number = Annotated[int, typer.Argument(metavar="N", help="The dead letter's number.")]
+
+
+@app.command()
+def consume(
+    log: Log = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for more.")] = False,
+    start: Annotated[
+        Optional[str],
+        typer.Option(
+            "--from", metavar="PLACE", help="beginning, end, -N, PARTITION:OFFSET, a time."
+        ),
+    ] = None,
+    consumer_group: Annotated[
+        Optional[str], typer.Option("--group", metavar="G", help="Remember how far it came.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Hand the answers on, each once, from the beginning to the present end."""
+    from streams.cli.consume import consume as run
+
+    return run(log, start=start, group=consumer_group, follow=follow, json=json)
+
+
+@app.command()
+def feedback(
+    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="JSON Lines.")] = "-",
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Publish labels, verdicts and scores: {domain, problem_id or episode, reference, by}."""
+    from streams.cli.feedback import feedback as run
+
+    return run(source, log=log, json=json)
+
+
+@app.command()
+def doctor(
+    log: Log = None,
+    adopt: Annotated[
+        Optional[str], typer.Option("--adopt", metavar="EPISODE", help="Go on with a parked one.")
+    ] = None,
+    void: Annotated[
+        Optional[str], typer.Option("--void", metavar="EPISODE", help="Take it out of its batch.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Look at the machine, the configuration and the log; say what to do."""
+    from streams.cli.doctor import doctor as run
+
+    return run(log, adopt=adopt, void=void, json=json)
+
+
+@config_group.command("show")
+def config_show(log: Log = None, json: Json = False) -> None:
+    """Every setting with its value and where it was said; secrets are only said to be set."""
+    from streams.cli.config import show
+
+    show(log, as_json=json)
+
+
+@policies_group.command("list")
+def policies_list(json: Json = False) -> None:
+    """Every policy: version, what it learns from, its settings in each profile."""
+    from streams.cli.policies_shown import show_all
+
+    show_all(json=json)
+
+
+@policies_group.command("check")
+def policies_check(
+    policy: Annotated[str, typer.Argument(metavar="POLICY", help="FILE.py:NAME, or a name.")],
+    json: Json = False,
+) -> int:
+    """Run the contract suite: deterministic, resumes at every record, keeps limits, verifies."""
+    from streams.cli.policies_shown import check
+
+    return check(policy, json=json)
+
+
+@topics_group.command("list")
+def topics_list(log: Log = None, json: Json = False) -> None:
+    """Every topic with what it holds and how many records."""
+    from streams.cli.topics import show_all
+
+    show_all(log, json=json)
+
+
+@topics_group.command("create")
+def topics_create(log: Log = None, json: Json = False) -> None:
+    """Make the log with all its topics."""
+    from streams.cli.topics import create
+
+    create(log, json=json)
+
+
+@topics_group.command("check")
+def topics_check(log: Log = None, json: Json = False) -> int:
+    """Whether the topics are sound."""
+    from streams.cli.topics import check
+
+    return check(log, json=json)
+
+
+@dlq_group.command("list")
+def dlq_list(log: Log = None, json: Json = False) -> None:
+    """Every dead letter: where it came from and why it was refused."""
+    from streams.cli.dead_letters import show_all
+
+    show_all(log, json=json)
+
+
+@dlq_group.command("show")
+def dlq_show(
+    number: Number,
+    log: Log = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Its bytes alone, unchanged.")] = False,
+    json: Json = False,
+) -> None:
+    """One dead letter with its headers and bytes."""
+    from streams.cli.dead_letters import show_one
+
+    show_one(log, number, raw=raw, json=json)
+
+
+@dlq_group.command("replay")
+def dlq_replay(
+    number: Annotated[Optional[int], typer.Argument(metavar="[N]", help="Its number.")] = None,
+    log: Log = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    file: Annotated[
+        Optional[str], typer.Option("--file", metavar="MENDED", help="Mended bytes, or - to read.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Send a dead letter on again, mended or as it is."""
+    from streams.cli.dead_letters import replay
+
+    return replay(log, number, everything=everything, file=file, json=json)
+
+
+@schema_group.command("export")
+def schema_export(folder: Folder = None, json: Json = False) -> None:
+    """Write the JSON Schemas of events, problems, feedback and answers."""
+    from streams.cli.schema_files import write
+
+    write(folder, json=json)
+
+
+@schema_group.command("check")
+def schema_check(folder: Folder = None, json: Json = False) -> int:
+    """Whether the files are what the models say."""
+    from streams.cli.schema_files import check
+
+    return check(folder, json=json)

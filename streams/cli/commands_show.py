@@ -1,0 +1,110 @@
+"""Commands that show: an episode, lessons, knowledge, the demo."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from streams.cli.app import Json, Log, app, group
+from streams.cli.common import FLAGS
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
+
+lessons_group = group("lessons", "What was learned from single problems.")
+knowledge_group = group("knowledge", "The rules that were made of lessons.")
+Scope = Annotated[
+    Optional[str],
+    typer.Option("--scope", help="A scope or part of its name, where there are several."),
+]
+Version = Annotated[
+    Optional[int], typer.Option("--at", metavar="VERSION", min=0, help="As of this memory version.")
+]
+
+
+@app.command()
+def show(
+    id: Annotated[
+        Optional[str],
+        typer.Argument(
+            metavar="[ID]",
+            help="Problem id, episode id or a unique prefix; else the latest answer.",
+        ),
+    ] = None,
+    at: Annotated[
+        Optional[str],
+        typer.Option("--at", metavar="ADDRESS", help="One step in full, its prompt derived again."),
+    ] = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """An episode step by step: what was asked, answered, decided and spent."""
+    from streams.cli.show.command import show as run
+
+    return run(id, at=at, log=log, json=json or FLAGS.json)
+
+
+@lessons_group.command("list")
+def lessons_list(
+    scope: Scope = None,
+    role: Annotated[Optional[str], typer.Option("--role", help="Only this role's.")] = None,
+    at: Version = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """The live lessons of a memory version, with where they were used."""
+    from streams.cli.show.lessons import listed
+
+    return listed(log, scope=scope, role=role, at=at, json=json or FLAGS.json)
+
+
+@lessons_group.command("show")
+def lessons_show(
+    id: Annotated[
+        str, typer.Argument(help="A lesson's id, such as L4.R2, or a rule's, such as R3.")
+    ],
+    scope: Scope = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """One lesson in full: its text, what it came from, where it was used, with which outcomes."""
+    from streams.cli.show.lessons import single
+
+    return single(log, id, scope=scope, json=json or FLAGS.json)
+
+
+@lessons_group.command("diff")
+def lessons_diff(
+    old: Annotated[int, typer.Argument(min=0, metavar="V1", help="A memory version.")],
+    new: Annotated[int, typer.Argument(min=0, metavar="V2", help="A later one.")],
+    scope: Scope = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """What two memory versions do not share."""
+    from streams.cli.show.lessons import difference
+
+    return difference(log, old, new, scope=scope, json=json or FLAGS.json)
+
+
+@knowledge_group.command("show")
+def knowledge_show(
+    scope: Scope = None, at: Version = None, log: Log = None, json: Json = False
+) -> int:
+    """The rules of a memory version, role by role, and since when each stands."""
+    from streams.cli.show.knowledge import knowledge
+
+    return knowledge(log, scope=scope, at=at, json=json or FLAGS.json)
+
+
+@app.command(hidden=True)
+def demo(
+    backbone: Annotated[
+        Optional[str],
+        typer.Option("--backbone", metavar="B", help="A model of your own, such as openai:MODEL."),
+    ] = None,
+) -> int:
+    """100 problems of Game of 24 from produce to answers, as `make demo` runs it."""
+    from streams.cli.demo.run import demo as run
+
+    return run(backbone)

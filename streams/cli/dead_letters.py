@@ -1,0 +1,204 @@
+"""Dead letters: what was refused, with its bytes; read them, mend them, send them on again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streams.cli.common import open_log, out, out_json
+from streams.cli.errors import FAILED, OK, CliError, usage
+from streams.topology import TOPICS
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+TOPIC = "dead-letters"
+ERRORS = "__metalogue.errors."
+ALL = """
+select row_number() over (order by offset), offset, key, at_ms, headers, value
+  from messages where topic = 'dead-letters' order by offset
+"""
+NUMBER = """
+select count(*) from messages where topic = 'dead-letters'
+  and offset <= (select offset from messages where topic = 'dead-letters' and key = ?)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One dead letter. ``number`` counts from 1 in the order in which they were refused."""
+
+    number: int
+    offset: int
+    key: str
+    at_ms: int
+    headers: dict[str, Any]
+    value: bytes
+
+    @property
+    def topic(self) -> str:
+        """The topic that it was meant for."""
+        said = str(self.headers.get(f"{ERRORS}topic", ""))
+        known = {topic.name for topic in TOPICS}
+        first = self.key.partition("/")[0]
+        return next((name for name in (said, first) if name in known), "problems")
+
+    @property
+    def place(self) -> str:
+        """Where it came from: a line of a file, or an offset of a topic."""
+        source = self.headers.get(f"{ERRORS}source") or self.headers.get(f"{ERRORS}topic")
+        offset = self.headers.get(f"{ERRORS}offset")
+        return self.key.rpartition("/")[0] if offset is None else f"{source}:{offset}"
+
+    @property
+    def reason(self) -> str:
+        """Why it was refused."""
+        return str(self.headers.get(f"{ERRORS}message", "refused by the reader of its topic"))
+
+    @property
+    def at(self) -> str:
+        """When, in UTC."""
+        return datetime.fromtimestamp(self.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def text(self) -> str:
+        """Its bytes as text; what is no UTF-8 is shown by escapes."""
+        return self.value.decode("utf-8", "backslashreplace")
+
+    def record(self) -> dict[str, Any]:
+        """What a listing says of it."""
+        return {
+            "number": self.number,
+            "at": self.at,
+            "topic": self.topic,
+            "place": self.place,
+            "reason": self.reason,
+            "bytes": len(self.value),
+        }
+
+
+def letters(log: SqliteLog) -> Iterator[Letter]:
+    """Every dead letter, oldest first."""
+    import orjson
+
+    for number, offset, key, at_ms, headers, value in log.db.execute(ALL):
+        raw = value if isinstance(value, bytes) else str(value).encode()
+        yield Letter(number, offset, key, at_ms, orjson.loads(headers), raw)
+
+
+def number_of(log: SqliteLog, key: str) -> int:
+    """The number of the dead letter with this key; 0 if there is none."""
+    return int(log.db.execute(NUMBER, (key,)).fetchone()[0])
+
+
+def letter(log: SqliteLog, number: int) -> Letter:
+    """One dead letter. Raises a usage error if there is none of this number."""
+    found = list(letters(log))
+    if not 1 <= number <= len(found):
+        raise usage(f"no dead letter {number}; there are {len(found)}", error="dlq.missing")
+    return found[number - 1]
+
+
+def show_all(log: str | None, *, json: bool) -> None:
+    """``dlq list``."""
+    opened = open_log(log)
+    try:
+        for each in letters(opened):
+            if json:
+                out_json(each.record())
+            else:
+                out(f"{each.number:>4}  {each.at}  {each.topic}  {each.place}: {each.reason}")
+    finally:
+        opened.close()
+
+
+def show_one(log: str | None, number: int, *, raw: bool, json: bool) -> None:
+    """``dlq show N``."""
+    opened = open_log(log)
+    try:
+        each = letter(opened, number)
+    finally:
+        opened.close()
+    if raw:
+        sys.stdout.buffer.write(each.value)
+        sys.stdout.buffer.flush()
+    elif json:
+        out_json({**each.record(), "headers": each.headers, "value": each.text()})
+    else:
+        _show(each)
+
+
+def _show(each: Letter) -> None:
+    out(f"dead letter {each.number} of topic {each.topic}, {each.at}")
+    out(f"{each.place}: {each.reason}")
+    for name, value in sorted(each.headers.items()):
+        out(f"  {name}: {value}")
+    out()
+    out(each.text())
+    out()
+    out(f"mend it    metalogue dlq show {each.number} --raw > mended.json")
+    out(f"try again  metalogue dlq replay {each.number} --file mended.json")
+
+
+def replay(
+    log: str | None, number: int | None, *, everything: bool, file: str | None, json: bool
+) -> int:
+    """``dlq replay``; the exit code."""
+    if (number is None) != everything or (everything and file is not None):
+        raise usage("give one number, or --all without --file", field="N")
+    mended = None if file is None else _bytes_of(file)
+    opened = open_log(log)
+    try:
+        chosen = list(letters(opened)) if number is None else [letter(opened, number)]
+        figures = _replay(opened, chosen, mended)
+    finally:
+        opened.close()
+    if json:
+        out_json(figures)
+    else:
+        out(" ".join(f"{name} {count}" for name, count in figures.items()))
+    return FAILED if figures["refused"] else OK
+
+
+def _bytes_of(file: str) -> bytes:
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise usage(f"{file}: {error.strerror}", field="--file", error="input.source") from error
+    return raw.strip(b"\r\n")
+
+
+def _replay(log: SqliteLog, chosen: list[Letter], mended: bytes | None) -> dict[str, int]:
+    from streams.cli.producing import say_error
+    from streams.cli.replaying import republish
+    from streams.sources import BadLine
+
+    figures = {"replayed": 0, "known": 0, "refused": 0}
+    for each in chosen:
+        try:
+            new = republish(log, each, each.value if mended is None else mended)
+            figures["replayed" if new else "known"] += 1
+        except BadLine as error:
+            figures["refused"] += 1
+            say_error(_still_bad(each, error))
+    return figures
+
+
+def _still_bad(each: Letter, error: BadLine) -> CliError:
+    again = f"metalogue dlq replay {each.number} --file mended.json"
+    return CliError(
+        error.what,
+        error=error.code,
+        exit=FAILED,
+        where=f"dead letter {each.number}:1:{error.column}",
+        field=error.field,
+        hint="It stays as it is. Mend a copy: "
+        f"metalogue dlq show {each.number} --raw > mended.json; then {again}",
+    )
+
+
+if TYPE_CHECKING:
+    from streams.sources import BadLine

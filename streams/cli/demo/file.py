@@ -1,0 +1,83 @@
+"""The demo's log: an unfinished one is gone on with, any other is set aside."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.events.episode import EpisodeOpened
+from schemas.events.learning import SeriesOpened
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+BESIDE = ("-wal", "-shm", ".tables")
+COUNTS = """
+select (select count(*) from messages where topic = 'problems'),
+  (select count(*) from records where kind = 'episode.closed' and topic = 'events'),
+  (select count(*) from records where kind = 'memory.versioned'),
+  (select count(*) from records where kind = 'episode.parked')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How far a demo's log is, and which model it was begun with."""
+
+    problems: int
+    closed: int
+    versions: int
+    expected: int
+    parked: int
+    backbones: str | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every problem is closed and every batch learned from."""
+        done = self.closed >= self.problems and self.versions >= self.expected
+        return self.problems > 0 and done
+
+    def why_aside(self, backbones: str) -> str | None:
+        """Why this log is not gone on with, if it is not."""
+        if self.finished:
+            return "finished"
+        if self.parked:
+            return "begun by another build, and cannot go on"
+        if self.backbones is not None and self.backbones != backbones:
+            return f"begun with {self.backbones}"
+        return None
+
+
+def begun(log: SqliteLog) -> Begun:
+    """How far a log is."""
+    problems, closed, versions, parked = log.db.execute(COUNTS).fetchone()
+    series = (record.event for record in log.records("learning", kinds=("series.opened",)))
+    opened = next(iter(log.records("events", kinds=("episode.opened",))), None)
+    event = opened.event if opened is not None else None
+    return Begun(
+        problems,
+        closed,
+        versions,
+        sum(-(-one.size // one.window) for one in series if isinstance(one, SeriesOpened)),
+        parked,
+        event.backbones if isinstance(event, EpisodeOpened) else None,
+    )
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a log that nobody has open, with what lies beside it; its new path.
+
+    What lies beside it goes first: after a crash in between, the log itself is still whole, for its
+    last connection has folded the write-ahead log into it.
+    """
+    number = 1
+    while (target := path.with_name(f"{path.stem}.{number}{path.suffix}")).exists():
+        number += 1
+    for ending in BESIDE:
+        beside = Path(f"{path}{ending}")
+        if beside.exists():
+            os.replace(beside, f"{target}{ending}")
+    os.replace(path, target)
+    return target

@@ -1,0 +1,108 @@
+"""The `demo` command: produce, work, consume, and the screen that says what came of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streams.cli.common import open_log, say
+from streams.cli.demo.file import Begun, begun, set_aside
+from streams.cli.errors import CliError
+from streams.cli.live import watching
+from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.working import only_worker, work
+
+if TYPE_CHECKING:
+    pass
+
+SOURCE, POLICY, DOMAIN = "game24:901-1000", "mc2", "game24"
+PATH = "demo.db"
+LOG = f"sqlite:{PATH}"
+BACKBONE = "rehearsal:seed=7,latency_ms=100"
+
+
+def demo(backbone: str | None) -> int:
+    """Run the demo in the working directory, or go on with one broken off; the exit code."""
+    models = Models(backbone=backbone or BACKBONE)
+    resumed = _prepare(_described(models))
+    _produce()
+    code = _work(models, resumed)
+    log = open_log(LOG)
+    state = begun(log)
+    if not state.finished:
+        say(
+            f"{PATH}: stopped with {state.closed} of {state.problems} closed. "
+            "Run it again: it goes on."
+        )
+        return code
+    from streams.cli.demo.screen import screen
+
+    screen(log, LOG, time_of_work(log)).show()
+    log.close()
+    return code
+
+
+def _described(models: Models) -> str:
+    """The models as the log will name them; what is wrong with them shows first."""
+    from streams.backbones.port import BackboneError
+
+    try:
+        return world_of(models).description
+    except BackboneError as error:
+        raise as_cli(error) from error
+
+
+def _prepare(backbones: str) -> Begun | None:
+    """The unfinished log to go on with, if there is one; any other is set aside."""
+    if not os.path.exists(PATH):
+        return None
+    with only_worker(PATH):
+        try:
+            log = open_log(LOG)
+        except CliError as error:
+            error.hint = f"Move {PATH} away: the demo writes its log there."
+            raise
+        state = begun(log)
+        log.close()
+        why = state.why_aside(backbones)
+        if why is None:
+            say(f"{PATH}: {state.closed} of {state.problems} closed; going on from there")
+            return state
+        say(f"{PATH} was {why}: kept as {set_aside(Path(PATH))}")
+        return None
+
+
+def _produce() -> None:
+    """What `metalogue produce game24:901-1000 --policy mc2` does; known problems are skipped."""
+    from streams.cli.config import load
+    from streams.policies import find
+    from streams.produce import Plan, Producer
+    from streams.sources import lines_of
+
+    log = open_log(LOG, create=True)
+    try:
+        plan = Plan(source=SOURCE, find=find, policy=POLICY)
+        Producer(log, plan).run(lines_of(SOURCE, load().game24_csv))
+    finally:
+        log.close()
+
+
+def _work(models: Models, resumed: Begun | None) -> int:
+    """What `metalogue worker --until-idle --settle` does, watched."""
+    from streams.cli.demo.views import chosen
+
+    with watching(LOG, chosen) as watch:
+        return work(LOG, models, until_idle=True, settle=True, on_change=watch)
+
+
+def time_of_work(log: object) -> float:
+    """Seconds in which anybody worked on the log, pauses between two workers left out."""
+    from streams.runtime.embedded.log import SqliteLog
+
+    assert isinstance(log, SqliteLog)
+    query = """
+    select total(b - a) / 1000.0 from
+      (select min(at_ms) a, max(at_ms) b from records where epoch > 0 group by epoch)
+    """
+    return float(log.db.execute(query).fetchone()[0])

@@ -1,0 +1,165 @@
+"""The demo's last screen. Every figure on it is computed from the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.memory import MemoryItem
+from streams.cli.demo.tree import Branch, branches, examples
+from streams.cli.figures import Figures, Reader
+from streams.cli.show.board import bar, table, totals
+from streams.cli.show.commands import command, hint
+from streams.cli.show.library import Library, Shelf
+from streams.cli.show.page import Page, outcome
+from streams.cli.show.sheet import Sheet, read
+from streams.cli.show.words import cut, one_line, plural, seconds
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+MODELS = """
+select distinct json_extract(body, '$.backbones') from records
+  where kind = 'episode.opened' and json_extract(body, '$.parent') is null
+"""
+EPOCHS = "select count(distinct epoch) from records where epoch > 0"
+SIMULATED = " (SIMULATED)"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a finished log says of its run."""
+
+    figures: Figures
+    models: list[str]
+    resumed: int
+    elapsed: float
+
+
+def screen(log: SqliteLog, url: str, elapsed: float) -> Page:
+    """The whole screen."""
+    page = Page()
+    reader = Reader(log.path)
+    figures = reader.read_all()
+    reader.close()
+    models = [str(row[0]) for row in log.db.execute(MODELS)]
+    workers = int(log.db.execute(EPOCHS).fetchone()[0])
+    ran = Ran(figures, models, max(workers - 1, 0), elapsed)
+    library = Library.read(log)
+    _title(page, ran, url)
+    _figures(page, ran)
+    _learned(page, figures, library)
+    shown, other = _examples(log, library)
+    if shown is not None:
+        _tree(page, shown)
+    _next(page, ran, other or shown, url)
+    return page
+
+
+def _title(page: Page, ran: Ran, url: str) -> None:
+    problems = plural(ran.figures.total, "problem")
+    page.line((f"Metalogue demo: {problems} of Game of 24, policy mc2, log {url}", "strong"))
+    for model in ran.models:
+        name = one_line(model.removesuffix(SIMULATED))
+        if model.endswith(SIMULATED):
+            words = name.replace("(", ", ").replace(")", "").replace("=", " ")
+            said = f"The model is SIMULATED ({words}): this accuracy says nothing of MC2."
+            page.line((said, "alarm"))
+        else:
+            page.line(f"The model is {name}.")
+    page.line()
+
+
+def _figures(page: Page, ran: Ran) -> None:
+    bar(page, ran.figures, 0, ran.elapsed)
+    totals(page, ran.figures)
+    if ran.resumed:
+        times = {1: "once", 2: "twice"}.get(ran.resumed, f"{ran.resumed} times")
+        page.line(f"broken off and resumed {times}", ("   no recorded call was made again", "dim"))
+    page.line()
+    table(page, list(ran.figures.batches.values()))
+    page.line()
+
+
+# ── What was learned ─────────────────────────────────────────────────────────────────────────
+
+
+def _learned(page: Page, figures: Figures, library: Library) -> None:
+    rules = sum(figures.rules.values())
+    words = f"learned {plural(figures.lessons, 'lesson')}, {plural(rules, 'rule')}."
+    found = _telling(library)
+    if found is None:
+        page.line(words)
+        page.line()
+        return
+    shelf, rule = found
+    version = shelf.memory.latest.number
+    since, backing = shelf.since(rule, version), shelf.backing(rule, version)
+    uses = shelf.uses_of(rule)
+    right = library.outcomes(uses).get("right", 0)
+    backed = plural(len(backing), "lesson")
+    page.wrapped(
+        f"{words} One of them, {rule.id}, written after batch {since} from {backed} "
+        f"and shown to {plural(len(uses), 'episode')}, {right} of them right:"
+    )
+    page.wrapped(f'"{one_line(rule.text)}"', indent=2, style="note")
+    page.line()
+
+
+def _telling(library: Library) -> tuple[Shelf, MemoryItem] | None:
+    """A reasoner's rule that was in many episodes; ties go to the lower id."""
+    found = [
+        (-len(shelf.uses_of(rule)), rule.id, shelf, rule)
+        for shelf in library.shelves.values()
+        for rule in shelf.memory.latest.items
+        if rule.kind == "rule" and rule.role == "reasoner"
+    ]
+    if not found:
+        return None
+    _, _, shelf, rule = min(found, key=lambda one: one[:2])
+    return shelf, rule
+
+
+# ── One answer, and what to do next ──────────────────────────────────────────────────────────
+
+
+def _examples(log: SqliteLog, library: Library) -> tuple[Sheet | None, Sheet | None]:
+    found = examples(log, library)
+    sheets = [read(log, episode) for episode in found[:2]]
+    return (sheets[0] if sheets else None), (sheets[1] if len(sheets) > 1 else None)
+
+
+def _tree(page: Page, sheet: Sheet) -> None:
+    closed, admitted = sheet.closed, sheet.admitted
+    if closed is None or admitted is None:
+        return
+    sure = "unknown" if closed.confidence is None else f"{closed.confidence:.2f}"
+    asked, given = one_line(admitted.problem.problem), one_line(closed.answer or "no answer")
+    page.line(
+        (admitted.problem.id, "strong"),
+        f' "{cut(asked, 24)}" → {cut(given, 24)}   ',
+        outcome(sheet.outcome),
+        f"   confidence {sure}   {plural(closed.usage.calls, 'call')}",
+        f"   {seconds(closed.usage.seconds)}",
+    )
+    found = branches(sheet)
+    for branch in found:
+        _branch(page, branch, last=branch is found[-1])
+    page.line()
+
+
+def _branch(page: Page, branch: Branch, *, last: bool) -> None:
+    page.line((f" {'└' if last else '├'} ", "dim"), cut(branch.text, page.width - 3))
+
+
+def _next(page: Page, ran: Ran, sheet: Sheet | None, url: str) -> None:
+    if sheet is not None and sheet.admitted is not None:
+        name = sheet.admitted.problem.id
+        hint(page, "another answer", command("show", name, log=url), "every step of it")
+    hint(page, "prove the log", command("verify", log=url), "0 model calls")
+    if any(model.endswith(SIMULATED) for model in ran.models):
+        made = (
+            "make demo BACKBONE=" if Path("Makefile").exists() else command("demo") + " --backbone "
+        )
+        hint(page, "a real model", f"{made}openai:gpt-4o-mini", "any endpoint: OPENAI_BASE_URL")

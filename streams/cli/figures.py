@@ -1,0 +1,215 @@
+"""Figures of a log for those who watch: read through SQL from where the last reading ended."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+SPAN = 20_000
+"""Records that one reading takes in at most, so that it never holds the worker up for long."""
+
+CALLS = """
+select topic, count(*), total(json_extract(body, '$.prompt_tokens')),
+    total(json_extract(body, '$.completion_tokens')), count(json_extract(body, '$.prompt_tokens')
+    + json_extract(body, '$.completion_tokens')), total(json_extract(body, '$.cost')),
+    count(json_extract(body, '$.cost'))
+  from records where offset > ? and offset <= ? and kind = 'completed' group by topic
+"""
+EVENTS = """
+select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (
+    'problem.admitted', 'episode.closed', 'episode.parked', 'episode.adopted', 'batch.closed',
+    'memory.versioned', 'lesson.distilled', 'knowledge.consolidated') order by offset
+"""
+END = "select coalesce(max(offset), 0) from records"
+PROBLEMS = """
+select count(*), coalesce(max(offset), 0) from messages where topic = 'problems' and offset > ?
+"""
+REPEATED = "select value from counters where name = 'repeated'"
+
+
+@dataclass(slots=True)
+class Spent:
+    """Calls, and what is known of their tokens and cost."""
+
+    calls: int = 0
+    tokens: int = 0
+    counted: int = 0
+    """Calls whose tokens are known."""
+    cost: float = 0.0
+    priced: int = 0
+
+    @property
+    def known_tokens(self) -> int | None:
+        """All tokens, or unknown where those of any call are."""
+        return self.tokens if self.counted == self.calls else None
+
+    @property
+    def known_cost(self) -> float | None:
+        """The whole cost, or unknown where that of any call is."""
+        return self.cost if self.priced == self.calls else None
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.counted + other.counted,
+            self.cost + other.cost,
+            self.priced + other.priced,
+        )
+
+
+@dataclass(slots=True)
+class BatchFigures:
+    """One closed batch: how many members were right, what they spent, what it taught."""
+
+    scope: str
+    number: int
+    members: int
+    right: int
+    graded: int
+    spent: Spent
+    lessons: int = 0
+    versioned: bool = False
+
+
+@dataclass(slots=True)
+class Answered:
+    """An answer as it came in."""
+
+    episode: str
+    answer: str | None
+    status: str
+    calls: int
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a log holds so far."""
+
+    problems: int = 0
+    admitted: int = 0
+    closed: int = 0
+    failed: int = 0
+    parked: int = 0
+    repeated: int = 0
+    solving: Spent = field(default_factory=Spent)
+    learning: Spent = field(default_factory=Spent)
+    batches: dict[tuple[str, int], BatchFigures] = field(
+        default_factory=dict[tuple[str, int], BatchFigures]
+    )
+    versions: int = 0
+    lessons: int = 0
+    rules: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    latest: Answered | None = None
+    open: dict[str, Spent] = field(default_factory=dict[str, Spent])
+    """What closed episodes spent that are in no closed batch yet."""
+
+    @property
+    def total(self) -> int:
+        """Problems that were produced."""
+        return max(self.problems, self.admitted)
+
+    def feed(self, kind: str, topic: str, episode: str, body: str) -> None:
+        """Take one record in."""
+        match kind:
+            case "problem.admitted":
+                self.admitted += 1
+            case "episode.closed" if topic == "events" and episode.startswith("p/"):
+                self._closed(episode, orjson.loads(body))
+            case "episode.parked" | "episode.adopted":
+                self.parked += 1 if kind == "episode.parked" else -1
+            case "batch.closed":
+                self._batch(orjson.loads(body))
+            case "memory.versioned" | "lesson.distilled" | "knowledge.consolidated":
+                self._learned(kind, episode, body)
+            case _:
+                pass
+
+    def _closed(self, episode: str, body: dict[str, Any]) -> None:
+        usage = body["usage"]
+        prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        calls = int(usage["calls"])
+        if prompt is None or completion is None:
+            self.open[episode] = Spent(calls)
+        else:
+            self.open[episode] = Spent(calls, prompt + completion, calls)
+        self.closed += 1
+        self.failed += body["status"] == "failed"
+        self.latest = Answered(episode, body.get("answer"), body["status"], calls)
+
+    def _batch(self, body: dict[str, Any]) -> None:
+        outcomes: list[str] = body["outcomes"]
+        spent = [self.open.pop(member, Spent()) for member in body["members"]]
+        self.batches[body["scope"], body["batch"]] = BatchFigures(
+            scope=body["scope"],
+            number=body["batch"],
+            members=len(outcomes),
+            right=outcomes.count("right"),
+            graded=len(outcomes) - outcomes.count("unknown"),
+            spent=sum(spent, Spent()),
+        )
+
+    def _learned(self, kind: str, episode: str, body: str) -> None:
+        scope, _, number = episode.removeprefix("b/").rpartition("/")
+        batch = self.batches.get((scope, int(number)))
+        if kind == "knowledge.consolidated":
+            event = orjson.loads(body)
+            self.rules[scope, event["role"]] = len(event["rules"])
+        elif kind == "lesson.distilled":
+            self.lessons += 1
+            if batch is not None:
+                batch.lessons += 1
+        else:
+            self.versions += 1
+            if batch is not None:
+                batch.versioned = True
+
+
+class Reader:
+    """Reads figures through a connection of its own; nothing is written."""
+
+    def __init__(self, path: str | Path) -> None:
+        uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
+        self.db = sqlite3.connect(uri, uri=True, isolation_level=None)
+        self.figures = Figures()
+        self.offset = self.problems = 0
+
+    def read(self) -> bool:
+        """Take in what is new, up to a span of records. Returns whether there is more."""
+        end = int(self.db.execute(END).fetchone()[0])
+        upto = min(end, self.offset + SPAN)
+        span = (self.offset, upto)
+        for row in self.db.execute(CALLS, span):
+            self._calls(row)
+        for row in self.db.execute(EVENTS, span):
+            self.figures.feed(*row)
+        self.offset = upto
+        new, last = self.db.execute(PROBLEMS, (self.problems,)).fetchone()
+        self.figures.problems += int(new)
+        self.problems = max(self.problems, int(last))
+        repeated = self.db.execute(REPEATED).fetchone()
+        self.figures.repeated = 0 if repeated is None else int(repeated[0])
+        return upto < end
+
+    def read_all(self) -> Figures:
+        """Everything up to the log's present end."""
+        while self.read():
+            pass
+        return self.figures
+
+    def _calls(self, row: tuple[Any, ...]) -> None:
+        topic, calls, prompt, completion, counted, cost, priced = row
+        spent = Spent(calls, int(prompt + completion), counted, cost, priced)
+        if topic == "learning":
+            self.figures.learning += spent
+        else:
+            self.figures.solving += spent
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.db.close()

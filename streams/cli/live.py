@@ -1,0 +1,160 @@
+"""Progress on standard error: a live view on a terminal, else a plain line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from streams.cli.common import FLAGS, log_path, log_url
+
+if TYPE_CHECKING:
+    from streams.cli.figures import Figures, Reader
+    from streams.runtime.embedded.worker import Progress
+
+REFRESH_S = 0.25
+PLAIN_S = 10.0
+
+Watch = Callable[["Progress"], None]
+
+
+class View(Protocol):
+    """Draws figures somewhere."""
+
+    every: float
+    """Seconds between two drawings at least."""
+
+    def draw(self, figures: Figures, running: int, elapsed: float) -> None:
+        """Show the present figures."""
+        ...
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+class Watcher:
+    """What a worker calls at every change: a look at the clock, unless a drawing is due."""
+
+    def __init__(self, path: str, view: View, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path, self.view, self.clock = path, view, clock
+        self.began = self.due = clock()
+        self.reader: Reader | None = None
+        self.running = 0
+
+    def __call__(self, progress: Progress) -> None:
+        self.running = progress.running
+        now = self.clock()
+        if now >= self.due:
+            self.refresh(now)
+
+    def refresh(self, now: float | None = None) -> None:
+        """Read what is new and draw it."""
+        now = self.clock() if now is None else now
+        reader = self._reader()
+        if reader is None:
+            return
+        reader.read()
+        self.view.draw(reader.figures, self.running, now - self.began)
+        self.due = self.clock() + self.view.every
+
+    def _reader(self) -> Reader | None:
+        if self.reader is None and Path(self.path).exists():
+            from streams.cli.figures import Reader
+
+            self.reader = Reader(self.path)
+        return self.reader
+
+    def close(self) -> None:
+        """Draw once more and let go of the log."""
+        self.running = 0
+        self.refresh()
+        self.view.end()
+        if self.reader is not None:
+            self.reader.close()
+
+
+@contextmanager
+def watching(
+    log: str | None, make: Callable[[], View | None] | None = None
+) -> Generator[Watch | None]:
+    """What a worker on this log should call; nothing where nobody watches."""
+    view = (make or chosen)()
+    if view is None:
+        yield None
+        return
+    watcher = Watcher(log_path(log_url(log)), view)
+    try:
+        yield watcher
+    finally:
+        watcher.close()
+
+
+def chosen() -> View | None:
+    """The view that ``--display`` and the terminal call for."""
+    if FLAGS.display == "none":
+        return None
+    if FLAGS.display == "full" and sys.stderr.isatty():
+        return Full()
+    return Plain()
+
+
+class Plain:
+    """One line every ten seconds."""
+
+    every = PLAIN_S
+
+    def __init__(self) -> None:
+        self.line = self.written = ""
+
+    def draw(self, figures: Figures, running: int, elapsed: float) -> None:
+        """Write a line when its time has come."""
+        from streams.cli.show.board import plain_line
+        from streams.cli.show.words import clock
+
+        self.line = f"{clock(elapsed)}  {plain_line(figures, running)}"
+        if elapsed >= self.every / 2:
+            self._write()
+
+    def _write(self) -> None:
+        if self.line != self.written:
+            sys.stderr.write(self.line + "\n")
+            sys.stderr.flush()
+            self.written = self.line
+
+    def end(self) -> None:
+        """Write how it ended."""
+        self._write()
+
+
+class Full:
+    """A view that is drawn over itself, at most four times a second."""
+
+    every = REFRESH_S
+
+    def __init__(self, draw: Callable[[Figures, int, float, int], Any] | None = None) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self.live = Live(console=self.console, auto_refresh=False, transient=draw is not None)
+        self.board = draw
+        self.live.start()
+
+    def draw(self, figures: Figures, running: int, elapsed: float) -> None:
+        """Draw the board anew."""
+        from rich.console import Group
+
+        from streams.cli.show.board import board
+        from streams.cli.show.page import rich_line
+
+        page = (self.board or board)(figures, running, elapsed, self.console.width)
+        lines = page.lines[: max(self.console.height - 1, 1)]
+        self.live.update(Group(*map(rich_line, lines)), refresh=True)
+
+    def end(self) -> None:
+        """Leave the last drawing, or wipe it where a screen of its own follows."""
+        self.live.stop()

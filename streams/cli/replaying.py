@@ -1,0 +1,45 @@
+"""Sending a dead letter on again: to the topic that it was meant for, by the way it first came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.identity import digest
+from schemas.problem import Feedback, Problem
+from streams.cli.dead_letters import ERRORS, Letter
+from streams.cli.feedback import message
+from streams.policies import find
+from streams.produce import PLAN, Plan, Producer
+from streams.runtime.embedded.intake import episode_of
+from streams.runtime.embedded.log import SqliteLog
+from streams.sources import BadLine, Line, parse_as
+
+
+def republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
+    """Publish bytes in a letter's stead; whether that was new. Raises ``BadLine``."""
+    plan = letter.headers.get(PLAN)
+    if plan is not None:
+        return _produce(log, letter, plan, value)
+    if letter.topic == "feedback":
+        return log.publish([message(parse_as(Feedback, value))]) == 1
+    if letter.topic == "problems":
+        return _problem(log, letter, value)
+    raise BadLine(1, "", f"nothing reads the topic {letter.topic} any more", "dlq.topic")
+
+
+def _produce(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes) -> bool:
+    """As a line of the source that it came from: a late member of that source's series."""
+    line = Line(int(letter.headers[f"{ERRORS}offset"]), value)
+    producer = Producer(log, Plan.from_header(plan, find))
+    checked = producer.run([line], dry=True)
+    for refusal in checked.refused:
+        raise refusal.error
+    return Producer(log, producer.plan).run([line]).produced == 1
+
+
+def _problem(log: SqliteLog, letter: Letter, value: bytes) -> bool:
+    """As a client's message: by its episode's name, or by its own where that was refused."""
+    episode = episode_of(parse_as(Problem, value), "cot")
+    taken = log.has_message("problems", episode)
+    key = f"replay/{letter.number}/{digest(value.hex())}" if taken else episode
+    return log.publish([("problems", key, {}, value)]) == 1

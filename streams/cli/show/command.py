@@ -1,0 +1,65 @@
+"""The `show` command."""
+
+from __future__ import annotations
+
+from schemas.asking import Diverged
+from schemas.settings import BadSetting
+from streams.cli.common import open_log, out_json
+from streams.cli.errors import OK, CliError, usage
+from streams.cli.finding import find_episode, runs_of
+from streams.cli.show.sheet import Sheet, read
+from streams.policies import NoPolicy
+
+
+def show(wanted: str | None, *, at: str | None, log: str | None, json: bool) -> int:
+    """Print an episode, or one address of it; the exit code."""
+    opened = open_log(log)
+    sheet = read(opened, find_episode(opened, wanted))
+    if sheet.admitted is None and sheet.learned_from is None:
+        raise usage(f"{sheet.episode} is no episode", field="ID", error="episode.unknown")
+    if at is not None:
+        return _moment(opened, sheet, at, json)
+    if json:
+        from streams.cli.show.plain import episode_json
+
+        out_json(episode_json(sheet))
+        return OK
+    from streams.cli.show.episode import page_of
+
+    others = len(runs_of(opened, wanted)) - 1 if wanted is not None else 0
+    page_of(sheet, log, max(others, 0)).show()
+    return OK
+
+
+def _moment(log: object, sheet: Sheet, at: str, json: bool) -> int:
+    from streams.cli.show.moment import moment
+    from streams.episodes import PolicyChanged
+    from streams.runtime.embedded.log import SqliteLog
+
+    assert isinstance(log, SqliteLog)
+    try:
+        found = moment(log, sheet, at)
+    except Diverged as error:
+        from streams.cli.verifying import told
+
+        raise told(log, error) from error
+    except (PolicyChanged, NoPolicy, BadSetting) as error:
+        raise _not_here(sheet, at, error) from error
+    if json:
+        from streams.cli.show.plain import moment_json
+
+        out_json(moment_json(sheet, found))
+        return OK
+    from streams.cli.show.prompt import page_of
+
+    page_of(sheet, found).show()
+    return OK
+
+
+def _not_here(sheet: Sheet, at: str, error: Exception) -> CliError:
+    return usage(
+        f"{sheet.episode} at {at}: its prompt cannot be derived by this build: {error}",
+        field="--at",
+        error="replay.unverifiable",
+        hint="The replies are still there: the same command without --at, and --json",
+    )

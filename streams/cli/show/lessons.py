@@ -1,0 +1,207 @@
+"""The `lessons` commands: a list, one lesson, and what two memory versions do not share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.memory import Memory, MemoryItem
+from streams.cli.common import open_log, out_json
+from streams.cli.errors import OK, usage
+from streams.cli.show.commands import command
+from streams.cli.show.facts import headline
+from streams.cli.show.library import Library, Shelf, Use
+from streams.cli.show.page import Page, outcome
+from streams.cli.show.words import clean, count, one_line, pad, plural
+
+USES_SHOWN = 8
+TONES = {"do": "good", "avoid": "warn", "both": "note"}
+
+
+def listed(
+    log: str | None, *, scope: str | None, role: str | None, at: int | None, json: bool
+) -> int:
+    """Print the live lessons of each scope that is meant."""
+    library = Library.read(open_log(log))
+    shelves = library.chosen(scope)
+    if json:
+        for shelf in shelves:
+            for item in _live(shelf.version(at), role):
+                out_json(_as_json(library, shelf, item))
+        return OK
+    page = Page()
+    for shelf in shelves:
+        _list(page, library, shelf, shelf.version(at), role)
+    if not shelves:
+        page.line("no lessons yet")
+    elif (first := next(iter(_live(shelves[0].version(at), role)), None)) is not None:
+        page.line()
+        page.line(("one of them  ", "dim"), command("lessons", "show", first.id, log=log))
+    page.show()
+    return OK
+
+
+def _live(memory: Memory, role: str | None) -> list[MemoryItem]:
+    return [i for i in memory.items if i.kind == "lesson" and role in (None, i.role)]
+
+
+def _list(page: Page, library: Library, shelf: Shelf, memory: Memory, role: str | None) -> None:
+    live = _live(memory, role)
+    ever = sum(role in (None, event.role) for _, event in shelf.lessons.values())
+    head = f"{len(live)} live of {plural(ever, 'lesson')}, version {memory.number}"
+    page.line((shelf.scope, "strong"), f"   {head}")
+    if not live:
+        return
+    page.line(
+        (f"{'id':<8} {'role':<10} {'kind':<5} {'from':<9} {'used':>5} {'right':>5}  says", "dim")
+    )
+    for item in live:
+        uses = shelf.uses_of(item)
+        right = library.outcomes(uses).get("right", 0)
+        page.line(
+            (pad(item.id, 8), "strong"),
+            f" {pad(item.role, 10)} ",
+            (pad(item.polarity or "", 5), TONES.get(item.polarity or "", "")),
+            f" {pad(clean(item.subject.rpartition('/')[2]), 9)} {count(len(uses)):>5} ",
+            f"{count(right) if uses else '':>5}  ",
+            pad(headline(item.text), page.width - 49),
+        )
+
+
+def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]:
+    uses = shelf.uses_of(item)
+    return {
+        "id": item.id,
+        "scope": shelf.scope,
+        "kind": item.kind,
+        "role": item.role,
+        "polarity": item.polarity,
+        "batch": item.batch,
+        "subject": item.subject,
+        "evidence": list(item.evidence),
+        "text": item.text,
+        "used": len(uses),
+        "outcomes": library.outcomes(uses),
+    }
+
+
+# ── One lesson, or one rule ──────────────────────────────────────────────────────────────────
+
+
+def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> int:
+    """Print one lesson or rule in full."""
+    library = Library.read(open_log(log))
+    shelf = library.one(scope)
+    found = _versions_of(shelf, wanted)
+    if not found:
+        hint = command("lessons", "list", log=log) + ", or " + command("knowledge", "show", log=log)
+        raise usage(f"no lesson or rule {wanted!r}", field="ID", error="lesson.unknown", hint=hint)
+    item = found[-1][1]
+    if json:
+        episodes = [
+            {
+                "episode": use.episode,
+                "memory_version": use.version,
+                "outcome": library.outcome(use.episode),
+            }
+            for use in shelf.uses_of(item)
+        ]
+        versions = {"live_from": found[0][0], "live_to": found[-1][0]}
+        out_json(_as_json(library, shelf, item) | versions | {"uses": episodes})
+        return OK
+    _single(library, shelf, item, found[0][0], found[-1][0], log).show()
+    return OK
+
+
+def _versions_of(shelf: Shelf, wanted: str) -> list[tuple[int, MemoryItem]]:
+    """The versions in which the newest text of an item stands."""
+    held = [
+        (number, item)
+        for number, memory in sorted(shelf.memory.versions.items())
+        for item in memory.items
+        if item.id == wanted
+    ]
+    return [(number, item) for number, item in held if item.text == held[-1][1].text]
+
+
+def _single(
+    library: Library, shelf: Shelf, item: MemoryItem, first: int, last: int, log: str | None
+) -> Page:
+    page = Page()
+    kind = item.kind if item.polarity is None else f"{item.kind}, {item.polarity.upper()}"
+    newest = shelf.memory.latest.number
+    until = "now" if last == newest else str(last)
+    page.line((item.id, "strong"), f"  {kind} for the {item.role}   in versions {first} to {until}")
+    page.line((shelf.scope, "dim"))
+    page.line()
+    for line in clean(item.text).split("\n"):
+        page.wrapped(line, indent=2)
+    page.line()
+    for episode in item.evidence:
+        page.line(("from  ", "dim"), f"{episode}   ", outcome(library.outcome(episode)))
+    if item.kind == "rule":
+        backing = " ".join(shelf.backing(item, last)) or "no lessons"
+        page.wrapped(f"written after batch {shelf.since(item, last)} from {backing}")
+    _uses(page, library, shelf.uses_of(item))
+    if item.evidence:
+        page.line()
+        page.line(("its episode  ", "dim"), command("show", item.evidence[0], log=log))
+    return page
+
+
+def _uses(page: Page, library: Library, uses: list[Use]) -> None:
+    if not uses:
+        page.line(("used  ", "dim"), "in no episode yet")
+        return
+    counted = ", ".join(f"{number} {name}" for name, number in library.outcomes(uses).items())
+    page.line(("used  ", "dim"), f"in {plural(len(uses), 'episode')}: {counted}")
+    for use in uses[:USES_SHOWN]:
+        named = f"      {use.episode}   version {use.version}   "
+        page.line(named, outcome(library.outcome(use.episode)))
+    if len(uses) > USES_SHOWN:
+        page.line((f"      and {len(uses) - USES_SHOWN} more: --json lists them", "dim"))
+
+
+# ── Two versions ─────────────────────────────────────────────────────────────────────────────
+
+
+def difference(log: str | None, old: int, new: int, *, scope: str | None, json: bool) -> int:
+    """Print what was added, withdrawn and rewritten between two memory versions."""
+    library = Library.read(open_log(log))
+    shelf = library.one(scope)
+    before = {i.id: i for i in shelf.version(old).items}
+    after = {i.id: i for i in shelf.version(new).items}
+    added = [item for name, item in after.items() if name not in before]
+    gone = [item for name, item in before.items() if name not in after]
+    changed = [(before[n], i) for n, i in after.items() if n in before and before[n].text != i.text]
+    if json:
+        out_json(
+            {
+                "scope": shelf.scope,
+                "old": old,
+                "new": new,
+                "added": [_as_json(library, shelf, item) for item in added],
+                "gone": [_as_json(library, shelf, item) for item in gone],
+                "changed": [
+                    {"id": b.id, "role": b.role, "old": a.text, "new": b.text} for a, b in changed
+                ],
+            }
+        )
+        return OK
+    page = Page()
+    page.line((shelf.scope, "strong"), f"   version {old} → {new}")
+    for sign, tone, items in (("+", "good", added), ("-", "bad", gone)):
+        for item in items:
+            said = headline(item.text) if item.kind == "lesson" else one_line(item.text)
+            page.line(
+                (f"{sign} {pad(item.id, 8)}", tone),
+                f" {pad(item.role, 10)} ",
+                pad(said, page.width - 22),
+            )
+    for past, now in changed:
+        page.line((f"~ {pad(now.id, 8)}", "warn"), f" {now.role}")
+        for sign, tone, text in (("-", "bad", past.text), ("+", "good", now.text)):
+            page.line("    ", (f"{sign} ", tone), pad(one_line(text), page.width - 6))
+    if not (added or gone or changed):
+        page.line("no difference")
+    page.show()
+    return OK

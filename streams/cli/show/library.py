@@ -1,0 +1,166 @@
+"""What every scope has learned and what became of it: one pass over `learning`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from schemas.events.base import Event
+from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, Reflected
+from schemas.memory import Memory, MemoryItem
+from schemas.settings import BadSetting
+from state.folds.memory import MemoryFold
+from streams.cli.errors import CliError, usage
+from streams.learner import Learner
+from streams.policies import NoPolicy, find
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An episode that had a memory item in its prompts, and the version that it pinned."""
+
+    episode: str
+    version: int
+
+
+@dataclass(slots=True)
+class Shelf:
+    """One scope: its memory versions, every lesson ever, how rules came to be, who used what."""
+
+    scope: str
+    memory: MemoryFold
+    lessons: dict[str, tuple[int, LessonDistilled]] = field(
+        default_factory=dict[str, tuple[int, LessonDistilled]]
+    )
+    made: dict[tuple[int, str], KnowledgeConsolidated] = field(
+        default_factory=dict[tuple[int, str], KnowledgeConsolidated]
+    )
+    uses: dict[str, list[Use]] = field(default_factory=dict[str, list[Use]])
+
+    def version(self, number: int | None) -> Memory:
+        """A memory version; the latest if no number is given. Raises a usage error."""
+        if number is None:
+            return self.memory.latest
+        found = self.memory.versions.get(number)
+        if found is None:
+            raise usage(
+                f"{self.scope} has no version {number}",
+                field="--at",
+                error="memory.version",
+                hint=f"Its versions are 0 to {self.memory.latest.number}",
+            )
+        return found
+
+    def since(self, rule: MemoryItem, upto: int) -> int:
+        """The version from which on a rule's text has stood without a break."""
+        number = upto
+        while number > 0 and self._stands(rule, number - 1):
+            number -= 1
+        return number
+
+    def _stands(self, rule: MemoryItem, number: int) -> bool:
+        memory = self.memory.versions.get(number)
+        return memory is not None and any(i.text == rule.text for i in memory.of(rule.role, "rule"))
+
+    def backing(self, rule: MemoryItem, upto: int) -> tuple[str, ...]:
+        """The lessons that were read when a rule was first written."""
+        written = self.made.get((self.since(rule, upto), rule.role))
+        return () if written is None else written.lessons
+
+    def uses_of(self, item: MemoryItem) -> list[Use]:
+        """Episodes that had this very text in their prompts."""
+        return [use for use in self.uses.get(item.id, ()) if self._had(use.version, item)]
+
+    def _had(self, number: int, item: MemoryItem) -> bool:
+        memory = self.memory.versions.get(number)
+        return memory is not None and any(
+            other.id == item.id and other.text_digest == item.text_digest for other in memory.items
+        )
+
+
+@dataclass(slots=True)
+class Library:
+    """Every scope of a log."""
+
+    learner: Learner
+    shelves: dict[str, Shelf] = field(default_factory=dict[str, Shelf])
+
+    @classmethod
+    def read(cls, log: SqliteLog) -> Library:
+        """What the scopes have learned. Raises a ``CliError`` if a policy is not installed."""
+        library = cls(Learner(find))
+        try:
+            for record in log.records("learning"):
+                library.learner.feed(record.episode, record.event)
+                library._feed(record.episode, record.event)
+        except (NoPolicy, BadSetting) as error:
+            raise CliError(
+                str(error), error="policy.unknown", exit=2, where=str(log.path)
+            ) from error
+        return library
+
+    def _feed(self, episode: str, event: Event) -> None:
+        match event:
+            case Reflected():
+                shelf = self._shelf(event.scope)
+                for item in event.items:
+                    shelf.uses.setdefault(item, []).append(Use(episode, event.memory_version))
+            case LessonDistilled() | KnowledgeConsolidated():
+                scope, _, batch = episode.removeprefix("b/").rpartition("/")
+                self._learned(self._shelf(scope), int(batch), event)
+            case _:
+                pass
+
+    def _learned(
+        self, shelf: Shelf, batch: int, event: LessonDistilled | KnowledgeConsolidated
+    ) -> None:
+        if isinstance(event, LessonDistilled):
+            shelf.lessons.setdefault(event.id, (batch, event))
+        else:
+            shelf.made.setdefault((batch, event.role), event)
+
+    def _shelf(self, scope: str) -> Shelf:
+        known = self.shelves.get(scope)
+        if known is None:
+            known = self.shelves[scope] = Shelf(scope, self.learner.scopes[scope].memory)
+        return known
+
+    def outcome(self, episode: str) -> str:
+        """What is known of an episode's answer."""
+        return self.learner.grades.outcome(episode)
+
+    def outcomes(self, uses: list[Use]) -> dict[str, int]:
+        """How many of the uses came to which outcome."""
+        found = [self.outcome(use.episode) for use in uses]
+        return {name: found.count(name) for name in ("right", "wrong", "unknown") if name in found}
+
+    def chosen(self, part: str | None) -> list[Shelf]:
+        """The scopes meant: all, or those of this name or part. Raises a usage error."""
+        shelves = sorted(self.shelves.values(), key=lambda shelf: shelf.scope)
+        if part is None:
+            return [shelf for shelf in shelves if shelf.memory.latest.number or shelf.lessons]
+        found = [s for s in shelves if s.scope == part] or [s for s in shelves if part in s.scope]
+        if not found:
+            names = ", ".join(shelf.scope for shelf in shelves) or "none"
+            raise usage(
+                f"no scope {part!r}",
+                field="--scope",
+                error="scope.unknown",
+                hint=f"There are {names}",
+            )
+        return found
+
+    def one(self, part: str | None) -> Shelf:
+        """The one scope that is meant. Raises a usage error that lists the choices."""
+        found = self.chosen(part)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise CliError("nothing learned yet", error="learned.nothing", exit=1)
+        names = ", ".join(shelf.scope for shelf in found)
+        raise usage(
+            "several scopes", field="--scope", error="scope.ambiguous", hint=f"Name one: {names}"
+        )

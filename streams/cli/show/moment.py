@@ -1,0 +1,149 @@
+"""One address of an episode: its prompt derived again, its reply in full, what was made of it.
+
+Nothing is asked: the policy runs over its record in a closed world, and a spy notes the question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from handlers.limits import Ledger
+from schemas.asking import All, Ask, Exhausted, Fact, OutOfLimit, Steps
+from schemas.events.base import Event
+from schemas.events.learning import BatchClosed, MemoryVersioned
+from schemas.identity import is_numbered
+from schemas.memory import Memory
+from schemas.problem import Limits
+from streams.cli.errors import usage
+from streams.cli.show.rows import Row, rows
+from streams.cli.show.sheet import Sheet
+from streams.drive import Run, drive, replayed
+from streams.episodes import prepare
+from streams.learner import Learner
+from streams.policies import find
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What stands at one address. A fact or a named record has no question."""
+
+    at: str
+    question: Ask[Any] | None
+    answer: Event | None
+    row: Row | None
+    memory: Memory | None
+
+
+@dataclass(slots=True)
+class Spy:
+    """Notes the question at one address, and passes everything on."""
+
+    target: str
+    question: Ask[Any] | None = None
+
+    def watch(self, steps: Steps[Any], at: str = "") -> Steps[Any]:
+        """The same steps, watched. Addresses are counted as the driver counts them."""
+        reply: Any = None
+        stopped: OutOfLimit | None = None
+        turn = 0
+        while True:
+            try:
+                request = steps.send(reply) if stopped is None else steps.throw(stopped)
+            except StopIteration as done:
+                return done.value
+            here, reply, stopped = f"{at}{turn}", None, None
+            turn += 1
+            try:
+                reply = yield self._passed(request, here)
+            except OutOfLimit as limit:
+                stopped = limit
+
+    def _passed(self, request: Ask[Any] | All[Any] | Fact, here: str) -> Ask[Any] | All[Any] | Fact:
+        if here == self.target and isinstance(request, Ask):
+            self.question = request
+        if isinstance(request, All):
+            lanes = enumerate(request.branches)
+            return All(
+                [self.watch(steps, f"{here}.{lane}.") for lane, steps in lanes], request.allow
+            )
+        return request
+
+
+def moment(log: SqliteLog, sheet: Sheet, at: str) -> Moment:
+    """What stands at an address. Raises a ``CliError``, or ``Diverged`` if the policy changed."""
+    answer = sheet.journal.get(at)
+    if answer is None and not is_numbered(at):
+        raise usage(
+            f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
+        )
+    row = next(
+        (row for row in rows(sheet.numbered) if at in (row.at, *(a for a, _ in row.said))), None
+    )
+    if not is_numbered(at):
+        return Moment(at, None, answer, row, None)
+    spy = Spy(at)
+    memory = _replay(log, sheet, spy)
+    if answer is None and spy.question is None:
+        raise usage(
+            f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
+        )
+    return Moment(at, spy.question, answer, row, memory)
+
+
+def _choices(sheet: Sheet) -> str:
+    addresses = [at for at, _ in sheet.numbered]
+    if not addresses:
+        return "The policy has recorded nothing yet"
+    return f"There are {addresses[0]} to {addresses[-1]}: metalogue show {sheet.episode}"
+
+
+def _replay(log: SqliteLog, sheet: Sheet, spy: Spy) -> Memory | None:
+    if sheet.learned_from is not None:
+        return _learning(log, sheet, sheet.learned_from, spy)
+    if sheet.admitted is None or sheet.opened is None:
+        return None
+    learner = _learner(log, None)
+    scope = sheet.admitted.scope
+    known = learner.scopes.get(scope)
+    memories = {0: Memory(scope, 0)} if known is None else known.memory.versions
+    policy = find(sheet.opened.policy)
+    work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
+    steps = policy.solve(work.task, work.settings)
+    _drive(steps, work.run(None, None), sheet.opened.limits, spy)
+    return work.memory
+
+
+def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Spy) -> Memory:
+    learner = _learner(log, sheet.episode)
+    scope = learner.scopes[closed.scope]
+    memory = scope.memory.versions[closed.previous]
+    journal = {at: event for at, event in sheet.journal.items() if is_numbered(at)}
+    run = Run(sheet.episode, journal, closed.seed, memory, "learning")
+    _drive(
+        scope.policy.learn(learner.batch(scope, closed), scope.settings), run, closed.limits, spy
+    )
+    return memory
+
+
+def _learner(log: SqliteLog, upto: str | None) -> Learner:
+    """What was learned; ``upto`` ends before the memory version of that learning episode."""
+    learner = Learner(find)
+    for record in log.records("learning"):
+        if record.episode == upto and isinstance(record.event, MemoryVersioned):
+            break
+        learner.feed(record.episode, record.event)
+    return learner
+
+
+def _drive(steps: Steps[Any], run: Run, limits: Limits, spy: Spy) -> None:
+    try:
+        replayed(drive(spy.watch(steps), run, Ledger.of(limits)))
+    except (Exhausted, OutOfLimit):
+        return
+    except Exception:
+        if spy.question is None:
+            raise

@@ -1,0 +1,82 @@
+"""Episodes and addresses as plain values for scripts, with every text as it was recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.events.codec import plain
+from schemas.questions import Complete
+from streams.cli.show.moment import Moment
+from streams.cli.show.sheet import Sheet
+
+
+def episode_json(sheet: Sheet) -> dict[str, Any]:
+    """One object for an episode."""
+    closed, opened = sheet.closed, sheet.opened
+    parked = sheet.parked
+    return {
+        "episode": sheet.episode,
+        **_problem(sheet),
+        "policy": _policy(sheet),
+        "memory_version": opened.memory_version if opened is not None else None,
+        "backbones": opened.backbones if opened is not None else None,
+        "parent": opened.parent if opened is not None else None,
+        "limits": opened.limits.model_dump(exclude_none=True) if opened is not None else {},
+        "batch": sheet.batch,
+        "status": "parked" if parked else closed.status if closed is not None else "open",
+        "ended_by": closed.ended_by if closed is not None else parked.reason if parked else None,
+        "answer": closed.answer if closed is not None else None,
+        "outcome": sheet.outcome,
+        "confidence": closed.confidence if closed is not None else None,
+        "confidence_source": closed.confidence_source if closed is not None else None,
+        "usage": sheet.usage.model_dump(),
+        "items": list(closed.items) if closed is not None else [],
+        "resumed": sheet.resumed,
+        "taught": [lesson.id for lesson in sheet.taught],
+        "summary": sheet.summary,
+        "steps": [{"at": at, "act": event.act, **plain(event)} for at, event in sheet.numbered],
+    }
+
+
+def _policy(sheet: Sheet) -> str | None:
+    source = sheet.opened or sheet.learned_from
+    return None if source is None else f"{source.policy}@{source.policy_version}"
+
+
+def _problem(sheet: Sheet) -> dict[str, Any]:
+    if sheet.admitted is None:
+        members = sheet.learned_from.members if sheet.learned_from is not None else ()
+        return {"members": list(members)}
+    problem = sheet.admitted.problem
+    return {
+        "problem_id": problem.id,
+        "problem": problem.problem,
+        "domain": problem.domain,
+        "series": problem.series,
+        "position": problem.position,
+    }
+
+
+def moment_json(sheet: Sheet, moment: Moment) -> dict[str, Any]:
+    """One object for an address."""
+    question, answer = moment.question, moment.answer
+    facts = moment.row.said if moment.row is not None else ()
+    return {
+        "episode": sheet.episode,
+        "at": moment.at,
+        "question": None if question is None else type(question).__name__.lower(),
+        **(_asked(question) if isinstance(question, Complete) else {}),
+        "answer": None if answer is None else plain(answer),
+        "facts": [{"at": at, **plain(fact)} for at, fact in facts if at != moment.at],
+    }
+
+
+def _asked(question: Complete) -> dict[str, Any]:
+    sampling = question.sampling
+    return {
+        "role": question.role,
+        "template": {"name": question.template.name, "digest": question.template.digest},
+        "draw": question.draw,
+        "sampling": {name: getattr(sampling, name) for name in sampling.__slots__},
+        "messages": [{"role": speaker, "content": text} for speaker, text in question.messages()],
+    }

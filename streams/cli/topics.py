@@ -1,0 +1,93 @@
+"""The topics of a log: what they hold, making them, and checking that they are sound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from streams.cli.common import log_url, open_log, out, out_json, say
+from streams.cli.errors import FAILED, OK
+from streams.topology import STAGES, TOPICS, Topic
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+RECORDS = "select topic, count(*), max(offset) from records group by topic"
+MESSAGES = "select topic, count(*), max(offset) from messages group by topic"
+LOG_TOPICS = ("events", "learning")
+
+
+def counts(log: SqliteLog) -> dict[str, tuple[int, int]]:
+    """How many records each topic holds, and the last one's offset."""
+    rows = [*log.db.execute(RECORDS), *log.db.execute(MESSAGES)]
+    return {topic: (count, last) for topic, count, last in rows}
+
+
+def rows_of(log: SqliteLog) -> list[dict[str, Any]]:
+    """Every topic of the topology with its count and who reads and writes it."""
+    found = counts(log)
+    return [_row(topic, *found.get(topic.name, (0, 0))) for topic in TOPICS]
+
+
+def _row(topic: Topic, count: int, last: int) -> dict[str, Any]:
+    return {
+        "topic": topic.name,
+        "records": count,
+        "last": last,
+        "key": topic.key,
+        "kept": topic.kept,
+        "written_by": [stage.name for stage in STAGES if topic.name in stage.writes],
+        "read_by": [stage.name for stage in STAGES if topic.name in stage.reads],
+        "about": topic.about,
+    }
+
+
+def show_all(log: str | None, *, json: bool) -> None:
+    """``topics list``."""
+    opened = open_log(log)
+    rows = rows_of(opened)
+    opened.close()
+    for row in rows:
+        if json:
+            out_json(row)
+        else:
+            kept = "kept for ever" if row["kept"] else "may expire"
+            out(f"{row['topic']:<12} {row['records']:>9,}  {kept:<13}  {row['about']}")
+
+
+def create(log: str | None, *, json: bool) -> None:
+    """``topics create``: the log with all its topics, if it is not there yet."""
+    open_log(log, create=True).close()
+    if json:
+        out_json({"log": log_url(log), "topics": [topic.name for topic in TOPICS]})
+    else:
+        out(f"{log_url(log)} has {', '.join(topic.name for topic in TOPICS)}")
+
+
+def faults(log: SqliteLog) -> list[str]:
+    """What is wrong with the topics of a log; nothing if they are sound."""
+    found = counts(log)
+    known = {topic.name for topic in TOPICS}
+    wrong = [
+        f"{name}: not a topic of this build, {found[name][0]} records"
+        for name in found.keys() - known
+    ]
+
+    for name, topic, offset in log.db.execute("select name, topic, offset from consumers"):
+        last = found.get(topic, (0, 0))[1]
+        if offset > last:
+            wrong.append(f"{topic}: {name} stands at {offset}, after its last record at {last}")
+    return sorted(wrong)
+
+
+def check(log: str | None, *, json: bool) -> int:
+    """``topics check``; the exit code."""
+    opened = open_log(log)
+    wrong = faults(opened)
+    opened.close()
+    if json:
+        out_json({"ok": not wrong, "faults": wrong})
+    else:
+        for fault in wrong:
+            say(f"{fault} [topics.fault]")
+        out(f"{len(TOPICS)} topics, {len(wrong)} faults")
+    return FAILED if wrong else OK

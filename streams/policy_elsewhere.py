@@ -1,0 +1,21 @@
+"""The contract's runs in a process of their own: prints the digests of every record, by case."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+from streams.policies import find
+from streams.policy_contract import digests
+from streams.policy_trial import CASES, fresh
+
+
+async def main(name: str) -> list[dict[str, str]]:
+    """The digests of every case's run."""
+    policy = find(name)
+    return [digests(await fresh(policy, case)) for case in CASES]
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(main(sys.argv[1]))))

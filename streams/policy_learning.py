@@ -1,0 +1,78 @@
+"""Trial runs of what a policy leaves to learn from, and of its learning from a batch of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handlers.limits import Ledger
+from handlers.policies.base import Batch, Conclusion, Member, Policy
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.base import Event
+from schemas.events.episode import ProblemAdmitted
+from schemas.events.learning import Reflected
+from schemas.identity import learning_id, seed_of
+from schemas.memory import Memory
+from schemas.problem import Limits, Problem
+from state.folds.memory import Learned, next_memory
+from streams.drive import Run
+from streams.episodes import opening
+from streams.policy_contract import alike, states_known_facts
+from streams.policy_trial import Bounded, Broken, Case, Trial, settings_of, steered
+from streams.relay import closing
+
+SCOPE = "check"
+
+
+def reflection(policy: Policy[Any], trial: Trial) -> Reflected:
+    """What a run leaves to learn from. Raises ``Broken``."""
+    case, task = trial.case, trial.case.task()
+    problem = Problem(id=task.id, problem=task.problem, domain=task.domain, profile=case.profile)
+    admitted = ProblemAdmitted(problem=problem, scope=SCOPE, offset=1)
+    settings = settings_of(policy, case)
+    opened = opening(policy, settings, problem, case.memory, "check")
+    try:
+        return closing(
+            policy, settings, "check", admitted, opened, trial.journal, trial.conclusion, 0.0
+        ).reflected
+    except Exception as error:
+        raise Broken(case, f"reflect: {type(error).__name__}: {error}") from error
+
+
+async def learned_memory(policy: Policy[Any], trials: list[Trial]) -> Memory:
+    """The memory after one batch of these runs. Raises ``Broken`` if two runs of it differ."""
+    case = trials[0].case
+    batch = _batch(policy, trials)
+    first = await _learned(policy, batch, case, {})
+    alike(first, await _learned(policy, batch, case, {}), "in a second run of learn")
+    alike(first, await _learned(policy, batch, case, first.journal), "in a replay of learn")
+    states_known_facts(case, first.journal)
+    learned = Learned()
+    for address in first.addresses:
+        learned.feed(first.journal[address])
+    return next_memory(batch.memory, learned, batch.number, 1)
+
+
+def _batch(policy: Policy[Any], trials: list[Trial]) -> Batch:
+    same_profile = [t for t in trials if t.case.profile == trials[0].case.profile]
+    members = tuple(
+        Member(f"p/default/check-{number}/1", reflection(policy, trial), outcome)
+        for number, (trial, outcome) in enumerate(
+            zip(same_profile, ("right", "wrong", "unknown") * len(same_profile), strict=False)
+        )
+    )
+    return Batch(SCOPE, 1, members, Memory(SCOPE, 0), seed_of("check", "learn"))
+
+
+async def _learned(
+    policy: Policy[Any], batch: Batch, case: Case, journal: dict[str, Event]
+) -> Trial:
+    def begin() -> Steps[None]:
+        return policy.learn(batch, settings_of(policy, case))
+
+    episode = learning_id(SCOPE, batch.number)
+    run = Run(episode, dict(journal), batch.seed, batch.memory, "learning", Bounded(), case.world())
+    try:
+        await steered(begin, case, run, Ledger.of(Limits()))
+    except OutOfLimit as limit:
+        raise Broken(case, f"learn met a limit of {limit.which} that nobody set") from limit
+    return Trial(case, run.journal, Conclusion(answer=None, ended_by="learned"))

@@ -1,0 +1,115 @@
+"""One extraction: marked answers first, then the last number or option; in linear time."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.answers.equal import equal
+from handlers.answers.extract import boxed, extract
+from tests.data import shared
+
+MARKED = [
+    ("Final_answer: ### 42 ###", "42"),
+    ("Action: 1\nFinal_answer: ### (1,\n2) ###\nmore", "(1,\n2)"),
+    ("final ANSWER :7", "7"),
+    ("FINAL_ANSWER:   ###x###", "x"),
+    ("Final Answer: The final answer is $\\frac{3}{4}$. I hope it is correct.", "\\frac{3}{4}"),
+    ("**Final Answer:** $\\boxed{\\frac{1}{2}}$", "\\frac{1}{2}"),
+    ("**Final Answer**\n\n\\boxed{5}", "5"),
+    ("\\boxed{3} first, then \\boxed{\\frac{a}{b^{2}}}", "\\frac{a}{b^{2}}"),
+    ("whole \\boxed{3}, cut off \\boxed{12", "3"),
+    ("\\boxed{\\{1,2\\}}", "\\{1,2\\}"),
+    ("\\boxed{9}\nFinal_answer: ### 8 ###", "8"),
+    ("Final_answer: ### ###\n\\boxed{3}", "3"),
+    ("Steps:\n4 + 4 = 8\nAnswer: (10 - 4) * 5 - 6 = 24", "(10 - 4) * 5 - 6 = 24"),
+    ("Answer: None\nNote: 24 cannot be made.", "None"),
+    ("Answer:\n  12", "12"),
+    ("He has 3.\n#### 1,234", "1,234"),
+    ("Final Answer: \\( 5 \\)", "5"),
+]
+MENTIONED = [
+    ("The answer is 42 apples because 40 + 2.", "42"),
+    ("She has 16 - 3 = 13 eggs.", "13"),
+    ("So it costs $1,234.50.", "$1,234.50"),
+    ("Thus (c) holds.", "c"),
+    ("It is True.", "True"),
+    ("Therefore the answer is no.", "no"),
+    ("first 3\n\nthen -5 of them.", "-5"),
+    ("5-3", "3"),
+    ("50%.", "50%"),
+    ("3/4 of it", "3/4"),
+]
+
+
+@pytest.mark.parametrize(("text", "answer"), MARKED)
+def test_marked_answers_are_read_word_for_word(text: str, answer: str) -> None:
+    assert extract(text) == answer
+    assert extract(text, fields_only=True) == answer
+
+
+@pytest.mark.parametrize(("text", "answer"), MENTIONED)
+def test_without_a_mark_the_last_number_or_option_counts(text: str, answer: str) -> None:
+    assert extract(text) == answer
+    assert extract(text, fields_only=True) is None
+
+
+@pytest.mark.parametrize("text", ["", "   \n ", "no idea", "Final answer:", "\\boxed{}", "### ###"])
+def test_no_answer(text: str) -> None:
+    assert extract(text) is None
+
+
+@given(st.text(st.characters()))
+def test_any_text_is_read(text: str) -> None:
+    found = extract(text)
+    assert found is None or found.strip() == found != ""
+
+
+MARKS = [
+    "Final_answer: ",
+    "###",
+    "\\boxed{",
+    "}",
+    "{",
+    "Answer:",
+    "####",
+    "\n",
+    "$",
+    "(a)",
+    "1,234",
+]
+
+
+@given(st.lists(st.sampled_from(MARKS)).map("".join))
+def test_any_mix_of_marks_is_read(text: str) -> None:
+    marked = extract(text, fields_only=True)
+    assert marked is None or extract(text) == marked
+
+
+@given(st.recursive(st.sampled_from(["1", "x", "-2"]), lambda inner: inner.map("{{{}}}".format)))
+def test_a_balanced_box_is_found_again(content: str) -> None:
+    assert boxed(f"so \\boxed{{ {content} }} it is") == content
+
+
+def test_reference_solutions_give_their_own_labels() -> None:
+    for line in (shared() / "math500/test_dev.jsonl").read_text().splitlines():
+        item = json.loads(line)
+        assert equal(extract(item["solution"]) or "", item["answer"]) == "right"
+    for line in (shared() / "gsm8k/test_dev.jsonl").read_text().splitlines():
+        solution = json.loads(line)["answer"]
+        assert extract(solution) == solution.rpartition("#### ")[2]
+
+
+HOSTILE = ["{", "\\boxed{", "answer:", "final answer: ", "9", " ", "\n", "999,", "#", "1/", "(a)"]
+
+
+@pytest.mark.parametrize("piece", [*HOSTILE, "-", "*\n", "\\", "answer is ", "$", "`", "\ud800"])
+def test_five_megabytes_of_anything_take_linear_time(piece: str) -> None:
+    text = piece * (5_000_000 // len(piece))
+    start = time.process_time()
+    extract(text)
+    assert time.process_time() - start < 2

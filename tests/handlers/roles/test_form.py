@@ -1,0 +1,230 @@
+"""The reader of replies: tolerant of form, exact in values, never at a loss."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.roles.form import Unreadable, Values, parse, preamble, render_reply
+from handlers.roles.role import answer, choice, listed, number, text
+from handlers.roles.values import Value, items
+from schemas.reply import Field, Reply
+
+EVERY = Reply(
+    (
+        choice("Error_found", ("YES", "NO"), "is there one"),
+        number("Score", "in percent"),
+        text("Why_so", "a sentence"),
+        listed("Key_checks", "checks", least=2, most=3),
+        Field("Fix", "text", "the mend", when=("Error_found", ("YES",))),
+        Field("Remark", "text", "if any", required=False),
+        answer(),
+    )
+)
+PLAIN = """Error_found: YES
+Score: 0.5
+Why_so: it is off
+by one
+Key_checks:
+- first
+- second
+Fix: add one
+Final_answer: ### 24 ###"""
+READ = {
+    "Error_found": "YES",
+    "Score": 0.5,
+    "Why_so": "it is off\nby one",
+    "Key_checks": ("first", "second"),
+    "Fix": "add one",
+    "Final_answer": "24",
+}
+LINES_OF_TWO = "- first\n- second"
+VARIANTS = {
+    "plain": PLAIN,
+    "case": PLAIN.replace("Error_found", "ERROR FOUND").replace("Why_so", "why so"),
+    "bold": PLAIN.replace("Error_found:", "**Error_found:**").replace("Score:", "**Score**:"),
+    "bold line": PLAIN.replace("Error_found: YES", "**Error_found: YES**"),
+    "bullets": "\n".join(
+        f"- {line}" if ":" in line and "##" not in line else line for line in PLAIN.split("\n")
+    ),
+    "headings": PLAIN.replace("Fix: add one", "## Fix\nadd one").replace("Score:", "### Score:"),
+    "escaped": PLAIN.replace("Error_found", r"Error\_found"),
+    "windows": PLAIN.replace("Why_so: it is off\nby one", "Why_so: it is off\nby one").replace(
+        "YES", "YES\r"
+    ),
+    "numbers": PLAIN.replace("- first\n- second", "1) first 2) second"),
+    "remarks": PLAIN.replace("YES", "yes, I think so").replace("0.5", "about 0.5 (a guess)"),
+    "drafted": "Error_found: NO\nScore: none\n\nOn second thought:\n" + PLAIN,
+    "preamble": "I looked at all steps.\n\n" + PLAIN,
+    "wide colon": PLAIN.replace("Score:", "Score："),
+    "json": json.dumps({**READ, "Key_checks": ["first", "second"]}),
+    "fenced": f"Here:\n```json\n{json.dumps({**READ, 'Key_checks': LINES_OF_TWO})}\n```",
+    "boxed": PLAIN.replace("### 24 ###", r"\boxed{24}"),
+    "box alone": PLAIN.replace("Final_answer: ### 24 ###", r"So it is $\boxed{24}$.").replace(
+        "Fix: add one\n", "Fix: add one\nRemark: "
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_read_alike(name: str) -> None:
+    values = parse(VARIANTS[name], EVERY)
+    assert not isinstance(values, Unreadable), values
+    assert {k: v for k, v in values.items() if k != "Remark"} == READ
+    assert list(values) == [f.label for f in EVERY.fields if f.label in values]
+
+
+ECHO = "repeats the format instead of filling it"
+BROKEN = [
+    ("", "Error_found", "missing"),
+    (PLAIN.replace("YES", "YES or NO"), "Error_found", "must be one of YES, NO"),
+    (PLAIN.replace("YES", "maybe"), "Error_found", "must be one of YES, NO"),
+    (PLAIN.replace("YES", "<choice: YES | NO; one>"), "Error_found", "must be one of YES, NO"),
+    (PLAIN.replace("0.5", "high"), "Score", "holds no number"),
+    (PLAIN.replace("- second\n", ""), "Key_checks", "1 items, at least 2 are needed"),
+    (PLAIN.replace("- second", "- b\n- c\n- d"), "Key_checks", "4 items, at most 3 are allowed"),
+    (PLAIN.replace("Fix: add one\n", ""), "Fix", "missing"),
+    (PLAIN.replace("it is off\nby one", "<text: so>"), "Why_so", ECHO),
+    (PLAIN.replace("it is off\nby one", ""), "Why_so", "empty"),
+    (PLAIN.replace("### 24 ###", "### ###"), "Final_answer", "holds no answer"),
+    ('{"Error_found": "YES", "Score": 1e999}', "Error_found", "missing"),
+    ('{"Error_found": "YES", "Score": {"a": 1}}', "Error_found", "missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "field", "reason"), BROKEN)
+def test_what_is_wrong_is_named(said: str, field: str, reason: str) -> None:
+    assert parse(said, EVERY) == Unreadable(field, reason)
+
+
+def test_conditions() -> None:
+    """A field is read only under its condition, and needed only then."""
+    values = parse(PLAIN.replace("YES", "NO"), EVERY)
+    assert not isinstance(values, Unreadable)
+    assert "Fix" not in values
+
+
+CHOICES = Reply((choice("Action", ("1", "2", "3"), "1 keep, 2 mend, 3 anew"),))
+
+
+@pytest.mark.parametrize(
+    ("said", "action"),
+    [
+        ("1", "1"), ("**2**", "2"), ("Action 3", "3"), ("3 (RESTART)", "3"), ("1. Keep it", "1"),
+        ("1, because step 2 is fine", "1"), ("[2]", "2"), ("`3`", "3"),
+        ("1 or 2", None), ("1 | 2 | 3", None), ("1/2/3", None), ("12", None), ("2.5", None),
+        ("since step 2 is wrong", None), ("restart", None), ("", None),
+    ],
+)  # fmt: skip
+def test_choices(said: str, action: str | None) -> None:
+    values = parse(f"Action: {said}", CHOICES)
+    assert (None if isinstance(values, Unreadable) else values["Action"]) == action
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("- a\n- b", ["a", "b"]),
+        ("1) a 2) b\n3) c", ["a", "b", "c"]),
+        ("1. a\n2. b", ["a", "b"]),
+        ("a\nb", ["a", "b"]),
+        ("one line", ["one line"]),
+        ("- a\n  goes on\n- b", ["a goes on", "b"]),
+        ("- a\n- b\n\nHope this helps!", ["a", "b"]),
+        ("• a\n* b\n+ c", ["a", "b", "c"]),
+        ("10 - 4 = 6\n6 * 4 = 24", ["10 - 4 = 6", "6 * 4 = 24"]),
+    ],
+)
+def test_items(said: str, found: list[str]) -> None:
+    assert items(said) == found
+
+
+def test_preamble() -> None:
+    assert preamble("I looked.\n\n**Action:** 1", CHOICES) == "I looked."
+    assert preamble("no fields", CHOICES) == "no fields"
+
+
+# ── Laws ─────────────────────────────────────────────────────────────────────────────────────
+
+WORDS = st.text(
+    st.characters(codec="utf-8", exclude_characters="\n:#<`*_"), min_size=1, max_size=30
+)
+LINES = WORDS.map(str.strip).filter(lambda line: bool(line) and items(line) == [line])
+TEXTS = st.lists(LINES, min_size=1, max_size=3).map("\n".join).map(str.strip).filter(bool)
+ANSWERS = st.from_regex(r"[a-z0-9][a-z0-9+*/()=-]{0,12}[a-z0-9]", fullmatch=True)
+
+
+@st.composite
+def values_of(draw: st.DrawFn) -> Values:
+    """Canonical values of every kind of field."""
+    found = draw(st.sampled_from(("YES", "NO")))
+    values: dict[str, Value] = {
+        "Error_found": found,
+        "Score": draw(st.floats(allow_nan=False, allow_infinity=False)),
+        "Why_so": draw(TEXTS),
+        "Key_checks": tuple(draw(st.lists(LINES, min_size=2, max_size=3))),
+    }
+    if found == "YES":
+        values["Fix"] = draw(TEXTS)
+    if draw(st.booleans()):
+        values["Remark"] = draw(TEXTS)
+    return {**values, "Final_answer": draw(ANSWERS)}
+
+
+@given(values_of())
+def test_what_is_rendered_is_read_back(values: Values) -> None:
+    assert parse(render_reply(EVERY, values), EVERY) == values
+
+
+@given(
+    st.text(st.characters(), max_size=400)
+    | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1"))
+)
+def test_any_text_is_read_or_refused_by_name(said: str) -> None:
+    for whole in (
+        said,
+        f"Error_found: {said}",
+        f"{PLAIN}\n{said}",
+        "{" + said,
+        f"```json\n{{{said}```",
+    ):
+        values = parse(whole, EVERY)
+        labels = {field.label for field in EVERY.fields}
+        assert (values.field if isinstance(values, Unreadable) else next(iter(values))) in labels
+        preamble(whole, EVERY)
+
+
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=9), one, max_size=3),
+    max_leaves=8,
+))  # fmt: skip
+def test_any_json_value_is_read_or_refused(value: object) -> None:
+    for label in (field.label for field in EVERY.fields):
+        parse(json.dumps({**READ, label: value}), EVERY)
+
+
+HOSTILE = {
+    "labels": "Error_found: x\n" * 40_000,
+    "stars": "*" * 400_000,
+    "hashes": "#" * 400_000,
+    "dashes": "- " * 200_000,
+    "blanks": " \t" * 200_000,
+    "braces": "Final_answer: \\boxed{" + "{" * 400_000,
+    "fences": "```json\n{" * 60_000,
+    "numbers": "Key_checks: " + "".join(f"{n % 99}) x " for n in range(80_000)),
+    "digits": "Score: " + "9" * 400_000,
+    "underscores": "Error" + "_" * 400_000,
+    "nested": "{" + '"Why_so": [' * 100_000,
+    "colons": "Why_so" + ":" * 400_000,
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts_are_read_in_passing(name: str) -> None:
+    parse(HOSTILE[name], EVERY)
+    parse(f"{PLAIN}\n{HOSTILE[name]}", EVERY)

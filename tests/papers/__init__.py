@@ -1,0 +1,1 @@
+"""One test for each row of kind *mechanism* of the specification's Traceability tables."""

@@ -1,0 +1,189 @@
+"""MC² eq. (13), (16), § C.3: whose guidance reaches whom, and what is checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from handlers.learning.cosine import cosine
+from handlers.policies.mc2.settings import Mc2Settings
+from handlers.roles.composer import COACHES, read_bullets
+from handlers.roles.reasoner import REASONER
+from schemas.events.reasoning import KnowledgeReached
+from schemas.questions import Complete
+from tests.papers.mc2_says import (
+    HEADERS,
+    PROBLEM,
+    ROLES,
+    answering,
+    audited,
+    decided,
+    episode,
+    full_memory,
+    guided,
+    item,
+    knowing,
+    restarted,
+    setting,
+    solved,
+)
+from tests.scripted import shown
+
+# ── Whose guidance reaches whom ──────────────────────────────────────────────────────────────
+
+
+@pytest.mark.claim("mc2-eq-13")
+def test_guidance_stands_in_its_roles_prompt_alone() -> None:
+    ran = episode(answering, memory=full_memory())
+    assert ran.roles == ["composer", "reasoner", "composer", "monitor", "composer", "controller"]
+    for role in ROLES:
+        prompt = shown(ran.asks(role)[0])
+        assert f"### Guidance\n- note for the {role}" in prompt
+        others = set(ROLES) - {role}
+        assert not any(f"note for the {other}" in prompt for other in others)
+
+
+@pytest.mark.claim("mc2-eq-13")
+def test_no_role_sees_anothers_lessons() -> None:
+    ran = episode(answering, memory=full_memory())
+    for composer, role in zip(ran.asks("composer"), ROLES, strict=True):
+        seen = shown(composer)
+        assert f"{role} rule one" in seen
+        assert f"{role} lesson one" in seen
+        for other in set(ROLES) - {role}:
+            assert f"{other} rule" not in seen
+            assert f"{other} lesson" not in seen
+    facts = ran.of(KnowledgeReached)
+    assert [fact.role for fact in facts] == list(ROLES)
+    assert facts[0].items == ("R1", "R2", "R3", "R4", "R5", "R6", "L1.R1")
+
+
+@pytest.mark.claim("mc2-eq-13")
+def test_what_each_composer_sees() -> None:
+    """R the last report and decision, M an excerpt of τ, C excerpts of τ and the report (D3)."""
+    long = "Step 1: " + "so " * 4_000
+    script: dict[str, list[str]] = {
+        "reasoner": [solved("1", long), solved("2")],
+        "monitor": [audited("YES", "7", "seventh line"), audited("NO")],
+        "controller": [restarted("count the factors"), decided(1)],
+        "composer": [guided(HEADERS[role]) for role in ROLES] * 2,
+    }
+    ran = episode(script, memory=full_memory())
+    first, monitors, controllers, second, *_ = ran.asks("composer")
+    assert "### Recent feedback" not in shown(first)
+    assert "seventh line" in shown(second)
+    assert "count the factors" in shown(second)
+    for composer in (monitors, controllers):
+        excerpt = dict(composer.variables)["trajectory"]
+        assert len(excerpt) <= 4_000
+        assert excerpt.startswith("Step 1")
+        assert excerpt.endswith("\\boxed{1}")
+    assert "seventh line" in dict(controllers.variables)["report"]
+    assert dict(ran.asks("monitor")[0].variables)["trajectory"] == solved("1", long)
+
+
+@pytest.mark.claim("mc2-eq-13")
+@pytest.mark.parametrize(("advice", "fed"), [("both", True), ("composer", True), ("direct", False)])
+def test_whether_the_composer_sees_the_advice(advice: str, fed: bool) -> None:
+    def reply(question: Complete) -> str:
+        if question.role == "controller":
+            return restarted("count the factors")
+        return answering(question)
+
+    ran = episode(reply, setting(advice=advice, max_rounds=2), memory=full_memory())
+    assert ("count the factors" in shown(ran.asks("composer")[3])) is fed
+
+
+@pytest.mark.claim("mc2-eq-16")
+def test_cosine() -> None:
+    question = (1.0, 0.0)
+    assert [cosine(question, lesson) for lesson in ((2.0, 0.0), (3.0, 4.0), (0.0, 1.0))] == [
+        1.0, 0.6, 0.0,
+    ]  # fmt: skip
+    assert cosine(question, (0.0, 0.0)) == 0.0
+
+
+# ── Checks, regeneration, fallback ───────────────────────────────────────────────────────────
+
+
+def _composing(
+    *composed: str, settings: Mc2Settings | None = None
+) -> list[Complete | KnowledgeReached]:
+    """Requests and guidance facts of an episode in which only the Reasoner has knowledge."""
+    memory = knowing(item("R1", "reasoner", "Old rule one.", kind="rule"))
+    script = {
+        "composer": composed,
+        "reasoner": [solved("1"), solved("2")],
+        "monitor": [audited("YES"), audited("NO")],
+        "controller": [decided(3), decided(1)],
+    }
+    ran = episode(script, settings or setting(), memory=memory)
+    asked = [q for q in ran.requests if q.role in ("composer", "reasoner")]
+    return [*asked, *ran.of(KnowledgeReached)]
+
+
+GOOD = guided("Guidance", "look at the factors")
+BAD = "Look at the factors."
+
+
+@pytest.mark.claim("mc2-c3", "mc2-c5")
+def test_bad_guidance_is_regenerated_as_the_next_draw() -> None:
+    first, second, reasoner, *rest = _composing(BAD, GOOD, GOOD)
+    assert isinstance(first, Complete)
+    assert isinstance(second, Complete)
+    assert isinstance(reasoner, Complete)
+    assert second == replace(first, draw=1)
+    assert (first.draw, second.draw) == (0, 1)
+    assert "- look at the factors" in shown(reasoner)
+    facts = [fact for fact in rest if isinstance(fact, KnowledgeReached)]
+    assert [fact.result for fact in facts] == ["regenerated", "composed"]
+
+
+@pytest.mark.claim("mc2-c3", "mc2-c5")
+def test_twice_bad_guidance_falls_back_to_the_previous_prompt() -> None:
+    """In the first round that is the base prompt, later this episode's last one (D4)."""
+    found = _composing(BAD, BAD, GOOD)
+    reasoners = [q for q in found if isinstance(q, Complete) and q.role == "reasoner"]
+    assert "### Guidance" not in shown(reasoners[0])
+    assert "- look at the factors" in shown(reasoners[1])
+    found = _composing(GOOD, BAD, BAD)
+    reasoners = [q for q in found if isinstance(q, Complete) and q.role == "reasoner"]
+    assert all("- look at the factors" in shown(q) for q in reasoners)
+    facts = [fact for fact in found if isinstance(fact, KnowledgeReached)]
+    assert [(fact.result, fact.bullets) for fact in facts] == [("composed", 1), ("fallback", 1)]
+
+
+@pytest.mark.claim("mc2-c3", "mc2-c5")
+def test_guidance_that_does_not_fit_the_context_fails_its_check() -> None:
+    roomy = guided("Guidance", *["a bullet that is rather long"] * 6)
+    base = sum(len(text) for _, text in REASONER.question({"problem": PROBLEM}).messages())
+    tight = setting(context_chars=base + len("- look at the factors"))
+    facts = [
+        fact
+        for fact in _composing(roomy, GOOD, GOOD, GOOD, settings=tight)
+        if isinstance(fact, KnowledgeReached)
+    ]
+    assert facts[0].result == "regenerated"
+
+
+LONG = "word " * 25
+BULLETS = [
+    (GOOD, 1, 0, True),
+    (guided("Guidance", *["a"] * 9), 6, 3, False),
+    (guided("Guidance", LONG), 1, 5, False),
+    (f"Here you are:\n{GOOD}", 1, 0, False),
+    ("**Guidance:**\n\n- one\n- two", 2, 0, True),
+    ("Guidance:", None, 0, False),
+    ("- one\n- two", None, 0, False),
+]  # fmt: skip
+
+
+@pytest.mark.claim("mc2-c3", "mc2-c5")
+@pytest.mark.parametrize(("text", "kept", "cut", "strict"), BULLETS)
+def test_bullets(text: str, kept: int | None, cut: int, strict: bool) -> None:
+    """D5: soft cuts and counts, strict refuses."""
+    coach = COACHES["reasoner"]
+    soft = read_bullets(coach, text)
+    assert (soft and (len(soft.lines), soft.cut)) == (kept and (kept, cut))
+    assert (read_bullets(coach, text, strict=True) is not None) is strict

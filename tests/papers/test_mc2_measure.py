@@ -1,0 +1,75 @@
+"""MC² table 1 (intervals), figures 1 and 3 (restarts), figure 6 (relevance of guidance)."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.policies.mc2.measure import (
+    Guided,
+    interval,
+    relevance,
+    restart_shares,
+    without_question,
+)
+from handlers.policies.mc2.reflect import Mc2Reflection
+from tests.papers.mc2_says import PROBLEM, answering, episode, full_memory, reflected, rounds
+from tests.scripted import shown
+
+GAME24 = [
+    ((85, 89, 92), "88.67 ± 8.72"),
+    ((7, 8, 8), "7.67 ± 1.43"),
+    ((27, 27, 27), "27.00 ± 0.00"),
+]
+
+
+@pytest.mark.claim("mc2-ci")
+@pytest.mark.parametrize(("values", "printed"), GAME24)
+def test_interval_over_three_seeds(values: tuple[int, ...], printed: str) -> None:
+    mean, half = interval(values)
+    assert half is not None
+    assert f"{mean:.2f} ± {half:.2f}" == printed
+
+
+@pytest.mark.claim("mc2-ci")
+def test_one_value_has_no_interval() -> None:
+    assert interval([3.0]) == (3.0, None)
+    with pytest.raises(ValueError, match="no values"):
+        interval([])
+
+
+def test_restart_shares() -> None:
+    """D11: of decisions, and of episodes."""
+    played = [(("NO", 1),), (("YES", 3), ("NO", 1)), (("YES", 3), ("YES", 3), ("YES", 3))]
+    found = [Mc2Reflection.model_validate(reflected(rounds(*one))) for one in played]
+    assert restart_shares(found) == (4 / 6, 2 / 3)
+    assert restart_shares([]) == (None, None)
+
+
+@pytest.mark.claim("mc2-fig-06")
+def test_relevance_of_guidance() -> None:
+    """Own guidance against another's of the batch; batch 1 and lone episodes left out."""
+    across, up = (1.0, 0.0), (0.0, 1.0)
+    fitting = [Guided(across, (across, (3.0, 4.0))), Guided(up, (up,))]
+    rows = relevance({1: fitting, 2: fitting, 3: fitting[:1], 4: [*fitting, Guided(up, ())]})
+    assert [number for number, _, _ in rows] == [2, 4]
+    for _, own, other in rows:
+        assert own == pytest.approx((0.8 + 1.0) / 2)
+        assert other == pytest.approx((0.0 + (0.0 + 0.8) / 2) / 2)
+
+
+@pytest.mark.claim("mc2-fig-06")
+def test_another_is_never_oneself() -> None:
+    basis = [tuple(float(i == j) for j in range(5)) for i in range(5)]
+    batch = [Guided(vector, (vector,)) for vector in basis]
+    for seed in range(20):
+        [(_, own, other)] = relevance({2: batch}, seed)
+        assert (own, other) == (1.0, 0.0)
+
+
+@pytest.mark.claim("mc2-fig-06")
+def test_guidance_only_snippet() -> None:
+    prompt = shown(episode(answering, memory=full_memory()).asks("reasoner")[0])
+    snippet = without_question(prompt, PROBLEM)
+    assert PROBLEM in prompt
+    assert PROBLEM not in snippet
+    assert "note for the reasoner" in snippet

@@ -1,0 +1,268 @@
+"""MC² eq. (1) to (7): who sees what, in which form, and when the rounds end."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.roles.composer import COACHES, read_bullets
+from handlers.roles.consolidator import CONSOLIDATORS
+from handlers.roles.controller import CONTROLLER, Decision, decision_of
+from handlers.roles.distiller import DISTILLERS
+from handlers.roles.monitor import MONITOR, report_of
+from handlers.roles.reasoner import REASONER, answer_of
+from handlers.roles.role import Role
+from schemas.events.reasoning import (
+    ControllerActed,
+    Generated,
+    MonitorReported,
+    ReplyReparsed,
+)
+from schemas.identity import hash01
+from schemas.questions import Complete
+from tests.papers.mc2_says import (
+    accepted,
+    answering,
+    audited,
+    decided,
+    episode,
+    patched,
+    restarted,
+    rounds,
+    setting,
+    solved,
+)
+from tests.papers.mc2_stream import Stream
+from tests.scripted import Ran, shown
+
+
+def varied(question: Complete) -> str:
+    """A model whose verdicts hang on what it is shown."""
+    draw = hash01("varied", shown(question))
+    if question.role == "reasoner":
+        return solved(f"{draw:.6f}", f"Step 1: {draw:.9f}")
+    if question.role == "monitor":
+        return audited("YES" if draw < 0.5 else "NO")
+    if question.role == "controller":
+        return decided(1 + int(draw * 3), f"advice {draw:.9f}")
+    return answering(question)
+
+
+def seen(ran: Ran[Any]) -> list[str]:
+    return [shown(question) for question in ran.requests]
+
+
+@pytest.mark.claim("mc2-eq-01", "mc2-eq-02", "mc2-eq-03")
+def test_prompts_depend_on_earlier_batches_only() -> None:
+    """Permuting a batch changes no request of its problems; a later batch has changed ones."""
+    runs: list[dict[str, list[str]]] = []
+    for second in permutations(("d", "e", "f")):
+        stream = Stream(varied)
+        stream.batch(("a", "b", "c"))
+        stream.batch(second)
+        runs.append({name: seen(ran) for name, ran in stream.episodes.items()})
+    assert all(run == runs[0] for run in runs)
+    unlearned = Stream(varied)
+    unlearned.batch(("d", "e", "f"))
+    assert seen(unlearned.episodes["d"]) != runs[0]["d"]
+
+
+@pytest.mark.claim("mc2-eq-01", "mc2-eq-02", "mc2-eq-03")
+def test_the_reasoner_alone_depends_on_nothing() -> None:
+    alone = setting(roles="R", guidance="none")
+    stream = Stream(varied, alone)
+    for names in (("a", "b"), ("c", "d")):
+        stream.batch(names)
+    later = seen(stream.episodes["d"])
+    first = Stream(varied, alone)
+    first.batch(("d",))
+    assert later == seen(first.episodes["d"])
+
+
+@pytest.mark.claim("mc2-eq-04")
+def test_the_reasoner_gets_the_last_advice_alone() -> None:
+    ran = rounds(("YES", 3), ("YES", 3), ("NO", 1))
+    first, second, third = map(shown, ran.asks("reasoner"))
+    assert "### Advice" not in first
+    assert "advice number 0" in second
+    assert "advice number 1" in third
+    assert "advice number 0" not in third
+    assert "Step 1: try." not in third, "no old trajectory either"
+
+
+@pytest.mark.claim("mc2-eq-04")
+@pytest.mark.parametrize(
+    ("advice", "direct"), [("both", True), ("direct", True), ("composer", False)]
+)
+def test_who_sees_the_advice(advice: str, direct: bool) -> None:
+    """D1 without memory: only the Reasoner's own prompt can hold it."""
+    ran = rounds(("YES", 3), ("NO", 1), settings=setting(advice=advice))
+    assert ("advice number 0" in shown(ran.asks("reasoner")[1])) is direct
+
+
+def _every_role() -> list[Role]:
+    coaches = [coach.role for coach in COACHES.values()]
+    distillers = [distiller.role for distiller in DISTILLERS.values()]
+    consolidators = [consolidator.role for consolidator in CONSOLIDATORS.values()]
+    return [REASONER, MONITOR, CONTROLLER, *coaches, *distillers, *consolidators]
+
+
+@pytest.mark.claim("mc2-eq-05", "mc2-eq-06")
+@pytest.mark.parametrize("role", _every_role(), ids=lambda role: role.template.name)
+def test_prompts_render(role: Role) -> None:
+    """Figures 11 to 25: cold prompts leave optional sections out, full ones mark each."""
+    template = role.template
+    needed = {s.variable: f"<{s.heading}>" for s in template.sections if not s.optional}
+    full = {s.variable: f"<{s.heading}>" for s in template.sections}
+    cold, warm = shown(role.question(needed)), shown(role.question(full))
+    for section in template.sections:
+        assert f"### {section.heading}\n<{section.heading}>" in warm
+        assert (f"### {section.heading}" in cold) is not section.optional
+    assert warm.startswith(template.system)
+    assert template.system.endswith(template.reply.block())
+
+
+@pytest.mark.claim("mc2-eq-05", "mc2-eq-06")
+def test_prompt_fields_are_the_papers() -> None:
+    def labels(role: Role) -> list[str]:
+        return [field.label for field in role.reply.fields]
+
+    assert labels(MONITOR) == ["Error_found", "Error_step", "Error_description"]
+    assert set(labels(CONTROLLER)) == {
+        "Action", "Justification", "Corrected_reasoning", "Suggestions", "Final_answer",
+    }  # fmt: skip
+    assert "\\boxed{" in REASONER.template.system
+    assert [coach.label for coach in COACHES.values()] == [
+        "Guidance", "Review plan", "Decision policy",
+    ]  # fmt: skip
+    assert [coach.most for coach in COACHES.values()] == [6, 5, 5]
+    assert labels(DISTILLERS["reasoner"].role)[0] == "Descriptor"
+    assert labels(CONSOLIDATORS["controller"].role) == ["C1", "C2", "C3", "C4", "C5", "C6"]
+
+
+REPORTS = [
+    (audited("YES", "3", "x is wrong"), ("YES", "3", "x is wrong", "I read each step.")),
+    (audited("NO"), ("NO", "NONE", "NONE", "I read each step.")),
+    ("**Error_found:** yes\n- error step: 2", ("YES", "2", None, "")),
+    ("Sound.\n### Error found\nNO", ("NO", None, None, "Sound.")),
+    ('{"Error_found": "NO", "Error_step": "NONE"}', ("NO", "NONE", None, None)),
+    ("Error_found: YES or NO\nError_step: 1", (None, None, None, None)),
+    ("nothing to see", (None, None, None, None)),
+]  # fmt: skip
+
+
+@pytest.mark.claim("mc2-eq-05", "mc2-eq-06")
+@pytest.mark.parametrize(("text", "expected"), REPORTS)
+def test_reports_parse(text: str, expected: tuple[str | None, ...]) -> None:
+    report = report_of(text)
+    found = (report.flag, report.step, report.description, report.explanation)
+    assert found[:3] == expected[:3]
+    assert expected[3] in (None, report.explanation)
+
+
+ANEW = Decision("restart", "wrong track", advice="anew")
+DECISIONS = [
+    (accepted("24"), Decision("accept", "sound", answer="24")),
+    (patched("24"), Decision("patch", "one slip", "done again", "24")),
+    (restarted("- begin anew"), Decision("restart", "wrong track", advice="begin anew")),
+    (f"{patched('24')}\nSuggestions: none", Decision("patch", "one slip", "done again", "24")),
+    (f"{restarted('anew')}\nFinal_answer: ### 24 ###", ANEW),
+    (f"{restarted('anew')}\nCorrected_reasoning: so", ANEW),
+    ("Action: 3\nJustification: no advice", Decision("restart")),
+    ("Action: 1 or 2 or 3", Decision("restart")),
+]  # fmt: skip
+
+
+@pytest.mark.claim("mc2-eq-05", "mc2-eq-06")
+@pytest.mark.parametrize(("text", "expected"), DECISIONS)
+def test_decisions_parse(text: str, expected: Decision) -> None:
+    """ỹ only with a patch (and the accepted answer with an accept), u only with a restart."""
+    assert decision_of(text) == expected
+
+
+@pytest.mark.claim("mc2-eq-05", "mc2-eq-06")
+def test_answers_and_guidance_parse() -> None:
+    assert answer_of(solved("\\frac{1}{2}")) == "\\frac{1}{2}"
+    assert answer_of(REASONER.template.system) is None, "an echoed format is no answer"
+    bullets = read_bullets(COACHES["monitor"], "Review plan:\n- one\n- two")
+    assert bullets is not None
+    assert bullets.lines == ("one", "two")
+
+
+@pytest.mark.claim("mc2-eq-05", "mc2-eq-06")
+def test_patch_and_restart_reach_their_ends() -> None:
+    """ỹ_k is the answer after a patch; after a restart no answer is stated."""
+    ran = rounds(("YES", 3), ("YES", 2))
+    assert [fact.answer for fact in ran.of(ControllerActed)] == [None, "2"]
+    assert (ran.result.answer, ran.result.ended_by) == ("2", "corrected")
+
+
+ACTIONS = st.lists(st.sampled_from((1, 2, 3)), min_size=6, max_size=6)
+ENDINGS = {1: "accepted", 2: "corrected", 3: "max_rounds"}
+
+
+@pytest.mark.claim("mc2-eq-07")
+@given(actions=ACTIONS, limit=st.integers(1, 6))
+def test_stop_rule(actions: list[int], limit: int) -> None:
+    """1 ≤ T ≤ N; every action before the last is a restart; the Controller is asked each round."""
+    played = [("YES", action) for action in actions]
+    ran = rounds(*played, settings=setting(max_rounds=limit))
+    taken = [{"accept": 1, "patch": 2, "restart": 3}[a.action] for a in ran.of(ControllerActed)]
+    stop = next((k + 1 for k, action in enumerate(actions) if action != 3), limit)
+    assert taken == actions[: min(stop, limit)]
+    assert len(ran.of(Generated)) == len(taken)
+    assert len(ran.requests) == 3 * len(taken), "three calls a cold round"
+    assert ran.result.ended_by == ENDINGS[taken[-1]]
+
+
+@pytest.mark.claim("mc2-eq-07")
+def test_after_the_last_round_the_last_readable_answer_counts() -> None:
+    said = {
+        "reasoner": [solved("5"), solved("7"), "no idea"],
+        "monitor": [audited("YES")] * 3,
+        "controller": [decided(3)] * 3,
+    }
+    ran = episode(said)
+    assert (ran.result.answer, ran.result.confidence) == ("7", 0.0)
+    assert [fact.parse for fact in ran.of(Generated)] == ["ok", "ok", "unreadable"]
+
+
+@pytest.mark.claim("mc2-eq-07")
+def test_a_limit_ends_with_the_best_so_far() -> None:
+    for calls in range(1, 9):
+        limited = episode(
+            {
+                "reasoner": [solved("40"), solved("41"), solved("42")],
+                "monitor": [audited("YES")] * 3,
+                "controller": [decided(3)] * 3,
+            },
+            calls=calls,
+        )
+        assert (limited.result.limit, limited.result.ended_by) == ("calls", "limit")
+        assert limited.result.answer == str(40 + (calls - 1) // 3)
+        assert limited.result.confidence == 0.0
+
+
+@pytest.mark.claim("mc2-eq-07")
+def test_what_cannot_be_read_is_asked_once_more() -> None:
+    said = {
+        "reasoner": [solved("5"), solved("6")],
+        "monitor": ["hm", audited("NO"), "hm", "hm again"],
+        "controller": ["hm", "still hm", "hm", accepted("9")],
+    }
+    ran = episode(said)
+    reports = [(fact.flag, fact.parse) for fact in ran.of(MonitorReported)]
+    decisions = [(fact.action, fact.parse) for fact in ran.of(ControllerActed)]
+    assert reports == [("NO", "reparsed"), (None, "fallback")]
+    assert decisions == [("restart", "fallback"), ("accept", "reparsed")]
+    assert [fact.role for fact in ran.of(ReplyReparsed)] == [
+        "monitor", "controller", "monitor", "controller",
+    ]  # fmt: skip
+    mended = ran.asks("controller")[1].messages()
+    assert [speaker for speaker, _ in mended] == ["system", "user", "assistant", "user"]
+    assert "Action" in mended[-1][1]
+    assert ran.result.answer == "6", "the Reasoner's answer counts after an accept"

@@ -1,0 +1,43 @@
+"""Packed vectors: half precision, small, exact in both directions, and nothing that is no number."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.vectors import HALF_LIMIT, as_kept, pack, unpack
+
+HALVES = st.lists(st.floats(width=16, allow_nan=False, allow_infinity=False), max_size=40)
+ANY = st.lists(st.floats(-HALF_LIMIT, HALF_LIMIT), max_size=40)
+
+
+@given(HALVES)
+def test_half_precision_numbers_come_back_as_they_were(vector: list[float]) -> None:
+    assert list(unpack(pack(vector))) == vector
+
+
+@given(ANY)
+def test_keeping_twice_is_keeping_once(vector: list[float]) -> None:
+    kept = as_kept(vector)
+    assert as_kept(kept) == kept
+    assert all(abs(k - v) <= max(abs(v) / 2048, 2**-25) for k, v in zip(kept, vector, strict=True))
+
+
+def test_the_bytes_are_little_endian_on_every_machine() -> None:
+    assert pack([1.0, -2.0, 0.5]) == "ADwAwAA4"
+    assert unpack("ADwAwAA4") == (1.0, -2.0, 0.5)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e6])
+def test_what_half_precision_cannot_hold_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="finite|float16"):
+        pack([0.0, value])
+
+
+@pytest.mark.parametrize("text", ["AA=", "AAAA", "not base64", "ADwÄ"])
+def test_what_is_no_packed_vector_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        unpack(text)

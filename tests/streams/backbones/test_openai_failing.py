@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from schemas.questions import Sampling
+from streams.backbones.openai import OpenAIBackbone, Options, Price
+from streams.backbones.openai.faults import Fault
+from streams.backbones.openai.line import Line
+from streams.backbones.openai.options import find_site
+from streams.backbones.port import ModelReply, SetupBroken, Unreachable
+from tests.endpoint import Answer, Asked, drops, events, fails, serving, streamed, whole
+from tests.streams.backbones.asking import QUICK, always, asking, in_turn, one, with_backbone
+
+# -- junk is asked for once more, then recorded
+
+JUNK = [
+    Answer(raw=b"not json"),
+    Answer(raw=b""),
+    Answer(raw=b"[" * 100_000),
+    Answer(raw=b'{"choices": []}'),
+    Answer(raw=b'{"choices": [null]}'),
+    Answer(raw=b"[1, 2]"),
+    Answer(raw=b"<html>a gateway's page</html>", type="text/html"),
+    whole(None),
+    whole(7),
+    streamed(["half"], finish=None, done=False),
+    events(['{"choices": [{"delta": {"content": "a"}}]}', "{broken", "[DONE]"]),
+]
+
+
+@pytest.mark.parametrize("answer", JUNK)
+def test_junk_is_an_error_after_one_retry(answer: Answer) -> None:
+    reply = one(always(answer))
+    assert (reply.text, reply.finish, reply.attempts) == ("", "error", 2)
+    assert reply.prompt_tokens is None
+
+
+@pytest.mark.parametrize("answer", JUNK)
+def test_junk_then_a_reply(answer: Answer) -> None:
+    reply = one(in_turn(answer, whole("ok")), prices={"check": Price(1, 1)})
+    assert (reply.text, reply.attempts) == ("ok", 2)
+    assert reply.cost is None  # what the unreadable one cost is unknown
+
+
+# -- the moment's faults
+
+
+@pytest.mark.parametrize(
+    "answer", [drops("before"), drops("middle"), fails(500), fails(502), fails(429), fails(503)]
+)
+def test_the_moments_faults_are_retried_and_counted(answer: Answer) -> None:
+    reply = one(in_turn(answer, answer, whole("ok")))
+    assert (reply.text, reply.attempts) == ("ok", 3)
+
+
+@pytest.mark.parametrize("answer", [drops("before"), drops("middle"), fails(500), fails(429)])
+def test_unreachable_after_the_last_attempt(answer: Answer) -> None:
+    with serving(always(answer)) as endpoint:
+        with pytest.raises(Unreachable, match=endpoint.url):
+            with_backbone(endpoint, lambda b: b.complete(asking()), max_attempts=3)
+        assert len(endpoint.asked) == 3
+
+
+def test_refused_connection_is_unreachable_and_said_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+
+    async def body() -> None:
+        options = Options(max_attempts=2, **QUICK)
+        backbone = OpenAIBackbone("m", base_url=url, environ={}, options=options)
+        for count in (1, 2):
+            with pytest.raises(Unreachable, match="connection refused"):
+                await backbone.complete(asking())
+            assert backbone.unreachable_in_a_row == count
+        await backbone.close()
+
+    asyncio.run(body())
+
+
+def test_what_never_connected_is_free_and_what_broke_is_not() -> None:
+    async def free(url: str) -> bool:
+        line = Line(find_site({}, base_url=url), Options())
+        fault = await line.complete({"messages": []})
+        await line.close()
+        assert isinstance(fault, Fault)
+        assert fault.kind == "lost"
+        return fault.free
+
+    with serving(always(drops())) as endpoint:
+        assert not asyncio.run(free(endpoint.url))
+    assert asyncio.run(free(endpoint.url))
+
+
+@pytest.mark.parametrize(
+    ("answer", "known"), [(fails(500), True), (fails(429), True), (drops(), False)]
+)
+def test_a_retry_that_may_have_been_paid_for_makes_the_cost_unknown(
+    answer: Answer, known: bool
+) -> None:
+    reply = one(in_turn(answer, whole("ok")), prices={"check": Price(1, 1)})
+    assert (reply.cost is not None) == known
+
+
+def test_a_timeout_is_a_reply_after_one_retry() -> None:
+    script = always(whole("late", latency_s=30))
+    reply = one(script, timeout_s=0.1, prices={"check": Price(1, 1)})
+    assert (reply.text, reply.finish, reply.attempts, reply.cost) == ("", "timeout", 2, None)
+    assert reply.seconds is not None
+    assert reply.seconds >= 0.2
+
+
+def test_retry_after_is_waited_for_up_to_the_cap() -> None:
+    busy = fails(429, headers={"Retry-After": "0.2"})
+    waited = one(in_turn(busy, whole("ok")), longest_pause_s=5)
+    capped = one(in_turn(fails(429, headers={"Retry-After": "3600"}), whole("ok")))
+    assert waited.seconds is not None
+    assert capped.seconds is not None
+    assert waited.seconds >= 0.2
+    assert capped.seconds < 3600
+    assert (waited.text, capped.text) == ("ok", "ok")
+
+
+# -- the set-up's faults
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "word"),
+    [
+        (
+            fails(401, "invalid_api_key", "Incorrect API key: sk-x"),
+            "auth",
+            "HTTP 401 invalid_api_key",
+        ),
+        (fails(403, "unsupported_country"), "auth", "HTTP 403"),
+        (
+            fails(404, "model_not_found", "The model `check` does not exist"),
+            "model",
+            "check cannot",
+        ),
+        (fails(404), "model", "HTTP 404"),
+        (
+            fails(400, "unknown_parameter", "Unknown parameter: 'seed'.", param="seed"),
+            "model",
+            "seed",
+        ),
+        (
+            fails(429, "insufficient_quota", "You exceeded your current quota"),
+            "quota",
+            "quota spent",
+        ),
+        (fails(402, None, "Payment required"), "quota", "HTTP 402"),
+    ],
+)
+def test_a_broken_setup_raises_at_the_first_attempt(answer: Answer, code: str, word: str) -> None:
+    with serving(always(answer)) as endpoint:
+        with pytest.raises(SetupBroken, match=word) as caught:
+            with_backbone(endpoint, lambda b: b.complete(asking()))
+        assert (caught.value.code, caught.value.where) == (code, endpoint.url)
+        assert len(endpoint.asked) == 1
+
+
+def test_the_keys_source_is_named_and_its_value_never() -> None:
+    secret = "sk-very-secret"
+    answer = fails(401, f"bad key {secret}", f"the key {secret} is refused")
+
+    async def body(url: str) -> str:
+        backbone = OpenAIBackbone(
+            "m", base_url=url, api_key=secret, key_source="OPENAI_API_KEY in .env:3", environ={}
+        )
+        with pytest.raises(SetupBroken) as caught:
+            await backbone.complete(asking())
+        await backbone.close()
+        return f"{caught.value} {backbone!r} {vars(backbone)!r}"
+
+    with serving(always(answer)) as endpoint:
+        shown = asyncio.run(body(endpoint.url))
+    assert "key from OPENAI_API_KEY in .env:3" in shown
+    assert secret not in shown
+
+
+# -- the prompt's faults
+
+
+@pytest.mark.parametrize(
+    ("answer", "finish"),
+    [
+        (
+            fails(400, "context_length_exceeded", "maximum context length is 8", param="messages"),
+            "error",
+        ),
+        (fails(400, None, "bad messages"), "error"),
+        (fails(413), "error"),
+        (fails(400, "content_filter", "filtered"), "refusal"),
+        (fails(403, None, "no", metadata={"flagged_input": "…"}), "refusal"),
+    ],
+)
+def test_the_prompts_faults_are_recorded_at_once(answer: Answer, finish: str) -> None:
+    reply = one(always(answer))
+    assert (reply.text, reply.finish, reply.attempts) == ("", finish, 1)
+
+
+def test_the_caps_other_name_is_learnt() -> None:
+    def script(asked: Asked) -> Answer:
+        if "max_tokens" not in asked.body:
+            return whole(str(asked.body["max_completion_tokens"]))
+        message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        return fails(400, "unsupported_parameter", message, param="max_tokens")
+
+    async def twice(backbone: OpenAIBackbone) -> list[ModelReply]:
+        request = asking(sampling=Sampling(max_tokens=9))
+        return [await backbone.complete(request), await backbone.complete(request)]
+
+    with serving(script) as endpoint:
+        replies = with_backbone(endpoint, twice)
+    assert [(reply.text, reply.attempts) for reply in replies] == [("9", 2), ("9", 1)]
+
+
+def test_a_cap_above_the_servers_own_is_dropped() -> None:
+    def script(asked: Asked) -> Answer:
+        if "max_tokens" in asked.body:
+            return fails(400, "invalid_value", "max_tokens is too large", param="max_tokens")
+        return whole("ok")
+
+    reply = one(script, asking(sampling=Sampling(max_tokens=10**6)))
+    assert (reply.text, reply.attempts) == ("ok", 2)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.backbones.openai.body import encodable
+from streams.backbones.openai.faults import Fault
+from streams.backbones.openai.patience import asked_pause, pause_before
+from streams.backbones.openai.reading import Heard, model_ids, read
+from tests.endpoint import events, streamed, whole
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+NAMES = st.sampled_from(["choices", "message", "content", "usage", "error", "delta", "logprobs"])
+SHAPED = st.recursive(
+    JSON, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=4)
+)
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@given(ANY_TEXT)
+def test_any_text_comes_back_as_it_was_sent(text: str) -> None:
+    heard = read(whole(text).raw)
+    assert isinstance(heard, Heard)
+    assert heard.text.encode("utf-16", "surrogatepass") == text.encode("utf-16", "surrogatepass")
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_a_stream_adds_up_to_the_whole(texts: list[str]) -> None:
+    assert read(streamed(texts).raw) == read(whole("".join(texts)).raw)
+
+
+@given(SHAPED)
+def test_any_json_is_read_somehow(value: Any) -> None:
+    raw = json.dumps(value).encode()
+    assert isinstance(read(raw), (Heard, Fault))
+    assert isinstance(read(events([raw.decode(), "[DONE]"]).raw), (Heard, Fault))
+    assert all(model_ids(raw))
+
+
+@given(st.binary())
+def test_any_bytes_are_read_somehow(raw: bytes) -> None:
+    assert isinstance(read(raw), (Heard, Fault))
+    assert isinstance(read(b"data: " + raw), (Heard, Fault))
+    model_ids(raw)
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, True, "9", None, float("nan"), float("inf"), 10**30, [1]])
+def test_a_count_that_is_none_is_unknown(bad: object) -> None:
+    heard = read(whole("x", usage={"prompt_tokens": bad, "completion_tokens": 0}).raw)
+    assert isinstance(heard, Heard)
+    assert (heard.prompt_tokens, heard.completion_tokens) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [{}, {"content": None}, {"content": []}, {"content": [{"logprob": -1}, {}]}, {"content": [1]}],
+)
+def test_log_probabilities_with_a_hole_are_unknown(logprobs: object) -> None:
+    heard = read(whole("x", logprobs=logprobs).raw)
+    assert isinstance(heard, Heard)
+    assert heard.logprob is None
+
+
+def test_an_error_with_status_200_is_the_error_it_says() -> None:
+    told = b'{"error": {"code": 429, "message": "slow down"}}'
+    for raw in (told, events([told.decode()]).raw):
+        fault = read(raw)
+        assert isinstance(fault, Fault)
+        assert fault.kind == "busy"
+
+
+@given(ANY_TEXT)
+def test_what_is_sent_can_be_encoded_and_valid_text_is_left_alone(text: str) -> None:
+    mended = encodable(text)
+    mended.encode()
+    if not any("\ud800" <= letter <= "\udfff" for letter in text):
+        assert mended == text
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "Wed, 01 Jan 2025 00:00:30 GMT"}, 30.0),
+        ({"retry-after": "Wed, 01 Jan 2025 00:00:30"}, 30.0),
+        ({"retry-after": "Tue, 31 Dec 2024 00:00:00 GMT"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert asked_pause(headers, NOW) == seconds
+
+
+@given(said=ANY_TEXT)
+def test_any_retry_after_is_read_somehow(said: str) -> None:
+    pause = asked_pause({"retry-after": said}, NOW)
+    assert pause is None or pause >= 0
+
+
+@given(
+    attempt=st.integers(1, 10_000),
+    seed=st.integers(),
+    asked=st.none() | st.floats(0, 1e9),
+    base_s=st.floats(0, 10),
+    longest_s=st.floats(0, 100),
+)
+def test_pauses_keep_what_was_asked_and_the_cap(
+    attempt: int, seed: int, asked: float | None, base_s: float, longest_s: float
+) -> None:
+    pause = pause_before(attempt, seed, asked=asked, base_s=base_s, longest_s=longest_s)
+    assert min(asked or 0.0, longest_s) <= pause <= longest_s
+    assert pause == pause_before(attempt, seed, asked=asked, base_s=base_s, longest_s=longest_s)
+
+
+def test_pauses_double() -> None:
+    pauses = [pause_before(n, 1, asked=None, base_s=1, longest_s=100) for n in range(1, 7)]
+    assert all(2 ** (n - 1) / 2 <= pause <= 2 ** (n - 1) for n, pause in enumerate(pauses, 1))
