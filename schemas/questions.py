@@ -26,9 +26,16 @@ DEFAULT_SAMPLING = Sampling()
 
 
 @lru_cache(maxsize=256)
-def _sampling_digest(sampling: Sampling) -> str:
+def _digest_of(sampling: Sampling) -> str:
     values = (sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.stop)
     return digest([*values, sampling.logprobs])
+
+
+_DEFAULT_DIGEST = _digest_of(DEFAULT_SAMPLING)
+
+
+def _sampling_digest(sampling: Sampling) -> str:
+    return _DEFAULT_DIGEST if sampling is DEFAULT_SAMPLING else _digest_of(sampling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,15 @@ class Complete(Ask[Completion]):
         history = digest(self.history) if self.history else "-"
         sampling = _sampling_digest(self.sampling)
         return " ".join(
-            ("Complete", self.role, self.template.digest, *digests, history, sampling, str(self.draw))
+            (
+                "Complete",
+                self.role,
+                self.template.digest,
+                *digests,
+                history,
+                sampling,
+                str(self.draw),
+            )
         )
 
     def parts(self) -> Sequence[tuple[str, str]]:

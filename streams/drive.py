@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from typing_extensions import TypeIs
 
-from handlers.limits import UNBOUNDED, Ledger, Reservation, prompt_estimate
+from handlers.limits import UNBOUNDED, Ledger, Reservation, Which, prompt_estimate
 from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Stopped
 from schemas.events.base import AnswerEvent, Event
 from schemas.events.episode import Completed, Forked, LimitReached
@@ -103,48 +103,48 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
     if isinstance(question, Remain):
         return ledger.remaining()
     asked = question.fingerprint()
+    reserved = _reserve(question, ledger) if ledger.bounded else UNBOUNDED
     answer = run.journal.get(here)
     if answer is None:
-        answer = await _answer(run, here, question, asked, ledger)
+        answer = await _answer(run, here, question, asked, reserved)
     else:
         run.visited.add(here)
         if not isinstance(answer, AnswerEvent) or answer.asked != asked:
             _diverged(run, here, question, asked, answer)
-    if isinstance(answer, LimitReached):
-        raise OutOfLimit(answer.which)
-    if isinstance(answer, Completed) and isinstance(question, Complete):
-        reserved = _reservation(question, ledger) if ledger.bounded else UNBOUNDED
+    if isinstance(answer, Completed):
         _settle(ledger, reserved, answer)
+    elif isinstance(answer, LimitReached):
+        raise OutOfLimit(answer.which)
     return reply_to(question, answer, here, run.memory)
 
 
-def _settle(ledger: Ledger, reserved: Reservation | str, answer: Completed) -> None:
+def _settle(ledger: Ledger, reserved: Reservation | Which, answer: Completed) -> None:
     if isinstance(reserved, str):
         reserved = UNBOUNDED
     ledger.settle(reserved, answer.tokens, answer.cost, answer.seconds)
 
 
-def _reservation(question: Complete, ledger: Ledger) -> Reservation | str:
+def _reserve(question: Ask[Any], ledger: Ledger) -> Reservation | Which:
+    if not isinstance(question, Complete):
+        return UNBOUNDED
     messages = question.messages()
     estimate = prompt_estimate(sum(len(text) for _, text in messages), len(messages))
     return ledger.reserve(estimate, question.sampling.max_tokens, None)
 
 
 async def _answer(
-    run: Run, here: str, question: Ask[Any], asked: str, ledger: Ledger
+    run: Run, here: str, question: Ask[Any], asked: str, reserved: Reservation | Which
 ) -> AnswerEvent:
+    """Ask the world, and record its answer before anyone acts on it."""
     world, recorder = run.world, run.recorder
     if world is None or recorder is None:
         raise Exhausted(run.episode, here)
     answer: AnswerEvent
-    reserved: Reservation | str = UNBOUNDED
-    if isinstance(question, Complete):
-        recorder.keep(question.template.digest, question.template.text)
-        if ledger.bounded:
-            reserved = _reservation(question, ledger)
     if isinstance(reserved, str):
-        answer = LimitReached(asked=asked, which=reserved)  # type: ignore[arg-type]
+        answer = LimitReached(asked=asked, which=reserved)
     else:
+        if isinstance(question, Complete):
+            recorder.keep(question.template.digest, question.template.text)
         answer = await world.answer(run, question, asked, here, reserved)
     run.state(here, answer)
     await recorder.commit()
@@ -185,7 +185,22 @@ async def _lane(branch: Steps[R], run: Run, ledger: Ledger, at: str) -> R | Stop
 
 
 async def _in_turn(work: Sequence[Awaitable[Any]]) -> list[Any]:
-    return [await lane for lane in work]
+    """Every lane to its end or to the end of its record: a sibling's defect may have stopped it there."""
+    results: list[Any] = []
+    errors: list[Exception] = []
+    for lane in work:
+        try:
+            results.append(await lane)
+        except Exception as error:
+            errors.append(error)
+    if errors:
+        raise min(errors, key=_rank)
+    return results
+
+
+def _rank(error: Exception) -> int:
+    """What a replay is about: first what does not fit, then defects, then records that end early."""
+    return 0 if isinstance(error, Diverged) else 2 if isinstance(error, Exhausted) else 1
 
 
 async def _together(work: Sequence[Any]) -> list[Any]:

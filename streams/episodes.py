@@ -18,11 +18,11 @@ from schemas.problem import Problem
 from schemas.settings import PolicySettings
 from state.journal import Fenced, Recorder
 from streams.backbones.port import BackboneError
-from streams.drive import Run, World, drive
+from streams.drive import Run, World, drive, replayed
 from streams.learner import settings_text
 from streams.world import Draining
 
-NOT_AN_OUTCOME = (BackboneError, Draining, Fenced, ReplayError, LookupError)
+NOT_AN_OUTCOME = (BackboneError, Draining, Fenced, ReplayError)
 """What leaves an episode open: none of these says anything about the problem."""
 
 
@@ -122,8 +122,23 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
-        conclusion = Conclusion(answer=None, ended_by=f"error: {describe(error)}")
+        defect = _as_recorded(work, run, error)
+        conclusion = Conclusion(answer=None, ended_by=f"error: {describe(defect)}")
     return conclusion, round(ledger.spent_seconds, 6)
+
+
+def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:
+    """The defect that the record leads to: of several in parallel lanes, timing chose which struck first."""
+    if run.world is None:
+        return error
+    again = work.policy.solve(work.task, work.settings)
+    try:
+        replayed(drive(again, work.run(None, None), Ledger.of(work.opened.limits)))
+    except NOT_AN_OUTCOME:
+        return error
+    except Exception as recorded:
+        return recorded
+    return error
 
 
 def describe(error: Exception) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.asking import Ask
+from schemas.asking import Ask, ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.memory import Memory
 from schemas.questions import Completion, RecalledItem, Recollection
+
+
+class NotInMemory(ReplayError, LookupError):
+    """A recorded answer names an item that the pinned memory version does not hold."""
 
 
 def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) -> Any:
@@ -35,12 +39,12 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
 
 
 def recollection(answer: Recalled, memory: Memory) -> Recollection:
-    """References resolved in the pinned memory version. Raises ``LookupError`` if one is not there."""
+    """References resolved in the pinned memory version. Raises ``NotInMemory`` if one is not there."""
     known = {(item.id, item.text_digest): item for item in memory.items}
     items: list[RecalledItem] = []
     for item_id, text, similarity in answer.items:
         item = known.get((item_id, text))
         if item is None:
-            raise LookupError(f"{item_id} is not in version {memory.number} of {memory.scope}")
+            raise NotInMemory(f"{item_id} is not in version {memory.number} of {memory.scope}")
         items.append(RecalledItem(item.id, item.kind, item.role, item.text, similarity))
     return Recollection(answer.memory_version, tuple(items))

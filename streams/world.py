@@ -27,8 +27,7 @@ PATIENCE_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits between attempts at an unreachable endpoint; the last one repeats."""
 
 
-COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
-AMOUNTS = ("cost", "seconds")
+_completed = Completed.__pydantic_validator__.validate_python
 
 
 class Draining(Exception):
@@ -194,15 +193,19 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         "finish": normalise.text(reply.finish, 40)[0],
         "model": normalise.text(reply.model, 200)[0],
         "attempts": reply.attempts,
+        "prompt_tokens": normalise.count(reply.prompt_tokens),
+        "completion_tokens": normalise.count(reply.completion_tokens),
+        "seconds": normalise.amount(reply.seconds),
     }
-    for name in COUNTS:
-        if (raw := getattr(reply, name)) is not None:
-            said[name] = normalise.count(raw)
-    for name in AMOUNTS:
-        if (raw := getattr(reply, name)) is not None:
-            said[name] = normalise.amount(raw)
-    if cut:
-        said["truncated"] = True
+    if reply.reasoning_tokens is not None:
+        said["reasoning_tokens"] = normalise.count(reply.reasoning_tokens)
+    if reply.cached_tokens is not None:
+        said["cached_tokens"] = normalise.count(reply.cached_tokens)
+    if reply.cost is not None:
+        said["cost"] = normalise.amount(reply.cost)
     if reply.logprob is not None:
         said["logprob"] = normalise.finite(reply.logprob)
-    return Completed.model_validate(said)
+    if cut:
+        said["truncated"] = True
+    event: Completed = _completed(said)
+    return event

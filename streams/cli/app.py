@@ -58,4 +58,4 @@ def root(
         raise typer.Exit
 
 
-from streams.cli import commands_log, commands_more, commands_run, commands_show  # noqa: E402, F401
+from streams.cli import commands_bench, commands_log, commands_more, commands_run, commands_show  # noqa: E402, F401

@@ -22,6 +22,7 @@ ALL = """
 select row_number() over (order by offset), offset, key, at_ms, headers, value
   from messages where topic = 'dead-letters' order by offset
 """
+SENT_ON = "select offset from consumers where topic = 'dead-letters' and name like 'dlq/%'"
 NUMBER = """
 select count(*) from messages where topic = 'dead-letters'
   and offset <= (select offset from messages where topic = 'dead-letters' and key = ?)
@@ -38,6 +39,8 @@ class Letter:
     at_ms: int
     headers: dict[str, Any]
     value: bytes
+    sent_on: bool
+    """Whether it was replayed since."""
 
     @property
     def topic(self) -> str:
@@ -77,6 +80,7 @@ class Letter:
             "place": self.place,
             "reason": self.reason,
             "bytes": len(self.value),
+            "replayed": self.sent_on,
         }
 
 
@@ -84,9 +88,11 @@ def letters(log: SqliteLog) -> Iterator[Letter]:
     """Every dead letter, oldest first."""
     import orjson
 
+    sent_on = {row[0] for row in log.db.execute(SENT_ON)}
     for number, offset, key, at_ms, headers, value in log.db.execute(ALL):
         raw = value if isinstance(value, bytes) else str(value).encode()
-        yield Letter(number, offset, key, at_ms, orjson.loads(headers), raw)
+        said = orjson.loads(headers)
+        yield Letter(number, offset, key, at_ms, said, raw, offset in sent_on)
 
 
 def number_of(log: SqliteLog, key: str) -> int:
@@ -110,7 +116,8 @@ def show_all(log: str | None, *, json: bool) -> None:
             if json:
                 out_json(each.record())
             else:
-                out(f"{each.number:>4}  {each.at}  {each.topic}  {each.place}: {each.reason}")
+                state = "replayed" if each.sent_on else "refused "
+                out(f"{each.number:>4}  {each.at}  {state}  {each.place}: {each.reason}")
     finally:
         opened.close()
 
@@ -128,19 +135,25 @@ def show_one(log: str | None, number: int, *, raw: bool, json: bool) -> None:
     elif json:
         out_json({**each.record(), "headers": each.headers, "value": each.text()})
     else:
-        _show(each)
+        _show(each, option(log))
 
 
-def _show(each: Letter) -> None:
-    out(f"dead letter {each.number} of topic {each.topic}, {each.at}")
+def option(log: str | None) -> str:
+    """``--log URL`` as it was given, for commands to paste."""
+    return "" if log is None else f" --log {log}"
+
+
+def _show(each: Letter, option: str) -> None:
+    replayed = ", replayed since" if each.sent_on else ""
+    out(f"dead letter {each.number} of topic {each.topic}, {each.at}{replayed}")
     out(f"{each.place}: {each.reason}")
     for name, value in sorted(each.headers.items()):
         out(f"  {name}: {value}")
     out()
     out(each.text())
     out()
-    out(f"mend it    metalogue dlq show {each.number} --raw > mended.json")
-    out(f"try again  metalogue dlq replay {each.number} --file mended.json")
+    out(f"mend it    metalogue dlq show {each.number} --raw{option} > mended.json")
+    out(f"try again  metalogue dlq replay {each.number} --file mended.json{option}")
 
 
 def replay(
@@ -152,8 +165,9 @@ def replay(
     mended = None if file is None else _bytes_of(file)
     opened = open_log(log)
     try:
-        chosen = list(letters(opened)) if number is None else [letter(opened, number)]
-        figures = _replay(opened, chosen, mended)
+        waiting = [each for each in letters(opened) if not each.sent_on]
+        chosen = waiting if number is None else [letter(opened, number)]
+        figures = _replay(opened, chosen, mended, option(log))
     finally:
         opened.close()
     if json:
@@ -171,7 +185,9 @@ def _bytes_of(file: str) -> bytes:
     return raw.strip(b"\r\n")
 
 
-def _replay(log: SqliteLog, chosen: list[Letter], mended: bytes | None) -> dict[str, int]:
+def _replay(
+    log: SqliteLog, chosen: list[Letter], mended: bytes | None, option: str
+) -> dict[str, int]:
     from streams.cli.producing import say_error
     from streams.cli.replaying import republish
     from streams.sources import BadLine
@@ -180,15 +196,16 @@ def _replay(log: SqliteLog, chosen: list[Letter], mended: bytes | None) -> dict[
     for each in chosen:
         try:
             new = republish(log, each, each.value if mended is None else mended)
+            log.commit_position(f"dlq/{each.number}", TOPIC, each.offset)
             figures["replayed" if new else "known"] += 1
         except BadLine as error:
             figures["refused"] += 1
-            say_error(_still_bad(each, error))
+            say_error(_still_bad(each, error, option))
     return figures
 
 
-def _still_bad(each: Letter, error: BadLine) -> CliError:
-    again = f"metalogue dlq replay {each.number} --file mended.json"
+def _still_bad(each: Letter, error: BadLine, option: str) -> CliError:
+    again = f"metalogue dlq replay {each.number} --file mended.json{option}"
     return CliError(
         error.what,
         error=error.code,
@@ -196,7 +213,7 @@ def _still_bad(each: Letter, error: BadLine) -> CliError:
         where=f"dead letter {each.number}:1:{error.column}",
         field=error.field,
         hint="It stays as it is. Mend a copy: "
-        f"metalogue dlq show {each.number} --raw > mended.json; then {again}",
+        f"metalogue dlq show {each.number} --raw{option} > mended.json; then {again}",
     )
 
 

@@ -73,6 +73,7 @@ def everything(log: str | None) -> Iterator[Check]:
 
 def _of_log(log: str | None) -> Iterator[Check]:
     from streams.cli import doctor_log
+    from streams.cli.dead_letters import option
 
     url = log_url(log)
     try:
@@ -83,6 +84,6 @@ def _of_log(log: str | None) -> Iterator[Check]:
         yield ok("log", f"none yet; metalogue produce makes {url}")
         return
     try:
-        yield from doctor_log.checks(opened, url)
+        yield from doctor_log.checks(opened, url, option(log))
     finally:
         opened.close()

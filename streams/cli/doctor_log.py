@@ -6,6 +6,7 @@ import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
+from streams.cli.dead_letters import letters
 from streams.cli.doctor import Check, fail, ok, warn
 from streams.cli.errors import FAILED
 from streams.runtime.embedded.log import SqliteLog
@@ -26,13 +27,13 @@ CLAIMS = (
 )
 
 
-def checks(log: SqliteLog, url: str) -> Iterator[Check]:
-    """Every check of an open log."""
+def checks(log: SqliteLog, url: str, option: str) -> Iterator[Check]:
+    """Every check of an open log. ``option`` names it in commands to paste."""
     yield _file(log, url)
     yield _sound(log)
     yield _owner(log)
-    yield from _parked(log)
-    yield _refused(log)
+    yield from _parked(log, option)
+    yield _refused(log, option)
     yield _counters(log)
 
 
@@ -75,23 +76,23 @@ def holder_of(path: Path) -> str | None:
     return None
 
 
-def _parked(log: SqliteLog) -> Iterator[Check]:
+def _parked(log: SqliteLog, option: str) -> Iterator[Check]:
     found = log.db.execute(LATEST_PARKED).fetchall()
     for episode, reason, address in found:
         place = "" if address is None else f" at {address}"
-        todo = f"Go on: metalogue doctor --adopt {episode}; or leave it out of its batch: --void"
+        todo = f"metalogue doctor --adopt {episode}{option}; or take it out of its batch: --void"
         yield warn("parked", f"{episode}{place}: {reason}", todo)
     if not found:
         yield ok("parked", "no episode waits for a person")
 
 
-def _refused(log: SqliteLog) -> Check:
-    from streams.cli.topics import counts
-
-    number = counts(log).get("dead-letters", (0, 0))[0]
-    if not number:
-        return ok("dead letters", "none")
-    return warn("dead letters", f"{number}", "metalogue dlq list; then mend and replay them")
+def _refused(log: SqliteLog, option: str) -> Check:
+    found = [each.sent_on for each in letters(log)]
+    waiting = len(found) - sum(found)
+    if not waiting:
+        return ok("dead letters", f"none waits, {len(found)} replayed" if found else "none")
+    todo = f"metalogue dlq list{option}; then mend and replay them"
+    return warn("dead letters", f"{waiting} refused", todo)
 
 
 def _counters(log: SqliteLog) -> Check:

@@ -153,7 +153,10 @@ class Full:
 
         page = (self.board or board)(figures, running, elapsed, self.console.width)
         lines = page.lines[: max(self.console.height - 1, 1)]
-        self.live.update(Group(*map(rich_line, lines)), refresh=True)
+        drawn = [rich_line(line) for line in lines]
+        for each in drawn:
+            each.no_wrap, each.overflow = True, "crop"
+        self.live.update(Group(*drawn), refresh=True)
 
     def end(self) -> None:
         """Leave the last drawing, or wipe it where a screen of its own follows."""

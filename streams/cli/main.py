@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return the process's exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
+    """Run one command. Returns the exit code; with no arguments given, ends the process with it."""
+    if arguments is None:
+        sys.exit(main(sys.argv[1:]))
     try:
-        return _run(take_flags(given))
+        code = _run(take_flags(arguments))
+        sys.stdout.flush()  # here, so that a reader who left is met while we can still say so
+        return code
     except CliError as error:
         return _report(error)
     except KeyboardInterrupt:
@@ -32,8 +35,11 @@ def _run(arguments: list[str]) -> int:
 
     from streams.cli.app import app
 
+    command = typer.main.get_command(app)
     try:
-        result = typer.main.get_command(app).main(arguments, "metalogue", standalone_mode=False)
+        # Not `command.main`: it ends a closed pipe with 1, and here that is no failure.
+        with command.make_context("metalogue", arguments) as context:
+            result = command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
     except typer.Abort:

@@ -10,7 +10,7 @@ from schemas.identity import hash01
 
 WORKING = 2
 """How many approaches work on the problems of one situation."""
-EXCEPTION = 0.1
+EXCEPTION = 0.05
 """Share of problems on which an approach does what it does not in their situation."""
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from streams.backbones.rehearsal.hints import Hint, hints
 from streams.backbones.rehearsal.turn import Turn
 
+Votes: TypeAlias = Counter[tuple[int | None, int]]
+
 RULES = 6
 _NEW = 2
+_CLEARLY = 2
+"""By how many lessons another way must lead to drive out a rule."""
 _ROW = re.compile(r"^[-*\s]*(?:\[?[A-Za-z]?-?\d+\]?[:.)]\s*)?(.*\S)\s*$", re.MULTILINE)
 _PLAIN = (
     "State what is asked before the first line of work.",
@@ -66,21 +71,26 @@ def rules(turn: Turn) -> list[str]:
     return list(dict.fromkeys((*good, *new, *solid, *kept, *_PLAIN)))[:RULES]
 
 
-def _votes(turn: Turn) -> Counter[tuple[int | None, int]]:
+def _votes(turn: Turn) -> Votes:
     """How many lessons speak for an approach in a situation, less those that speak against it."""
-    votes: Counter[tuple[int | None, int]] = Counter()
+    votes: Votes = Counter()
     for lesson in (turn.prompt.section(("lesson",)) or "").split("\n\n"):
         for hint in set(hints(lesson, turn.latent.ground)):
             votes[hint.situation, hint.approach] += 1 if hint.good else -1
     return votes
 
 
-def _contradicted(turn: Turn, rule: str, votes: Counter[tuple[int | None, int]]) -> bool:
-    found = hints(rule, turn.latent.ground)
-    return any(votes[h.situation, h.approach] * (1 if h.good else -1) < 0 for h in found)
+def _contradicted(turn: Turn, rule: str, votes: Votes) -> bool:
+    """Whether lessons speak against a rule, or clearly for another way in its situation."""
+    for hint in hints(rule, turn.latent.ground):
+        own = votes[hint.situation, hint.approach] * (1 if hint.good else -1)
+        rival = max((n for (at, _), n in votes.items() if at == hint.situation), default=0)
+        if own < 0 or (hint.good and rival >= own + _CLEARLY):
+            return True
+    return False
 
 
-def _proposed(turn: Turn, votes: Counter[tuple[int | None, int]]) -> Iterator[str]:
+def _proposed(turn: Turn, votes: Votes) -> Iterator[str]:
     """New rules, best backed first, one for each situation before a second; checks where due."""
     if turn.topic == "checking":
         yield from checks_named(turn)

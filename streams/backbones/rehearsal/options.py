@@ -24,7 +24,7 @@ class Options:
     """Wrong candidates that are found wrong, without guidance."""
     specificity: float = 0.9
     """Right candidates that are found right, without guidance."""
-    heed: float = 0.85
+    heed: float = 0.8
     """How often guidance or advice is followed."""
     lock_in: float = 0.95
     """How often the first idea for a problem comes again, whatever the draw."""

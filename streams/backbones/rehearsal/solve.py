@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from streams.backbones.rehearsal.grounds import Work
@@ -16,26 +17,25 @@ _MENDS = 0.4
 
 def approach(turn: Turn) -> int:
     """The approach taken: what was advised, else what the first idea is, which seldom changes."""
-    advised = _advised(turn)
-    if advised is not None and turn.dice.below("heed", turn.options.heed):
-        return advised
+    for place, advised in enumerate(_advised(turn)):
+        if turn.dice.below(f"heed {place}", turn.options.heed):
+            return advised
     first = turn.latent.favourite if turn.tried is None else turn.tried
     if turn.dice.below("lock-in", turn.options.lock_in):
         return first
     return _another(turn, {first})
 
 
-def _advised(turn: Turn) -> int | None:
-    """What the newest section that says anything for this situation makes of it."""
-    situation = turn.latent.situation
+def _advised(turn: Turn) -> Iterator[int]:
+    """What each section that says anything for this situation advises, newest first."""
     for section in turn.hints:
-        fit = [hint for hint in section if hint.fits(situation)]
+        fit = [hint for hint in section if hint.fits(turn.latent.situation)]
         if good := [hint.approach for hint in fit if hint.good]:
-            return int(turn.dice.pick("advised", good))
-        if turn.latent.favourite in (bad := {hint.approach for hint in fit}):
-            return _another(turn, bad)
-    told = turn.prompt.told
-    return _another(turn, {turn.latent.favourite}) if any(map(_ANOTHER.search, told)) else None
+            yield int(turn.dice.pick("advised", good))
+        elif turn.latent.favourite in (bad := {hint.approach for hint in fit}):
+            yield _another(turn, bad)
+    if any(map(_ANOTHER.search, turn.prompt.told)):
+        yield _another(turn, {turn.latent.favourite})
 
 
 def _another(turn: Turn, but: set[int]) -> int:

@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable
 
 from streams.backbones.rehearsal import learn
-from streams.backbones.rehearsal.assess import finding
+from streams.backbones.rehearsal.assess import finding, reported
 from streams.backbones.rehearsal.hints import Hint
 from streams.backbones.rehearsal.prompts import Asked
 from streams.backbones.rehearsal.solve import attempt, patch, told
-from streams.backbones.rehearsal.turn import Turn
+from streams.backbones.rehearsal.turn import Turn, false_step
 
 _BULLETS = 4
 _QUERY_WORDS = 8
+_SNIPPET = 6
 _SHOWN = 2
 """Recommendations that guidance passes on."""
 _VAGUE = "Look again at what the last lines claim before you settle."
@@ -71,7 +72,8 @@ def _recipe(turn: Turn) -> list[str]:
 
 def _snippet(turn: Turn) -> list[str]:
     lines = (turn.prompt.trajectory or "").splitlines()
-    return [line for line in lines if line.startswith("Step")]
+    blamed = [finding(turn).says] if finding(turn).fault else []
+    return [line for line in lines if line.startswith("Step")][:_SNIPPET] + blamed
 
 
 def _signs(turn: Turn) -> list[str]:
@@ -90,7 +92,16 @@ def _bullets(turn: Turn) -> list[str]:
     good = [hint for hint in hints if hint.good][:_SHOWN]
     bad = [hint for hint in hints if not hint.good][:_SHOWN]
     said = [hint.says(turn.latent.ground, turn.topic) for hint in (*good, *bad)]
-    return (learn.checks_named(turn) + said + [turn.dice.pick("careful", _CAREFUL)])[:_BULLETS]
+    return [*[*learn.checks_named(turn), *said][:_BULLETS], _clue(turn)]
+
+
+def _clue(turn: Turn) -> str:
+    """What guidance can say of this very case."""
+    fault, false = reported(turn), false_step(turn.prompt.trajectory or "")
+    if fault is not None and turn.topic == "deciding":
+        says = "blames a line" if fault else "blames nothing"
+        return f"The report {says}, {'and one is' if false else 'though none looks'} false."
+    return f"Look at step {false[0]} first." if false else str(turn.dice.pick("careful", _CAREFUL))
 
 
 # ── What to say of a solution ────────────────────────────────────────────────────────────────

@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.cli.common import open_log, say
-from streams.cli.demo.file import Begun, begun, set_aside
+from streams.cli.demo.file import begun, set_aside
 from streams.cli.errors import CliError
 from streams.cli.live import watching
 from streams.cli.setup import Models, as_cli, world_of
 from streams.cli.working import only_worker, work
 
 if TYPE_CHECKING:
-    pass
+    from streams.runtime.embedded.log import SqliteLog
 
-SOURCE, POLICY, DOMAIN = "game24:901-1000", "mc2", "game24"
+SOURCE, POLICY = "game24:901-1000", "mc2"
 PATH = "demo.db"
 LOG = f"sqlite:{PATH}"
 BACKBONE = "rehearsal:seed=7,latency_ms=100"
+WORKED = """
+select total(b - a) / 1000.0 from
+  (select min(at_ms) a, max(at_ms) b from records where epoch > 0 group by epoch)
+"""
 
 
 def demo(backbone: str | None) -> int:
     """Run the demo in the working directory, or go on with one broken off; the exit code."""
     models = Models(backbone=backbone or BACKBONE)
-    resumed = _prepare(_described(models))
+    _prepare(_described(models))
     _produce()
-    code = _work(models, resumed)
-    log = open_log(LOG)
-    state = begun(log)
-    if not state.finished:
-        say(
-            f"{PATH}: stopped with {state.closed} of {state.problems} closed. "
-            "Run it again: it goes on."
-        )
-        return code
-    from streams.cli.demo.screen import screen
+    code = _work(models)
+    with closing(open_log(LOG)) as log:
+        state = begun(log)
+        if not state.finished:
+            done = f"{state.closed} of {state.problems} closed"
+            say(f"{PATH}: stopped with {done}. Run it again: it goes on.")
+            return code
+        from streams.cli.demo.screen import screen
 
-    screen(log, LOG, time_of_work(log)).show()
-    log.close()
-    return code
+        screen(log, LOG, time_of_work(log)).show()
+        return code
 
 
 def _described(models: Models) -> str:
@@ -53,10 +55,10 @@ def _described(models: Models) -> str:
         raise as_cli(error) from error
 
 
-def _prepare(backbones: str) -> Begun | None:
-    """The unfinished log to go on with, if there is one; any other is set aside."""
+def _prepare(backbones: str) -> None:
+    """Keep an unfinished log to go on with; set any other aside."""
     if not os.path.exists(PATH):
-        return None
+        return
     with only_worker(PATH):
         try:
             log = open_log(LOG)
@@ -68,9 +70,8 @@ def _prepare(backbones: str) -> Begun | None:
         why = state.why_aside(backbones)
         if why is None:
             say(f"{PATH}: {state.closed} of {state.problems} closed; going on from there")
-            return state
-        say(f"{PATH} was {why}: kept as {set_aside(Path(PATH))}")
-        return None
+        else:
+            say(f"{PATH} was {why}: kept as {set_aside(Path(PATH))}")
 
 
 def _produce() -> None:
@@ -80,15 +81,12 @@ def _produce() -> None:
     from streams.produce import Plan, Producer
     from streams.sources import lines_of
 
-    log = open_log(LOG, create=True)
-    try:
-        plan = Plan(source=SOURCE, find=find, policy=POLICY)
+    plan = Plan(source=SOURCE, find=find, policy=POLICY)
+    with closing(open_log(LOG, create=True)) as log:
         Producer(log, plan).run(lines_of(SOURCE, load().game24_csv))
-    finally:
-        log.close()
 
 
-def _work(models: Models, resumed: Begun | None) -> int:
+def _work(models: Models) -> int:
     """What `metalogue worker --until-idle --settle` does, watched."""
     from streams.cli.demo.views import chosen
 
@@ -96,13 +94,6 @@ def _work(models: Models, resumed: Begun | None) -> int:
         return work(LOG, models, until_idle=True, settle=True, on_change=watch)
 
 
-def time_of_work(log: object) -> float:
+def time_of_work(log: SqliteLog) -> float:
     """Seconds in which anybody worked on the log, pauses between two workers left out."""
-    from streams.runtime.embedded.log import SqliteLog
-
-    assert isinstance(log, SqliteLog)
-    query = """
-    select total(b - a) / 1000.0 from
-      (select min(at_ms) a, max(at_ms) b from records where epoch > 0 group by epoch)
-    """
-    return float(log.db.execute(query).fetchone()[0])
+    return float(log.db.execute(WORKED).fetchone()[0])

@@ -14,7 +14,7 @@ from streams.cli.show.commands import command, hint
 from streams.cli.show.library import Library, Shelf
 from streams.cli.show.page import Page, outcome
 from streams.cli.show.sheet import Sheet, read
-from streams.cli.show.words import cut, one_line, plural, seconds
+from streams.cli.show.words import cells, cut, one_line, plural, seconds
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -95,14 +95,10 @@ def _learned(page: Page, figures: Figures, library: Library) -> None:
         return
     shelf, rule = found
     version = shelf.memory.latest.number
-    since, backing = shelf.since(rule, version), shelf.backing(rule, version)
+    backed = plural(len(shelf.backing(rule, version)), "lesson")
     uses = shelf.uses_of(rule)
     right = library.outcomes(uses).get("right", 0)
-    backed = plural(len(backing), "lesson")
-    page.wrapped(
-        f"{words} One of them, {rule.id}, written after batch {since} from {backed} "
-        f"and shown to {plural(len(uses), 'episode')}, {right} of them right:"
-    )
+    page.wrapped(f"{words} One, {rule.id}, from {backed}, right in {right} of {len(uses)}:")
     page.wrapped(f'"{one_line(rule.text)}"', indent=2, style="note")
     page.line()
 
@@ -135,14 +131,12 @@ def _tree(page: Page, sheet: Sheet) -> None:
     if closed is None or admitted is None:
         return
     sure = "unknown" if closed.confidence is None else f"{closed.confidence:.2f}"
-    asked, given = one_line(admitted.problem.problem), one_line(closed.answer or "no answer")
-    page.line(
-        (admitted.problem.id, "strong"),
-        f' "{cut(asked, 24)}" → {cut(given, 24)}   ',
-        outcome(sheet.outcome),
-        f"   confidence {sure}   {plural(closed.usage.calls, 'call')}",
-        f"   {seconds(closed.usage.seconds)}",
-    )
+    name, asked = admitted.problem.id, cut(one_line(admitted.problem.problem), 24)
+    tail = f"  confidence {sure}  {plural(closed.usage.calls, 'call')}"
+    tail += f"  {seconds(closed.usage.seconds)}"
+    room = page.width - len(name) - cells(asked) - len(sheet.outcome) - len(tail) - 8
+    given = cut(one_line(closed.answer or "no answer"), room)
+    page.line((name, "strong"), f' "{asked}" → {given}  ', outcome(sheet.outcome), tail)
     found = branches(sheet)
     for branch in found:
         _branch(page, branch, last=branch is found[-1])

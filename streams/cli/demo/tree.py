@@ -45,8 +45,9 @@ def _text(number: int, found: Sequence[Row], sheet: Sheet) -> str:
     words = [_short(fact, reply) for fact, reply in said if not isinstance(fact, KnowledgeReached)]
     guides = [fact for fact, _ in said if isinstance(fact, KnowledgeReached) and fact.items]
     items = next((fact.items for fact in guides if fact.role == "reasoner"), ())
-    guided = f"   by {ranges(sorted(items, key=lambda name: '.' not in name))}" if items else ""
-    return f"{number} " + "   ".join(words) + guided
+    nearest = next((item for item in items if "." in item), ranges(items))
+    guided = f"  by {nearest}" if items else ""
+    return f"{number} " + "  ".join(words) + guided
 
 
 def _short(fact: Event, reply: Event | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from streams.cli.common import FLAGS
-from streams.cli.figures import Figures
+from streams.cli.figures import BatchFigures, Figures
 from streams.cli.live import REFRESH_S, Full, View
 from streams.cli.show.board import bar, latest, table, totals
 from streams.cli.show.page import Page
@@ -42,19 +42,25 @@ class Lines:
     every = REFRESH_S
 
     def __init__(self) -> None:
-        self.said: set[tuple[str, int]] = set()
+        self.said: set[tuple[str, int]] | None = None
 
     def draw(self, figures: Figures, running: int, elapsed: float) -> None:
         """Say the batches that are new."""
-        for name, batch in list(figures.batches.items()):
-            if batch.versioned and name not in self.said:
-                self.said.add(name)
-                sys.stderr.write(
-                    f"{clock(elapsed)}  batch {batch.number:>2}  right {batch.right}/{batch.graded}"
-                    f"  calls {batch.spent.calls}  tokens {kilo(batch.spent.known_tokens)}"
-                    f"  lessons {batch.lessons}\n"
-                )
-                sys.stderr.flush()
+        done = {name for name, batch in figures.batches.items() if batch.versioned}
+        if self.said is None:  # what an earlier worker learned is on the last screen
+            self.said = done
+        for name in sorted(done - self.said):
+            _write(figures.batches[name], elapsed)
+        self.said |= done
 
     def end(self) -> None:
         """Nothing is left open."""
+
+
+def _write(batch: BatchFigures, elapsed: float) -> None:
+    sys.stderr.write(
+        f"{clock(elapsed)}  batch {batch.number:>2}  right {batch.right}/{batch.graded}"
+        f"  calls {batch.spent.calls}  tokens {kilo(batch.spent.known_tokens)}"
+        f"  lessons {batch.lessons}\n"
+    )
+    sys.stderr.flush()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from streams.cli.figures import BatchFigures, Figures, Spent
 from streams.cli.show.page import Page, Span
-from streams.cli.show.words import clean, clock, cost, joined, kilo, one_line, plural, spark
+from streams.cli.show.words import clean, clock, cost, cut, joined, kilo, one_line, plural, spark
 
 HEAD = "batch  right  calls  tokens  lessons"
 
@@ -21,7 +21,8 @@ def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
         last = batches[-1]
         said = f"{last.right}/{last.graded} right" if last.graded else f"{last.members} members"
         learned = f"batch {last.number}: {said}, {plural(last.lessons, 'lesson')}"
-        page.line(("learned  ", "dim"), f"{_learned(figures)}   ", (learned, "dim"))
+        for line in joined((_learned(figures), learned), page.width - 9):
+            page.line(("learned  ", "dim"), line)
     latest(page, figures)
     return page
 
@@ -64,7 +65,9 @@ def latest(page: Page, figures: Figures) -> None:
     if found is not None:
         said = one_line(found.answer) if found.answer is not None else found.status
         name = clean(found.episode.split("/")[2])
-        page.line(("latest   ", "dim"), f"{name} → {said}   ", (plural(found.calls, "call"), "dim"))
+        calls = plural(found.calls, "call")
+        shown = cut(f"{name} → {said}", page.width - 12 - len(calls))
+        page.line(("latest   ", "dim"), f"{shown}   ", (calls, "dim"))
 
 
 def _learned(figures: Figures) -> str:

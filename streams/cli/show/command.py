@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from typing import TYPE_CHECKING
+
 from schemas.asking import Diverged
 from schemas.settings import BadSetting
 from streams.cli.common import open_log, out_json
@@ -10,33 +13,41 @@ from streams.cli.finding import find_episode, runs_of
 from streams.cli.show.sheet import Sheet, read
 from streams.policies import NoPolicy
 
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
 
 def show(wanted: str | None, *, at: str | None, log: str | None, json: bool) -> int:
     """Print an episode, or one address of it; the exit code."""
-    opened = open_log(log)
-    sheet = read(opened, find_episode(opened, wanted))
-    if sheet.admitted is None and sheet.learned_from is None:
-        raise usage(f"{sheet.episode} is no episode", field="ID", error="episode.unknown")
-    if at is not None:
-        return _moment(opened, sheet, at, json)
-    if json:
-        from streams.cli.show.plain import episode_json
+    with closing(open_log(log)) as opened:
+        sheet = read(opened, find_episode(opened, wanted))
+        if sheet.admitted is None and sheet.learned_from is None:
+            raise usage(f"{sheet.episode} is no episode", field="ID", error="episode.unknown")
+        if at is not None:
+            return _moment(opened, sheet, at, json)
+        if json:
+            from streams.cli.show.plain import episode_json
 
-        out_json(episode_json(sheet))
-        return OK
+            out_json(episode_json(sheet))
+            return OK
+        return _page(opened, sheet, log)
+
+
+def _page(opened: SqliteLog, sheet: Sheet, log: str | None) -> int:
     from streams.cli.show.episode import page_of
 
-    others = len(runs_of(opened, wanted)) - 1 if wanted is not None else 0
-    page_of(sheet, log, max(others, 0)).show()
+    runs = [] if sheet.admitted is None else runs_of(opened, sheet.admitted.problem.id)
+    name = sheet.episode
+    if sheet.admitted is not None and runs and runs[-1] == sheet.episode:
+        name = sheet.admitted.problem.id
+    page_of(sheet, log, name, len(set(runs) - {sheet.episode})).show()
     return OK
 
 
-def _moment(log: object, sheet: Sheet, at: str, json: bool) -> int:
+def _moment(log: SqliteLog, sheet: Sheet, at: str, json: bool) -> int:
     from streams.cli.show.moment import moment
     from streams.episodes import PolicyChanged
-    from streams.runtime.embedded.log import SqliteLog
 
-    assert isinstance(log, SqliteLog)
     try:
         found = moment(log, sheet, at)
     except Diverged as error:

@@ -10,11 +10,12 @@ from streams.cli.show.sheet import Sheet
 from streams.cli.show.words import clean, cut, joined, one_line, pad, plural, spent, wrap
 
 PROBLEM_LINES = 8
+ANSWER_CELLS = 200
 TIMES = ("never", "once", "twice")
 
 
-def page_of(sheet: Sheet, log: str | None, others: int = 0) -> Page:
-    """The whole screen. ``others`` counts further episodes of the same problem."""
+def page_of(sheet: Sheet, log: str | None, name: str, others: int = 0) -> Page:
+    """The whole screen. ``name`` means this episode; ``others`` are of the same problem."""
     page = Page()
     found = rows(sheet.numbered)
     _header(page, sheet)
@@ -22,7 +23,7 @@ def page_of(sheet: Sheet, log: str | None, others: int = 0) -> Page:
     page.line()
     _table(page, found)
     _after(page, sheet, others)
-    _next(page, sheet, found, log)
+    _next(page, sheet, found, name, log)
     return page
 
 
@@ -65,12 +66,18 @@ def _standing(sheet: Sheet) -> list[str]:
 
 def _status(page: Page, sheet: Sheet) -> None:
     page.line(*_ending(sheet))
+    opened = sheet.opened
+    if opened is not None and opened.parent is not None:
+        made = f"a {opened.purpose} of {opened.parent}"
+        page.line(made if opened.at is None else f"{made}, its own from {opened.at} on")
     limit = sheet.opened.limits.calls if sheet.opened is not None else None
     parts = spent(sheet.usage, limit)
     if sheet.opened is not None:
         parts.append(f"memory {sheet.opened.memory_version}")
     elif sheet.learned_from is not None:
         parts.append(f"memory {sheet.learned_from.previous} → {sheet.batch}")
+    if sheet.closed is not None and not sheet.learning:
+        parts.append(f"ended by {one_line(sheet.closed.ended_by)}")
     if sheet.resumed:
         parts.append(
             f"resumed {TIMES[sheet.resumed] if sheet.resumed < 3 else f'{sheet.resumed} times'}"
@@ -89,15 +96,11 @@ def _ending(sheet: Sheet) -> list[str | Span]:
         return [(closed.status if closed.status != "answered" else "learned", "strong")]
     tone = {"answered": "strong", "failed": "bad"}.get(closed.status, "warn")
     said: list[str | Span] = [(closed.status, tone), " ", _answer(closed.answer), "   "]
-    said += [
-        outcome(sheet.outcome),
-        f"   {_confidence(sheet)}   ended by {one_line(closed.ended_by)}",
-    ]
-    return said
+    return [*said, outcome(sheet.outcome), f"   {_confidence(sheet)}"]
 
 
 def _answer(answer: str | None) -> str:
-    return "no answer" if answer is None else cut(one_line(answer), 200)
+    return "no answer" if answer is None else cut(one_line(answer), ANSWER_CELLS)
 
 
 def _confidence(sheet: Sheet) -> str:
@@ -155,7 +158,7 @@ def _after(page: Page, sheet: Sheet, others: int) -> None:
     if sheet.taught:
         lessons = plural(len(sheet.taught), "lesson")
         words.append(f"taught {lessons}: {' '.join(lesson.id for lesson in sheet.taught)}")
-    elif sheet.batch is not None and not sheet.learning:
+    elif sheet.taught is not None:
         words.append(f"taught nothing to batch {sheet.batch}")
     if others:
         words.append(f"{plural(others, 'other episode')} of this problem")
@@ -164,8 +167,7 @@ def _after(page: Page, sheet: Sheet, others: int) -> None:
         page.line((line, "dim"))
 
 
-def _next(page: Page, sheet: Sheet, found: list[Row], log: str | None) -> None:
-    name = _short(sheet)
+def _next(page: Page, sheet: Sheet, found: list[Row], name: str, log: str | None) -> None:
     called = [row for row in found if row.called]
     if not called:
         return
@@ -177,14 +179,7 @@ def _next(page: Page, sheet: Sheet, found: list[Row], log: str | None) -> None:
         what = command("fork", name, "--at", step, "--backbone", "openai", log=log)
         hint(page, "what if", what, f"keeps {plural(kept, 'call')}", column=8)
     lessons = [item for item in items_of(found) if "." in item]
-    if lessons or sheet.taught:
-        lesson = lessons[0] if lessons else sheet.taught[0].id
-        used = command("lessons", "show", lesson, log=log)
+    lessons += [lesson.id for lesson in sheet.taught or ()]
+    if lessons:
+        used = command("lessons", "show", lessons[0], log=log)
         hint(page, "lesson", used, "where it was used", column=8)
-
-
-def _short(sheet: Sheet) -> str:
-    """The shortest name that means this episode for sure."""
-    if sheet.admitted is None or sheet.episode.startswith("q/"):
-        return sheet.episode
-    return sheet.admitted.problem.id

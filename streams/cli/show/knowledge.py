@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.memory import Memory, MemoryItem
-from streams.cli.common import open_log, out_json
+from streams.cli.common import out_json
 from streams.cli.errors import OK
 from streams.cli.show.commands import command
 from streams.cli.show.library import Library, Shelf
@@ -15,7 +15,7 @@ from streams.cli.show.words import one_line, plural, wrap
 
 def knowledge(log: str | None, *, scope: str | None, at: int | None, json: bool) -> int:
     """Print the rules of each scope that is meant; ``--json`` gives one object."""
-    library = Library.read(open_log(log))
+    library = Library.of(log)
     shelves = library.chosen(scope)
     if json:
         out_json({"scopes": [_as_json(library, shelf, shelf.version(at)) for shelf in shelves]})

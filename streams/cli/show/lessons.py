@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.memory import Memory, MemoryItem
-from streams.cli.common import open_log, out_json
+from streams.cli.common import out_json
 from streams.cli.errors import OK, usage
 from streams.cli.show.commands import command
 from streams.cli.show.facts import headline
@@ -21,7 +21,7 @@ def listed(
     log: str | None, *, scope: str | None, role: str | None, at: int | None, json: bool
 ) -> int:
     """Print the live lessons of each scope that is meant."""
-    library = Library.read(open_log(log))
+    library = Library.of(log)
     shelves = library.chosen(scope)
     if json:
         for shelf in shelves:
@@ -89,7 +89,7 @@ def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]
 
 def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> int:
     """Print one lesson or rule in full."""
-    library = Library.read(open_log(log))
+    library = Library.of(log)
     shelf = library.one(scope)
     found = _versions_of(shelf, wanted)
     if not found:
@@ -166,7 +166,7 @@ def _uses(page: Page, library: Library, uses: list[Use]) -> None:
 
 def difference(log: str | None, old: int, new: int, *, scope: str | None, json: bool) -> int:
     """Print what was added, withdrawn and rewritten between two memory versions."""
-    library = Library.read(open_log(log))
+    library = Library.of(log)
     shelf = library.one(scope)
     before = {i.id: i for i in shelf.version(old).items}
     after = {i.id: i for i in shelf.version(new).items}

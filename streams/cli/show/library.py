@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,14 @@ class Library:
     shelves: dict[str, Shelf] = field(default_factory=dict[str, Shelf])
 
     @classmethod
+    def of(cls, log: str | None) -> Library:
+        """What the scopes of the log of this name have learned."""
+        from streams.cli.common import open_log
+
+        with closing(open_log(log)) as opened:
+            return cls.read(opened)
+
+    @classmethod
     def read(cls, log: SqliteLog) -> Library:
         """What the scopes have learned. Raises a ``CliError`` if a policy is not installed."""
         library = cls(Learner(find))
@@ -141,7 +150,7 @@ class Library:
         """The scopes meant: all, or those of this name or part. Raises a usage error."""
         shelves = sorted(self.shelves.values(), key=lambda shelf: shelf.scope)
         if part is None:
-            return [shelf for shelf in shelves if shelf.memory.latest.number or shelf.lessons]
+            return [shelf for shelf in shelves if shelf.lessons or shelf.made]
         found = [s for s in shelves if s.scope == part] or [s for s in shelves if part in s.scope]
         if not found:
             names = ", ".join(shelf.scope for shelf in shelves) or "none"

@@ -32,7 +32,7 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "usage": sheet.usage.model_dump(),
         "items": list(closed.items) if closed is not None else [],
         "resumed": sheet.resumed,
-        "taught": [lesson.id for lesson in sheet.taught],
+        "taught": [lesson.id for lesson in sheet.taught or ()],
         "summary": sheet.summary,
         "steps": [{"at": at, "act": event.act, **plain(event)} for at, event in sheet.numbered],
     }

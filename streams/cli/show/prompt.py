@@ -11,7 +11,7 @@ from schemas.questions import Complete, Embed, Recall
 from streams.cli.show.moment import Moment
 from streams.cli.show.page import Page
 from streams.cli.show.sheet import Sheet
-from streams.cli.show.words import clean, one_line, pad
+from streams.cli.show.words import clean, joined, one_line, pad
 
 
 def page_of(sheet: Sheet, moment: Moment) -> Page:
@@ -47,7 +47,9 @@ def _header(page: Page, sheet: Sheet, moment: Moment) -> None:
         words.append(moment.answer.kind)
     if moment.row is not None and moment.row.round is not None:
         words.insert(1, f"try {moment.row.round + 1}")
-    page.line((clean(name), "strong"), f" at {moment.at}   ", "   ".join(words))
+    page.line((clean(name), "strong"), f" at {moment.at}   ", "   ".join(words[:2]))
+    for line in joined(words[2:], page.width):
+        page.line((line, "dim"))
 
 
 def _sampling(question: Complete) -> list[str]:
@@ -106,7 +108,10 @@ def _full(page: Page, text: str, indent: str = "") -> None:
 def _fields(page: Page, event: Event) -> None:
     for name, value in plain(event).items():
         if name not in ("kind", "version"):
-            page.line((pad(name, 18), "dim"), one_line(_text(value)))
+            said = _text(value)
+            page.line((pad(name, 18), "dim"), one_line(said) if "\n" not in said else "")
+            if "\n" in said:
+                _full(page, said, "  ")
 
 
 def _text(value: Any) -> str:

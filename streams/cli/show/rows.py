@@ -46,15 +46,11 @@ def rows(steps: Sequence[tuple[str, Event]]) -> list[Row]:
     return list(_rounded(found))
 
 
-def grouped(found: Iterable[Row]) -> bool:
+def grouped(found: Sequence[Row]) -> bool:
     """Whether the rows fall into tries that are worth a line each."""
-    rounds = [row.round for row in found if row.called]
-    several = len({round for round in rounds if round is not None}) > 1
-    return several or any(
-        event.kind in ("monitor.reported", "controller.acted")
-        for row in found
-        for _, event in row.said
-    )
+    rounds = [row.round for row in found if row.called and row.round is not None]
+    voices = {row.asked for row in found if row.called}
+    return len(voices) > 1 and any(rounds.count(round) > 1 for round in rounds)
 
 
 def _row(

@@ -40,7 +40,8 @@ class Sheet:
     batch: int | None
     learned_from: BatchClosed | None
     resumed: int
-    taught: tuple[LessonDistilled, ...]
+    taught: tuple[LessonDistilled, ...] | None
+    """Lessons drawn from it; none at all before its batch was learned from."""
 
     @property
     def learning(self) -> bool:
@@ -95,7 +96,7 @@ def read(log: SqliteLog, episode: str) -> Sheet:
     admitted, batch = journal.get("admitted"), own.get("batch")
     admitted = admitted if isinstance(admitted, ProblemAdmitted) else None
     learned_from = batch if isinstance(batch, BatchClosed) else None
-    number, taught = None, tuple[LessonDistilled, ...]()
+    number, taught = None, None
     if admitted is not None and opened is not None:
         number, taught = _taught(log, episode, admitted.scope, opened.memory_version)
     topic = "learning" if learned_from is not None else "events"
@@ -141,16 +142,17 @@ def batches(log: SqliteLog, scope: str, after: int = 0) -> Iterator[BatchClosed]
 
 def _taught(
     log: SqliteLog, episode: str, scope: str, version: int
-) -> tuple[int | None, tuple[LessonDistilled, ...]]:
+) -> tuple[int | None, tuple[LessonDistilled, ...] | None]:
     """The batch that an episode is a member of, and the lessons that were drawn from it."""
     for closed in batches(log, scope, version):
         if episode in closed.members:
-            learned = log.records(
-                episode=learning_id(scope, closed.batch), kinds=("lesson.distilled",)
-            )
+            learning = learning_id(scope, closed.batch)
+            if log.find(learning, "closed") is None:
+                return closed.batch, None
+            learned = log.records(episode=learning, kinds=("lesson.distilled",))
             events = (record.event for record in learned)
             lessons = (
                 e for e in events if isinstance(e, LessonDistilled) and episode in e.evidence
             )
             return closed.batch, tuple(lessons)
-    return None, ()
+    return None, None

@@ -20,6 +20,8 @@ BATCH = 512
 OPEN = """
 select episode, kind, body from records a where address = 'admitted' and partition = 0
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
+  and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
+    and json_extract(v.body, '$.void'))
   and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
    {} (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
   order by offset

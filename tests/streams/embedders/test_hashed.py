@@ -50,7 +50,7 @@ def test_shared_words_and_pieces_of_words_make_texts_alike() -> None:
     problem = hashed("How many apples are left in the basket?")
     alike = cosine(problem, hashed("How many apples were left in both baskets?"))
     other = cosine(problem, hashed("Who wrote the symphony for the king?"))
-    assert alike > 0.6 > 0.3 > other
+    assert alike > 0.5 > 0.3 > other
 
 
 def test_no_words_no_direction() -> None:

@@ -1,0 +1,47 @@
+"""Measurements: what durability costs, and the recorded texts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from streams.cli.app import Json, group
+from streams.cli.common import out, out_json, say
+
+bench_group = group("bench", "Measurements, each printed by one command.")
+
+
+@bench_group.command()
+def speed(json: Json = False) -> int:
+    """Steps beside a hand-written append, waiting beside plain tasks, bytes kept, replay."""
+    from streams.bench.speed import run
+
+    return show(run(say), json=json)
+
+
+@bench_group.command("game24-recorded")
+def game24_recorded(
+    data: Annotated[str, typer.Option("--data", help="Folder with 24.csv and logs/.")],
+    json: Json = False,
+) -> int:
+    """Our checker over 10 000 recorded samples: single accuracy, and any of 100."""
+    from pathlib import Path
+
+    from streams.bench.game24_recorded import run
+    from streams.cli.errors import usage
+
+    try:
+        return show(run(Path(data)), json=json)
+    except OSError as error:
+        raise usage(f"{error.filename or data}: {error.strerror}", field="--data") from error
+
+
+def show(figures: dict[str, object], *, json: bool) -> int:
+    """Print figures by their names."""
+    if json:
+        out_json(figures)
+    else:
+        for name, figure in figures.items():
+            out(f"{name:<30} {figure}")
+    return 0

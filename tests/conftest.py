@@ -1,0 +1,20 @@
+"""One Hypothesis profile for every run: derandomised, so that CI and a desk see the same examples.
+
+``HYPOTHESIS_PROFILE=search`` looks for new ones, many and at random.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, database=None, max_examples=50, print_blob=False
+)
+settings.register_profile(
+    "search", deadline=None, max_examples=2_000, suppress_health_check=SLOW, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

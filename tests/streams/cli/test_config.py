@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.cli.config import load
+from streams.cli.config_sources import environment, place_of
+from tests.streams.cli.calling import call
+
+
+def shown() -> dict[str, Any]:
+    called = call("config", "show", "--json")
+    assert called.code == 0, called.err
+    values: dict[str, Any] = called.json
+    return values
+
+
+def test_defaults(folder: Path) -> None:
+    config = load()
+    assert (config.log, config.policy, config.backbone) == ("sqlite:metalogue.db", "cot", None)
+    assert shown()["policy"] == {"value": "cot", "source": "default"}
+
+
+def test_environment_beats_dotenv_beats_yaml_beats_default(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "metalogue.yaml").write_text(
+        "log: a.db\npolicy: mc2\nkafka:\n  session_ms: 1\nmax_concurrency: 3\n"
+    )
+    (folder / ".env").write_text("# mine\nMETALOGUE_LOG=b.db\n\nMETALOGUE_POLICY='greedy'\n")
+    monkeypatch.setenv("METALOGUE_LOG", "c.db")
+    config = load()
+    assert (config.log, config.policy, config.kafka.session_ms) == ("c.db", "greedy", 1)
+    rows = shown()
+    assert rows["log"] == {"value": "c.db", "source": "METALOGUE_LOG"}
+    assert rows["policy"] == {"value": "greedy", "source": ".env:4"}
+    assert rows["kafka.session_ms"] == {"value": 1, "source": "metalogue.yaml:4"}
+    assert rows["max_concurrency"]["source"] == "metalogue.yaml:5"
+    assert rows["max_connections"]["source"] == "default"
+
+
+def test_the_command_line_beats_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALOGUE_LOG", "c.db")
+    called = call("config", "show", "--json", "--log", "d.db")
+    assert called.json["log"] == {"value": "d.db", "source": "--log"}
+
+
+def test_a_file_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "other.yaml").write_text("policy: mc2\n")
+    monkeypatch.setenv("METALOGUE_CONFIG", "other.yaml")
+    assert load().policy == "mc2"
+    monkeypatch.setenv("METALOGUE_CONFIG", "absent.yaml")
+    called = call("config", "show")
+    assert called.code == 5
+    assert called.err.startswith(
+        "METALOGUE_CONFIG: no such file: absent.yaml [config.missing, exit 5]"
+    )
+
+
+def test_nested_variables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALOGUE_KAFKA__SESSION_MS", "1234")
+    assert load().kafka.session_ms == 1234
+    assert shown()["kafka.session_ms"]["source"] == "METALOGUE_KAFKA__SESSION_MS"
+
+
+UNKNOWN = [
+    ("METALOGUE_POLCY", "METALOGUE_POLICY"),
+    ("METALOGUE_KAFKA__SESSION", "METALOGUE_KAFKA__SESSION_MS"),
+    ("METALOGUE_MAX_CONCURENCY", "METALOGUE_MAX_CONCURRENCY"),
+]
+
+
+@pytest.mark.parametrize(("name", "meant"), UNKNOWN)
+def test_unknown_variables(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    called = call("config", "show")
+    assert called.code == 5
+    assert called.err == (
+        f"{name}: no setting is called {name} [config.unknown, exit 5]\n  Did you mean {meant}?\n"
+    )
+
+
+def test_unknown_in_dotenv_and_yaml(folder: Path) -> None:
+    (folder / ".env").write_text("\nMETALOGUE_LGO=a.db\n")
+    assert call("config", "show").err.startswith(".env:2: METALOGUE_LGO: no setting is called")
+    (folder / ".env").write_text("HARMLESS=1\n")
+    (folder / "metalogue.yaml").write_text("policy: cot\nkafka:\n  sesion_ms: 3\n")
+    called = call("config", "show")
+    assert called.code == 5
+    assert called.err == (
+        "metalogue.yaml:3: kafka.sesion_ms: no setting is called kafka.sesion_ms"
+        " [config.unknown, exit 5]\n  Did you mean kafka.session_ms?\n"
+    )
+
+
+def test_unknown_with_nothing_near_lists_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALOGUE_ZZZZZZ", "1")
+    assert "There are METALOGUE_BACKBONE, " in call("config", "show").err
+
+
+@pytest.mark.parametrize("level", ["debug", "INFO", "trace"])
+def test_log_is_no_level(folder: Path, monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    monkeypatch.setenv("METALOGUE_LOG", level)
+    called = call("consume")
+    assert called.code == 5
+    assert called.err.startswith(f"METALOGUE_LOG: {level!r}: this is a level")
+    assert "sqlite:PATH" in called.err
+    assert "--log-level" in called.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [", "metalogue.yaml:2:1: not YAML"),
+        ("3", "metalogue.yaml:1: expected NAME: VALUE lines [config.syntax, exit 5]"),
+        ("max_concurrency: 0", "metalogue.yaml:1: max_concurrency: '0': Input should be greater"),
+        ("max_concurrency: many", "metalogue.yaml:1: max_concurrency: 'many': Input should be"),
+    ],
+)
+def test_bad_files(folder: Path, text: str, message: str) -> None:
+    (folder / "metalogue.yaml").write_text(text + "\n")
+    called = call("config", "show")
+    assert called.code == 5
+    assert called.err.startswith(message)
+
+
+def test_secrets_are_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / ".env").write_text("# keys\n\nOPENAI_API_KEY=sk-very-secret\n")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://ada:hidden@127.0.0.1:1/v1")
+    monkeypatch.setenv("METALOGUE_BACKBONE", "openai:m?api_key=hidden2&seed=7")
+    for called in (call("config", "show"), call("config", "show", "--json"), call("doctor")):
+        assert "secret" not in called.out + called.err
+        assert "hidden" not in called.out + called.err
+    rows = shown()
+    assert rows["OPENAI_API_KEY"] == {"value": "set", "source": ".env:3"}
+    assert rows["OPENAI_BASE_URL"]["value"] == "http://***@127.0.0.1:1/v1"
+    assert rows["OPENAI_MODEL"] == {"value": None, "source": "unset"}
+    assert rows["backbone"]["value"] == "openai:m?api_key=***&seed=7"
+
+
+def test_endpoints_are_found_by_dotenv_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / ".env").write_text("OPENAI_MODEL=one\nOPENAI_API_KEY=k\n")
+    monkeypatch.setenv("OPENAI_MODEL", "two")
+    assert environment()["OPENAI_MODEL"] == "two"
+    assert (place_of("OPENAI_MODEL"), place_of("OPENAI_API_KEY")) == ("environment", ".env:2")
+    assert place_of("OPENAI_BASE_URL") is None
+
+
+def test_errors_for_scripts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALOGUE_POLCY", "1")
+    called = call("config", "show", "--json")
+    error = json.loads(called.err)
+    assert (error["error"], error["where"], error["exit"]) == (
+        "config.unknown",
+        "METALOGUE_POLCY",
+        5,
+    )
+
+
+def test_it_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load()
+    assert load() is first
+    monkeypatch.setenv("METALOGUE_POLICY", "mc2")
+    assert load().policy == "mc2"

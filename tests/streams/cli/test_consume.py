@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from streams.runtime.embedded.log import SqliteLog
+from tests.streams.cli.calling import answer, call, command, environment, log_of, process
+
+
+@pytest.fixture
+def log(folder: Path) -> Path:
+    """A log with five answers between other messages."""
+    other = ("problems", "p/default/q1/run", {}, b"{}")
+    return log_of(folder / "a.db", [other, *(answer(number) for number in range(1, 6))])
+
+
+def ids(*arguments: object) -> list[str]:
+    called = call("consume", "--json", *arguments)
+    assert called.code == 0, called.err
+    return [row["problem_id"] for row in called.rows]
+
+
+def test_all_from_the_beginning(log: Path) -> None:
+    assert ids("--log", log) == ["q1", "q2", "q3", "q4", "q5"]
+    assert ids("--log", log, "--from", "beginning") == ["q1", "q2", "q3", "q4", "q5"]
+
+
+def test_fields_in_their_order(log: Path) -> None:
+    first = call("consume", "--json", "--log", log).lines[0]
+    assert list(json.loads(first)) == [
+        *("problem_id", "episode", "domain", "policy", "status"),
+        *("ended_by", "answer", "confidence", "usage"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("end", []),
+        ("-2", ["q4", "q5"]),
+        ("-99", ["q1", "q2", "q3", "q4", "q5"]),
+        ("-0", []),
+        ("0:4", ["q3", "q4", "q5"]),
+        ("2000-01-01", ["q1", "q2", "q3", "q4", "q5"]),
+        ("2999-01-01T00:00+00:00", []),
+    ],
+)
+def test_starts(log: Path, start: str, expected: list[str]) -> None:
+    assert ids("--log", log, f"--from={start}") == expected
+
+
+def test_a_time_between(log: Path) -> None:
+    time.sleep(0.01)
+    moment = datetime.now(UTC).isoformat()
+    time.sleep(0.01)
+    log_of(log, [answer(6)])
+    assert ids("--log", log, "--from", moment) == ["q6"]
+
+
+@pytest.mark.parametrize("start", ["nowhere", "1:0", "0:x", "-x", ""])
+def test_no_such_start(log: Path, start: str) -> None:
+    called = call("consume", "--log", log, f"--from={start}")
+    assert called.code == 2
+    assert called.err.startswith("--from: ")
+
+
+def test_a_group_goes_on_where_it_stood(log: Path) -> None:
+    assert ids("--log", log, "--group", "g") == ["q1", "q2", "q3", "q4", "q5"]
+    assert ids("--log", log, "--group", "g") == []
+    assert ids("--log", log, "--group", "other", "--from=-1") == ["q5"]
+    log_of(log, [answer(6)])
+    assert ids("--log", log, "--group", "g") == ["q6"]
+    assert ids("--log", log, "--group", "g", "--from", "-2") == ["q5", "q6"]
+
+
+def test_without_a_group_nothing_is_committed(log: Path) -> None:
+    ids("--log", log)
+    opened = SqliteLog(log)
+    assert opened.db.execute("select count(*) from consumers").fetchone() == (0,)
+    opened.close()
+
+
+def test_for_people(folder: Path) -> None:
+    answers = [
+        answer(1, answer="4*6\n+0", confidence=0.876, usage={"calls": 12}),
+        answer(2, answer=None, status="abstained", usage={"calls": None}),
+    ]
+    called = call("consume", "--log", log_of(folder / "a.db", answers))
+    assert called.lines == [
+        "q1  answered  4*6 +0  confidence 0.88  12 calls  cot  answered",
+        "q2  abstained  -  confidence unknown  unknown calls  cot  answered",
+    ]
+
+
+def test_what_is_no_answer_is_named_and_left_out(folder: Path) -> None:
+    log = log_of(
+        folder / "a.db",
+        [("answers", "x", {}, b"\xff{"), ("answers", "y", {}, b"[]"), answer(1)],
+    )
+    called = call("consume", "--json", "--log", log)
+    assert called.code == 1
+    assert [row["problem_id"] for row in called.rows] == ["q1"]
+    assert called.err.splitlines()[0] == "answers:0:1: not an answer, left out [answer.unreadable]"
+
+
+def test_no_log(folder: Path) -> None:
+    called = call("consume", "--log", "none.db")
+    assert called.code == 2
+    assert called.err.startswith("--log: no log at none.db [log.missing, exit 2]")
+    assert not (folder / "none.db").exists()
+
+
+def test_follow_hands_on_what_comes_later_until_told_to_stop(log: Path, folder: Path) -> None:
+    running = process("consume", "--follow", "--json", "--group", "g", "--log", log, cwd=folder)
+    assert running.stdout is not None
+    first = [json.loads(running.stdout.readline())["problem_id"] for _ in range(5)]
+    assert first == ["q1", "q2", "q3", "q4", "q5"]
+    log_of(log, [answer(6)])
+    assert json.loads(running.stdout.readline())["problem_id"] == "q6"
+    running.send_signal(signal.SIGTERM)
+    out, err = running.communicate(timeout=10)
+    assert (running.returncode, out, err) == (0, b"", b"")
+    assert ids("--log", log, "--group", "g") == []
+
+
+def test_interrupted(log: Path, folder: Path) -> None:
+    running = process("consume", "--follow", "--json", "--log", log, cwd=folder)
+    assert running.stdout is not None
+    running.stdout.readline()
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=10)
+    assert (running.returncode, err) == (130, b"")
+
+
+def test_a_closed_pipe_is_no_error(folder: Path) -> None:
+    log = log_of(folder / "a.db", [answer(number) for number in range(3_000)])
+    reading, writing = os.pipe()
+    running = subprocess.Popen(
+        command("consume", "--json", "--log", log),
+        cwd=folder,
+        env=environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writing)
+    assert os.read(reading, 10)
+    os.close(reading)
+    _, err = running.communicate(timeout=20)
+    assert (running.returncode, err) == (0, b"")

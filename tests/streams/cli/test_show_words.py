@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.cli.show.words import cells, clean, cut, kilo, one_line, pad, ranges, spark, wrap
+
+ANY = st.text(st.characters(), max_size=60)
+STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def steers(text: str) -> bool:
+    return any(
+        unicodedata.category(char) in STEERING for char in text if char not in "\u200c\u200d"
+    )
+
+
+@given(ANY)
+def test_nothing_that_steers_a_terminal_passes(text: str) -> None:
+    assert not steers(clean(text).replace("\n", ""))
+    assert not steers(one_line(text))
+    assert clean(clean(text)) == clean(text)
+
+
+def test_escape_sequences_are_shown_not_obeyed() -> None:
+    assert clean("\x1b[2J\x9b1m\u202eabc\r\nd\re") == "␛[2J\\x9b1m\\u202eabc\nd␍e"
+
+
+@given(ANY, st.integers(1, 40))
+def test_cut_and_pad_fit(text: str, room: int) -> None:
+    line = one_line(text)
+    assert cells(cut(line, room)) <= room
+    assert cells(pad(line, room)) == room
+    if cells(line) <= room:
+        assert cut(line, room) == line
+
+
+@given(ANY, st.integers(2, 40))
+def test_wrap_loses_nothing(text: str, room: int) -> None:
+    line = one_line(text)
+    lines = wrap(line, room)
+    assert all(cells(each) <= room for each in lines)
+    assert "".join("".join(lines).split()) == "".join(line.split())
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (None, "unknown"),
+        (0, "0"),
+        (950, "950"),
+        (38_600, "38.6k"),
+        (497_200, "497k"),
+        (1_200_000, "1.2M"),
+    ],
+)
+def test_thousands(number: int | None, said: str) -> None:
+    assert kilo(number) == said
+
+
+def test_runs_of_ids() -> None:
+    assert (
+        ranges(["R1", "R2", "R3", "R5", "L4.R2", "L4.R3", "C6", "M7"])
+        == "R1-R3 R5 L4.R2 L4.R3 C6 M7"
+    )
+    assert ranges([]) == ""
+
+
+def test_bars() -> None:
+    assert spark([0.0, 0.5, 1.0]) == "▁▅█"
