@@ -34,6 +34,8 @@ class Reservation:
 
 
 UNBOUNDED = Reservation(None, 0, 0.0)
+MANY = 1 << 53
+"""More tokens than any call returns."""
 
 
 def prompt_estimate(characters: int, messages: int) -> int:
@@ -109,7 +111,8 @@ class Ledger:
         left = self.cost or 0.0
         if price is None or price.completion <= 0:
             return None if left > 0 else 0
-        return int((left - prompt_tokens * price.prompt) / price.completion)
+        affordable = (left - prompt_tokens * price.prompt) / price.completion
+        return int(min(affordable, MANY))
 
     def settle(
         self, reserved: Reservation, tokens: int | None, cost: float | None, seconds: float | None

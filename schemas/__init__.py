@@ -1,1 +1,1 @@
-"""What is said: problems, answers, questions, events and their wire form. Pure; imports nothing of the other folders."""
+"""What is said: problems, answers, questions, events and their wire form. Pure; imports no other folder."""

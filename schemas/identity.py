@@ -16,7 +16,7 @@ from zlib import crc32
 import orjson
 
 BEFORE = ("admitted", "opened")  # named addresses that come before the numbered ones
-_NUMBERED = re.compile(r"\d+(\.\d+)*")
+_NUMBERED = re.compile(r"[0-9]+(\.[0-9]+)*")
 
 
 def canonical(value: Any) -> bytes:
@@ -53,7 +53,7 @@ def seed_of(*parts: object) -> int:
 
 def is_numbered(address: str) -> bool:
     """Whether a policy yielded the record at this address (``3``, ``3.1.0``)."""
-    return address.isdecimal() or _NUMBERED.fullmatch(address) is not None
+    return (address.isascii() and address.isdecimal()) or _NUMBERED.fullmatch(address) is not None
 
 
 def address_order(address: str) -> tuple[int, tuple[int, ...], str]:

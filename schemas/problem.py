@@ -61,8 +61,10 @@ class Limits(BaseModel):
 
 
 def finite(value: Any) -> Any:
-    """The value, if no number in it is infinite or not a number. Raises ``ValueError`` otherwise."""
+    """The value, if canonical JSON can say every number in it. Raises ``ValueError`` otherwise."""
     match value:
+        case int() if not -(1 << 63) <= value < 1 << 64:
+            raise ValueError("Integer exceeds 64-bit range")
         case float() if not math.isfinite(value):
             raise ValueError("must be a finite number")
         case dict():
@@ -76,6 +78,12 @@ def finite(value: Any) -> Any:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
+Values = Annotated[dict[str, Any], AfterValidator(finite)]
+"""Settings as they were set."""
+Said = Annotated[str | int | float | bool | list[Any] | None, AfterValidator(finite)]
+"""A reference answer as it was given."""
+
+
 class ProblemRecord(BaseModel):
     """One line of a source, as a user writes it. Unknown fields are refused by name."""
 
@@ -83,19 +91,13 @@ class ProblemRecord(BaseModel):
 
     id: ProblemId
     problem: ProblemText
-    answer: str | int | float | bool | list[Any] | None = None
+    answer: Said = None
     domain: Name | None = None
     dataset: Name | None = None
     policy: str | None = None
-    settings: dict[str, Any] | None = None
+    settings: Values | None = None
     limits: Limits | None = None
     seed: Seed | None = None
-
-    @model_validator(mode="after")
-    def _settings_are_finite(self) -> Self:
-        finite(self.settings)
-        finite(self.answer)
-        return self
 
 
 class Problem(BaseModel):
@@ -109,7 +111,7 @@ class Problem(BaseModel):
     dataset: str | None = None
     policy: str | None = None
     profile: Profile = "service"
-    settings: dict[str, Any] = {}
+    settings: Values = {}
     limits: Limits = Limits()
     seed: Seed = 0
     walk: PositiveInt = Field(default=1, description="Which pass over the series this is.")
@@ -129,7 +131,7 @@ class Feedback(BaseModel):
     domain: Name | None = None
     episode: str | None = None
     problem_id: str | None = None
-    reference: str | int | float | bool | list[Any] | None = None
+    reference: Said = None
     verdict: bool | None = None
     score: Annotated[float, Field(ge=0, le=1)] | None = None
     by: str = "unknown"

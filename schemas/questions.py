@@ -38,6 +38,11 @@ def _sampling_digest(sampling: Sampling) -> str:
     return _DEFAULT_DIGEST if sampling is DEFAULT_SAMPLING else _digest_of(sampling)
 
 
+def _filled(name: str, value: str) -> str:
+    """Digest of a variable, its name included: the same value elsewhere is another prompt."""
+    return text_digest(f"{name}={value}")
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A model's reply: text, why it ended (``stop length refusal timeout error``), by which model."""
@@ -72,7 +77,7 @@ class Complete(Ask[Completion]):
         return (*self.template.render(dict(self.variables)), *self.history)
 
     def fingerprint(self) -> str:
-        digests = [text_digest(value) for _, value in self.variables]
+        digests = [_filled(name, value) for name, value in self.variables]
         history = digest(self.history) if self.history else "-"
         sampling = _sampling_digest(self.sampling)
         return " ".join(
@@ -91,7 +96,7 @@ class Complete(Ask[Completion]):
         return (
             ("role", self.role),
             ("template", self.template.digest),
-            *((name, text_digest(value)) for name, value in self.variables),
+            *((name, _filled(name, value)) for name, value in self.variables),
             ("history", digest(self.history) if self.history else "-"),
             ("sampling", _sampling_digest(self.sampling)),
             ("draw", str(self.draw)),

@@ -67,4 +67,5 @@ def _renamed(policy: Policy[Any], name: str, version: str, origin: dict[str, str
 def _checked(found: object, name: str) -> Policy[Any]:
     if not isinstance(found, Policy):
         raise NoPolicy(f"{name}: expected a Policy, found {type(found).__name__}")
-    return found
+    policy: Policy[Any] = found
+    return policy

@@ -35,7 +35,7 @@ class Plan:
     domain: str | None = None
     profile: Profile = "service"
     values: dict[str, Any] = field(default_factory=dict[str, Any])
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     seed: int = 0
     walk: int = 1
     memory: str = "main"

@@ -137,7 +137,8 @@ def _name_of(value: Any) -> str:
         type(None): "null",
         bool: "a boolean",
     }
-    return names.get(type(value), "a number")
+    kind: type = type(value)
+    return names.get(kind, "a number")
 
 
 def _bad_field(text: str, error: ValidationError) -> BadLine:

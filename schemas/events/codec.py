@@ -45,10 +45,17 @@ def decode(kind: str, body: bytes | str) -> Event:
             body = orjson.dumps(upcast(orjson.loads(body)))
         event: Event = validate(body)
     except ValidationError as error:
+        if _is_of_another_version(error):
+            return UnknownEvent(kind=kind, body=body if isinstance(body, str) else body.decode())
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "(whole)"
         raise BadEvent(f"{kind}: {where}: {first['msg']}") from error
     return event
+
+
+def _is_of_another_version(error: ValidationError) -> bool:
+    wrong = (each for each in error.errors(include_url=False) if each["loc"] == ("version",))
+    return any(type(each["input"]) is int for each in wrong)
 
 
 def plain(event: Event) -> dict[str, Any]:

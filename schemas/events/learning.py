@@ -8,7 +8,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, Event
 from schemas.outcome import Outcome
-from schemas.problem import Limits, Profile
+from schemas.problem import Limits, Profile, Values
 from schemas.usage import Usage
 
 Timing: TypeAlias = Literal["barrier", "streaming"]
@@ -30,7 +30,7 @@ class SeriesOpened(Event, frozen=True):
     policy: str
     policy_version: str
     profile: Profile
-    settings: dict[str, Any]
+    settings: Values
     """The values as they were set."""
     seed: NonNegativeInt
     walk: PositiveInt
@@ -70,7 +70,7 @@ class Reflected(Event, frozen=True):
     problem_digest: str
     dataset: str | None = None
     profile: Profile
-    learning: dict[str, Any]
+    learning: Values
     """The learning settings as they were set: what the scope's name is made of."""
     series: str | None = None
     position: NonNegativeInt | None = None

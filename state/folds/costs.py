@@ -48,7 +48,9 @@ class Spent:
 class CostsFold:
     """What each column spent."""
 
-    columns: dict[Column, Spent] = field(default_factory=lambda: {name: Spent() for name in COLUMNS})
+    columns: dict[Column, Spent] = field(
+        default_factory=lambda: {name: Spent() for name in COLUMNS}
+    )
 
     def feed(self, episode: str, said: Completed) -> None:
         """Book a completion of an episode, by what kind of episode it is."""

@@ -165,7 +165,7 @@ def _puzzle_log(path: Path) -> Iterator[Entry]:
         raise ValueError(f"{path}: no 24.csv beside or above it")
     problems = [str(puzzle["problem"]) for puzzle in ranked(table)]
     for puzzle in json.loads(path.read_text(encoding="utf-8")):
-        key = problem_key(problems[puzzle["idx"]])
+        key = problem_key(problems[int(puzzle["idx"])])
         for draw, text in enumerate(puzzle["ys"]):
             reply = ModelReply(text=text, finish="stop", model="gpt-4")
             yield Entry(key, draw, reply, f"{path}: puzzle {puzzle['idx']}, sample {draw}")

@@ -33,6 +33,10 @@ class Wishes:
     model: str | None = None
     base_url: str | None = None
     max_connections: int | None = None
+    environ: Mapping[str, str] | None = None
+    """Where ``OPENAI_*`` are looked up; left out, the process's environment."""
+    key_source: str | None = None
+    """What errors call the place of the key, such as ``OPENAI_API_KEY in .env:3``."""
 
 
 def parse(text: str) -> Spelling:
@@ -47,17 +51,10 @@ def parse(text: str) -> Spelling:
     return Spelling(kind, what, _options(text, pairs))
 
 
-def build(
-    text: str,
-    *,
-    model: str | None = None,
-    base_url: str | None = None,
-    max_connections: int | None = None,
-) -> Backbone:
+def build(text: str, wishes: Wishes | None = None) -> Backbone:
     """The backbone. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
     spelled = parse(text)
-    wishes = Wishes(model=model, base_url=base_url, max_connections=max_connections)
-    return _KINDS[spelled.kind](spelled, wishes)
+    return _KINDS[spelled.kind](spelled, wishes or Wishes())
 
 
 def _options(text: str, pairs: list[str]) -> dict[str, str]:
@@ -81,8 +78,11 @@ def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
     values = _typed("openai", Options, spelled.options)
     if wishes.max_connections is not None:
         values["max_connections"] = wishes.max_connections
+    place: dict[str, Any] = {} if wishes.environ is None else {"environ": wishes.environ}
+    if wishes.key_source is not None:
+        place["key_source"] = wishes.key_source
     return OpenAIBackbone(
-        spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values)
+        spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values), **place
     )
 
 

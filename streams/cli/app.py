@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated, Optional
 
 import typer
@@ -11,6 +12,8 @@ EPILOG = (
     "Anywhere: -q, --display full|plain|none, --log-level LEVEL, --log-format text|json, --debug. "
     "NO_COLOR is honoured."
 )
+
+PARTS = ("run", "show", "log", "more", "bench")
 
 app = typer.Typer(
     name="metalogue",
@@ -38,9 +41,7 @@ Log = Annotated[
     typer.Option("--log", metavar="URL", help="sqlite:PATH or jsonl:PATH (METALOGUE_LOG)."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
-Policy = Annotated[
-    Optional[str], typer.Option("--policy", help="A policy's name, or FILE.py:NAME.")
-]  # noqa: UP045
+Policy = Annotated[str | None, typer.Option("--policy", help="A policy's name, or FILE.py:NAME.")]
 Set = Annotated[
     list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the policy.")
 ]
@@ -58,4 +59,10 @@ def root(
         raise typer.Exit
 
 
-from streams.cli import commands_bench, commands_log, commands_more, commands_run, commands_show  # noqa: E402, F401
+def load_commands() -> None:
+    """Import every module that declares commands, in the order in which help lists them."""
+    for part in PARTS:
+        import_module(f"streams.cli.commands_{part}")
+
+
+load_commands()

@@ -108,8 +108,8 @@ def worker(
     base_url: BaseUrl = None,
     policy: Policy = None,
     max_concurrency: Annotated[
-        int, typer.Option("--max-concurrency", min=1, help="Episodes in flight.")
-    ] = 256,
+        Optional[int], typer.Option("--max-concurrency", min=1, help="Episodes in flight.")
+    ] = None,
     max_connections: Connections = None,
     until_idle: Annotated[
         bool, typer.Option("--until-idle", help="End when nothing can move.")
@@ -147,7 +147,7 @@ def worker(
             policy=policy or default_policy(),
             until_idle=until_idle,
             settle=settle,
-            max_concurrency=max_concurrency,
+            max_concurrency=max_concurrency or episodes_in_flight(),
             learning_limits=limits_of(learning_call_limit, None, None, None),
             totals=Totals(total_calls, total_tokens, total_cost, total_time),
             on_change=watch,
@@ -159,6 +159,13 @@ def default_policy() -> str:
     from streams.cli.config import load
 
     return load().policy
+
+
+def episodes_in_flight() -> int:
+    """How many episodes a worker drives at once, where the command line does not say."""
+    from streams.cli.config import load
+
+    return load().max_concurrency
 
 
 @app.command()

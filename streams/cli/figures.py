@@ -14,11 +14,11 @@ SPAN = 20_000
 """Records that one reading takes in at most, so that it never holds the worker up for long."""
 
 CALLS = """
-select topic, count(*), total(json_extract(body, '$.prompt_tokens')),
+select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.prompt_tokens')),
     total(json_extract(body, '$.completion_tokens')), count(json_extract(body, '$.prompt_tokens')
     + json_extract(body, '$.completion_tokens')), total(json_extract(body, '$.cost')),
     count(json_extract(body, '$.cost'))
-  from records where offset > ? and offset <= ? and kind = 'completed' group by topic
+  from records where offset > ? and offset <= ? and kind = 'completed' group by 1, 2
 """
 EVENTS = """
 select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (
@@ -99,6 +99,8 @@ class Figures:
     repeated: int = 0
     solving: Spent = field(default_factory=Spent)
     learning: Spent = field(default_factory=Spent)
+    probing: Spent = field(default_factory=Spent)
+    """What forks and other probes spent, which answer nothing."""
     batches: dict[tuple[str, int], BatchFigures] = field(
         default_factory=dict[tuple[str, int], BatchFigures]
     )
@@ -203,10 +205,12 @@ class Reader:
         return self.figures
 
     def _calls(self, row: tuple[Any, ...]) -> None:
-        topic, calls, prompt, completion, counted, cost, priced = row
+        topic, whose, calls, prompt, completion, counted, cost, priced = row
         spent = Spent(calls, int(prompt + completion), counted, cost, priced)
         if topic == "learning":
             self.figures.learning += spent
+        elif whose == "q/":
+            self.figures.probing += spent
         else:
             self.figures.solving += spent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -37,23 +38,32 @@ class View(Protocol):
 
 
 class Watcher:
-    """What a worker calls at every change: a look at the clock, unless a drawing is due."""
+    """What a worker calls at every change: a look at the clock, unless a drawing is due.
+
+    A view that fails (its terminal is gone) is given up; the work goes on.
+    """
 
     def __init__(self, path: str, view: View, clock: Callable[[], float] = time.monotonic) -> None:
         self.path, self.view, self.clock = path, view, clock
         self.began = self.due = clock()
         self.reader: Reader | None = None
         self.running = 0
+        self.failed = False
 
     def __call__(self, progress: Progress) -> None:
         self.running = progress.running
         now = self.clock()
-        if now >= self.due:
-            self.refresh(now)
+        if now >= self.due and not self.failed:
+            self._try(now)
 
-    def refresh(self, now: float | None = None) -> None:
+    def _try(self, now: float) -> None:
+        try:
+            self.refresh(now)
+        except (OSError, sqlite3.Error):
+            self.failed = True
+
+    def refresh(self, now: float) -> None:
         """Read what is new and draw it."""
-        now = self.clock() if now is None else now
         reader = self._reader()
         if reader is None:
             return
@@ -69,9 +79,11 @@ class Watcher:
         return self.reader
 
     def close(self) -> None:
-        """Draw once more and let go of the log."""
+        """Draw once more, if anything was drawn, and let go of the log."""
         self.running = 0
-        self.refresh()
+        if self.reader is not None and not self.failed:
+            self.reader.read_all()
+            self._try(self.clock())
         self.view.end()
         if self.reader is not None:
             self.reader.close()

@@ -83,8 +83,9 @@ def _report(log: SqliteLog, source: str, done: Produced, json: bool) -> int:
     if done.refused:
         others = done.produced + done.known
         say(
-            f"  {others} other lines taken. Mend the refused ones, then run the same command again: what is known is skipped."
+            f"  {others} other lines taken. Mend the refused ones, then run the same command again:"
         )
+        say("  what is known is skipped.")
     return _summary(done, json)
 
 

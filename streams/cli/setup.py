@@ -10,6 +10,7 @@ from streams.cli.errors import SETUP, UNREACHABLE, CliError, usage
 if TYPE_CHECKING:
     from schemas.problem import Limits
     from streams.backbones.port import BackboneError
+    from streams.backbones.spelling import Wishes
     from streams.world import Totals, World
 
 
@@ -34,15 +35,11 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
 
     named = dict(_role(each) for each in models.roles)
     named["*"] = models.backbone or load().backbone or _default(models)
+    wishes = wishes_of(models)
     built: dict[str, Backbone] = {}
     for spelling in dict.fromkeys(named.values()):
         try:
-            built[spelling] = build(
-                spelling,
-                model=models.model,
-                base_url=models.base_url,
-                max_connections=models.max_connections,
-            )
+            built[spelling] = build(spelling, wishes)
         except ValueError as error:
             raise usage(str(error), field="--backbone") from error
     return World(
@@ -50,6 +47,22 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
         HashedEmbedder(),
         patient=patient,
         totals=totals,
+    )
+
+
+def wishes_of(models: Models) -> Wishes:
+    """What the command line, the environment and ``.env`` say of endpoints."""
+    from streams.backbones.spelling import Wishes
+    from streams.cli.config import load
+    from streams.cli.config_sources import environment, place_of
+
+    key = place_of("OPENAI_API_KEY")
+    return Wishes(
+        model=models.model,
+        base_url=models.base_url,
+        max_connections=models.max_connections or load().max_connections,
+        environ=environment(),
+        key_source=None if key is None else f"OPENAI_API_KEY in {key}",
     )
 
 

@@ -74,7 +74,10 @@ def work(
     from streams.runtime.embedded.worker import Worker
 
     path = log_path(log_url(log))
-    world = world_of(models, totals=totals)
+    try:
+        world = world_of(models, totals=totals)
+    except BackboneError as error:
+        raise as_cli(error) from error
     with only_worker(path):
         opened = open_log(log, create=True)
         worker = Worker(

@@ -2,7 +2,7 @@
 
 Words and the three-letter pieces of each count into buckets chosen by a checksum, with a sign,
 damped by a root, and the vector has length 1. It sees shared words and spellings, no meaning: good
-for tests and demonstrations. Texts without a letter or digit have the zero vector, whose cosine is 0.
+for tests and demonstrations. A text without letter or digit has the zero vector: its cosine is 0.
 """
 
 from __future__ import annotations

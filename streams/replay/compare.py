@@ -13,17 +13,23 @@ TOLERANCE = 1e-9
 
 def alike(left: Any, right: Any) -> bool:
     """Equality of plain JSON values with floats compared at relative 1e-9."""
-    match left, right:
-        case (bool(), _) | (_, bool()):
-            return left is right
-        case (int() | float(), int() | float()):
-            return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
-        case dict(), dict():
-            return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)  # pyright: ignore
-        case list(), list():
-            return len(left) == len(right) and all(map(alike, left, right))  # pyright: ignore
-        case _:
-            return bool(left == right)
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return _alike_objects(left, right)
+    if isinstance(left, list) and isinstance(right, list):
+        return _alike_lists(left, right)
+    return bool(left == right)
+
+
+def _alike_lists(left: list[Any], right: list[Any]) -> bool:
+    return len(left) == len(right) and all(map(alike, left, right))
+
+
+def _alike_objects(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)
 
 
 def same(left: Event, right: Event) -> bool:

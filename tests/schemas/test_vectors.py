@@ -1,4 +1,4 @@
-"""Packed vectors: half precision, small, exact in both directions, and nothing that is no number."""
+"""Packed vectors: half precision, small, exact both ways, and nothing that is no number."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_bytes_are_little_endian_on_every_machine() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e6])
 def test_what_half_precision_cannot_hold_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="finite|float16"):
+    with pytest.raises(ValueError, match=r"finite|float16"):
         pack([0.0, value])
 
 

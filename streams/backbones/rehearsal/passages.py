@@ -14,6 +14,8 @@ from streams.backbones.rehearsal.grounds import Ground, Work
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?:[A-Z][\w'-]*|\d[\d,.]*)(?: (?:of |the )?(?:[A-Z][\w'-]*|\d[\d,.]*))*")
+_NUMERIC = (1, 3)
+"""Situations whose answers are numbers."""
 _LONGEST = 20_000
 _KEPT = 6
 _LEAST = 4
@@ -59,8 +61,13 @@ def _ranked(problem: str) -> tuple[tuple[str, str], ...]:
     wanted = {word for word in _words(question) if len(word) >= _LEAST}
     telling = [sentence for sentence in _sentences(problem) if sentence != question]
     best = sorted(telling, key=lambda sentence: -_shared(sentence, wanted))[:_KEPT]
-    found = {name: sentence for sentence in reversed(best) for name in _names(sentence, wanted)}
-    answers = list(reversed(found.items())) or [(word, question) for word in sorted(wanted)]
+    found: dict[str, str] = {}
+    for sentence in best:
+        for name in _names(sentence, wanted):
+            found.setdefault(name, sentence)
+    numeric = _situation(problem) in _NUMERIC
+    fitting = sorted(found.items(), key=lambda pair: pair[0][0].isdigit() != numeric)
+    answers = fitting or [(word, question) for word in sorted(wanted)]
     return tuple([*answers, ("yes", question), ("no", question)][:_KEPT])
 
 
@@ -69,7 +76,7 @@ def _shared(sentence: str, wanted: set[str]) -> int:
 
 
 def _names(sentence: str, wanted: set[str]) -> list[str]:
-    """Names and numbers of a sentence that the question does not say itself, best last."""
+    """Names and numbers of a sentence that the question does not say itself."""
     names = [name.rstrip(".,'") for name in _NAME.findall(sentence)]
     return [name for name in names if not wanted & set(_words(name))]
 
@@ -90,7 +97,7 @@ PASSAGES = Ground(
     approaches=(
         "find the subject's sentence",
         "follow linked names",
-        "set dates side by side",
+        "line up the dates",
         "match the described title",
         "read past the match",
         "filter by kind",

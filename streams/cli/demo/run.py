@@ -21,10 +21,7 @@ SOURCE, POLICY = "game24:901-1000", "mc2"
 PATH = "demo.db"
 LOG = f"sqlite:{PATH}"
 BACKBONE = "rehearsal:seed=7,latency_ms=100"
-WORKED = """
-select total(b - a) / 1000.0 from
-  (select min(at_ms) a, max(at_ms) b from records where epoch > 0 group by epoch)
-"""
+GROUP = "group/demo"
 
 
 def demo(backbone: str | None) -> int:
@@ -41,7 +38,7 @@ def demo(backbone: str | None) -> int:
             return code
         from streams.cli.demo.screen import screen
 
-        screen(log, LOG, time_of_work(log)).show()
+        screen(log, LOG, _consume(log)).show()
         return code
 
 
@@ -94,6 +91,9 @@ def _work(models: Models) -> int:
         return work(LOG, models, until_idle=True, settle=True, on_change=watch)
 
 
-def time_of_work(log: SqliteLog) -> float:
-    """Seconds in which anybody worked on the log, pauses between two workers left out."""
-    return float(log.db.execute(WORKED).fetchone()[0])
+def _consume(log: SqliteLog) -> int:
+    """Take every answer once, as `metalogue consume --group demo` does; how many so far."""
+    for offset, *_ in log.messages("answers", log.position(GROUP, "answers")):
+        log.commit_position(GROUP, "answers", offset)
+    query = "select count(*) from messages where topic = 'answers' and offset <= ?"
+    return int(log.db.execute(query, (log.position(GROUP, "answers"),)).fetchone()[0])

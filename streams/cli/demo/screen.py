@@ -10,9 +10,9 @@ from schemas.memory import MemoryItem
 from streams.cli.demo.tree import Branch, branches, examples
 from streams.cli.figures import Figures, Reader
 from streams.cli.show.board import bar, table, totals
-from streams.cli.show.commands import command, hint
 from streams.cli.show.library import Library, Shelf
 from streams.cli.show.page import Page, outcome
+from streams.cli.show.paste import command, hint
 from streams.cli.show.sheet import Sheet, read
 from streams.cli.show.words import cells, cut, one_line, plural, seconds
 
@@ -23,6 +23,11 @@ MODELS = """
 select distinct json_extract(body, '$.backbones') from records
   where kind = 'episode.opened' and json_extract(body, '$.parent') is null
 """
+WORKED = """
+select total(b - a) / 1000.0 from
+  (select min(at_ms) a, max(at_ms) b from records where epoch > 0 group by epoch)
+"""
+"""Seconds in which anybody worked on the log, pauses between two workers left out."""
 EPOCHS = "select count(distinct epoch) from records where epoch > 0"
 SIMULATED = " (SIMULATED)"
 
@@ -35,17 +40,20 @@ class Ran:
     models: list[str]
     resumed: int
     elapsed: float
+    answers: int
+    """How many were consumed."""
 
 
-def screen(log: SqliteLog, url: str, elapsed: float) -> Page:
-    """The whole screen."""
+def screen(log: SqliteLog, url: str, answers: int) -> Page:
+    """The whole screen, after so many answers were consumed."""
     page = Page()
     reader = Reader(log.path)
     figures = reader.read_all()
     reader.close()
     models = [str(row[0]) for row in log.db.execute(MODELS)]
     workers = int(log.db.execute(EPOCHS).fetchone()[0])
-    ran = Ran(figures, models, max(workers - 1, 0), elapsed)
+    elapsed = float(log.db.execute(WORKED).fetchone()[0])
+    ran = Ran(figures, models, max(workers - 1, 0), elapsed, answers)
     library = Library.read(log)
     _title(page, ran, url)
     _figures(page, ran)
@@ -68,15 +76,15 @@ def _title(page: Page, ran: Ran, url: str) -> None:
             page.line((said, "alarm"))
         else:
             page.line(f"The model is {name}.")
-    page.line()
 
 
 def _figures(page: Page, ran: Ran) -> None:
-    bar(page, ran.figures, 0, ran.elapsed)
-    totals(page, ran.figures)
+    note = f"answers {ran.answers}"
     if ran.resumed:
         times = {1: "once", 2: "twice"}.get(ran.resumed, f"{ran.resumed} times")
-        page.line(f"broken off and resumed {times}", ("   no recorded call was made again", "dim"))
+        note = f"resumed {times}  {note}"
+    bar(page, ran.figures, ran.elapsed, note)
+    totals(page, ran.figures)
     page.line()
     table(page, list(ran.figures.batches.values()))
     page.line()
@@ -96,20 +104,23 @@ def _learned(page: Page, figures: Figures, library: Library) -> None:
     shelf, rule = found
     version = shelf.memory.latest.number
     backed = plural(len(shelf.backing(rule, version)), "lesson")
-    uses = shelf.uses_of(rule)
-    right = library.outcomes(uses).get("right", 0)
-    page.wrapped(f"{words} One, {rule.id}, from {backed}, right in {right} of {len(uses)}:")
+    seen = plural(len(shelf.uses_of(rule)), "episode")
+    right = _right(library, shelf, rule)
+    page.wrapped(f"{words} {rule.id}, from {backed}, in {seen}, {right} right:")
     page.wrapped(f'"{one_line(rule.text)}"', indent=2, style="note")
     page.line()
 
 
+def _right(library: Library, shelf: Shelf, rule: MemoryItem) -> int:
+    return library.outcomes(shelf.uses_of(rule)).get("right", 0)
+
+
 def _telling(library: Library) -> tuple[Shelf, MemoryItem] | None:
-    """A reasoner's rule that was in many episodes; ties go to the lower id."""
+    """The reasoner's rule that was in most right episodes; ties go to the lower id."""
     found = [
-        (-len(shelf.uses_of(rule)), rule.id, shelf, rule)
+        (-_right(library, shelf, rule), rule.id, shelf, rule)
         for shelf in library.shelves.values()
-        for rule in shelf.memory.latest.items
-        if rule.kind == "rule" and rule.role == "reasoner"
+        for rule in shelf.memory.latest.of("reasoner", "rule")
     ]
     if not found:
         return None
@@ -144,7 +155,10 @@ def _tree(page: Page, sheet: Sheet) -> None:
 
 
 def _branch(page: Page, branch: Branch, *, last: bool) -> None:
-    page.line((f" {'└' if last else '├'} ", "dim"), cut(branch.text, page.width - 3))
+    room = page.width - 3
+    whole = branch.text + branch.guided
+    text = whole if cells(whole) <= room else cut(branch.text, room)
+    page.line((f" {'└' if last else '├'} ", "dim"), text)
 
 
 def _next(page: Page, ran: Ran, sheet: Sheet | None, url: str) -> None:

@@ -27,8 +27,9 @@ QUOTED, SAID = ' "', ': "'
 class Branch:
     """One try of an episode."""
 
-    number: int
     text: str
+    guided: str
+    """By which memory item, where there is room for it."""
 
 
 def branches(sheet: Sheet) -> list[Branch]:
@@ -37,17 +38,17 @@ def branches(sheet: Sheet) -> list[Branch]:
     for row in rows(sheet.numbered):
         if row.called and row.round is not None:
             tries.setdefault(row.round, []).append(row)
-    return [Branch(number + 1, _text(number + 1, found, sheet)) for number, found in tries.items()]
+    return [_branch(number + 1, found, sheet) for number, found in tries.items()]
 
 
-def _text(number: int, found: Sequence[Row], sheet: Sheet) -> str:
+def _branch(number: int, found: Sequence[Row], sheet: Sheet) -> Branch:
     said = [(fact, sheet.journal.get(row.at)) for row in found for _, fact in row.said]
     words = [_short(fact, reply) for fact, reply in said if not isinstance(fact, KnowledgeReached)]
     guides = [fact for fact, _ in said if isinstance(fact, KnowledgeReached) and fact.items]
     items = next((fact.items for fact in guides if fact.role == "reasoner"), ())
     nearest = next((item for item in items if "." in item), ranges(items))
     guided = f"  by {nearest}" if items else ""
-    return f"{number} " + "  ".join(words) + guided
+    return Branch(f"{number} " + "  ".join(words), guided)
 
 
 def _short(fact: Event, reply: Event | None) -> str:

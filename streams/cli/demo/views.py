@@ -26,7 +26,7 @@ def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
     page = Page(width=min(max(width, 40), 80))
     page.line(("Metalogue demo: 100 problems of Game of 24, policy mc2", "strong"))
     page.line()
-    bar(page, figures, running, elapsed)
+    bar(page, figures, elapsed, f"running {running}")
     totals(page, figures)
     latest(page, figures)
     page.line()

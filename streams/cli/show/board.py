@@ -14,7 +14,7 @@ HEAD = "batch  right  calls  tokens  lessons"
 def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
     """What is shown while a worker works."""
     page = Page(width=min(max(width, 40), 100))
-    bar(page, figures, running, elapsed)
+    bar(page, figures, elapsed, f"running {running}")
     totals(page, figures)
     batches = list(figures.batches.values())
     if batches:
@@ -27,10 +27,10 @@ def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
     return page
 
 
-def bar(page: Page, figures: Figures, running: int, elapsed: float) -> None:
-    """How far it is."""
+def bar(page: Page, figures: Figures, elapsed: float, note: str) -> None:
+    """How far it is, since when, and a note."""
     left = f"closed {figures.closed:,}/{figures.total:,} "
-    right = f" {clock(elapsed)}   running {running}  failed {figures.failed}"
+    right = f" {clock(elapsed)}   {note}  failed {figures.failed}"
     room = max(page.width - len(left) - len(right), 8)
     done = room * figures.closed // max(figures.total, 1)
     failed: Span = (f"{figures.failed}", "bad" if figures.failed else "")
@@ -53,6 +53,8 @@ def totals(page: Page, figures: Figures) -> None:
     parts = [calls, tokens]
     parts.append(cost((figures.solving + figures.learning).known_cost))
     parts.append(f"repeated calls {figures.repeated}")
+    if figures.probing.calls:
+        parts.append(f"probes {plural(figures.probing.calls, 'call')}")
     if figures.parked:
         parts.append(f"parked {figures.parked}")
     for line in joined(parts, page.width, "  "):

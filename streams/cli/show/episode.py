@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from schemas.identity import address_order
-from streams.cli.show.commands import command, hint
 from streams.cli.show.page import Page, Span, outcome, spread
+from streams.cli.show.paste import command, hint
 from streams.cli.show.rows import Row, grouped, items_of, rows
 from streams.cli.show.sheet import Sheet
-from streams.cli.show.words import clean, cut, joined, one_line, pad, plural, spent, wrap
+from streams.cli.show.words import cells, clean, cut, joined, one_line, pad, plural, spent, wrap
 
 PROBLEM_LINES = 8
 ANSWER_CELLS = 200
@@ -40,8 +40,8 @@ def _header(page: Page, sheet: Sheet) -> None:
     problem = sheet.admitted.problem
     named: list[str | Span] = [(clean(problem.id), "strong"), f"  {problem.domain}"]
     quoted = f'"{one_line(problem.problem)}"'
-    room = page.width - len(problem.id) - len(problem.domain) - 6 - len(right)
-    if len(quoted) <= room:
+    room = page.width - cells(problem.id) - len(problem.domain) - 6 - cells(right)
+    if cells(quoted) <= room:
         page.line(*spread([*named, "  ", quoted], right, page.width))
         return
     page.line(*spread(named, right, page.width))

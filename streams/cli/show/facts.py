@@ -94,8 +94,8 @@ def _guidance(fact: KnowledgeReached) -> Saying:
     who = f"guide {fact.role[:1].upper()}"
     if fact.result == "fallback":
         return who, "kept the previous guidance", "warn"
-    again = ", composed again" if fact.result == "regenerated" else ""
-    return who, f"{plural(fact.bullets, 'bullet')}, from {ranges(fact.items)}{again}", "dim"
+    again = " again" if fact.result == "regenerated" else ""
+    return who, f"{plural(fact.bullets, 'bullet')}{again}, from {ranges(fact.items)}", "dim"
 
 
 def headline(text: str) -> str:

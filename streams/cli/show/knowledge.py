@@ -7,9 +7,9 @@ from typing import Any
 from schemas.memory import Memory, MemoryItem
 from streams.cli.common import out_json
 from streams.cli.errors import OK
-from streams.cli.show.commands import command
 from streams.cli.show.library import Library, Shelf
 from streams.cli.show.page import Page
+from streams.cli.show.paste import command
 from streams.cli.show.words import one_line, plural, wrap
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from schemas.memory import Memory, MemoryItem
 from streams.cli.common import out_json
 from streams.cli.errors import OK, usage
-from streams.cli.show.commands import command
 from streams.cli.show.facts import headline
 from streams.cli.show.library import Library, Shelf, Use
 from streams.cli.show.page import Page, outcome
+from streams.cli.show.paste import command
 from streams.cli.show.words import clean, count, one_line, pad, plural
 
 USES_SHOWN = 8

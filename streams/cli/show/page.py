@@ -101,6 +101,6 @@ def outcome(name: str) -> Span:
 def spread(left: Iterable[str | Span], right: str, width: int) -> tuple[Span, ...]:
     """Spans at the left and a text at the right end of a line, if both fit."""
     spans = tuple(map(span, left))
-    used = sum(len(text) for text, _ in spans)
-    gap = width - used - len(right)
+    used = sum(cells(text) for text, _ in spans)
+    gap = width - used - cells(right)
     return (*spans, (" " * max(gap, 2), ""), (right, "dim"))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from handlers.policies.base import Policy
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
-from schemas.identity import digest, episode_id, run_id, scope_id
+from schemas.identity import canonical, digest, episode_id, run_id, scope_id
 from schemas.problem import Problem
 from schemas.settings import BadSetting
 from streams.policies import NoPolicy
@@ -99,13 +99,14 @@ class Intake:
             problem = Problem.model_validate_json(value)
             policy = self.find(problem.policy or self.default_policy)
             policy.settings.resolve(problem.profile, problem.settings)
+            canonical(problem.settings)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             self._refuse(
                 offset, key, headers, value, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
             )
             return None
-        except (NoPolicy, BadSetting) as error:
+        except (NoPolicy, BadSetting, TypeError) as error:
             self._refuse(offset, key, headers, value, str(error))
             return None
         episode = episode_of(problem, self.default_policy)

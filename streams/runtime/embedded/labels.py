@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from handlers.answers.grade import CHECKERS, Grade
 from schemas.events.learning import Graded, Reflected
-from schemas.identity import digest, episode_id
+from schemas.identity import canonical, digest, episode_id
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from streams.grading import Grading
@@ -49,6 +49,7 @@ class Labels:
         self.of_problem: dict[tuple[str, str], list[Feedback]] = defaultdict(list)
         self.of_episode: dict[str, list[Feedback]] = defaultdict(list)
         self.position = 0
+        self.refused = ""
         self.committed = log.position("learner", "feedback")
 
     def load(self) -> None:
@@ -64,17 +65,28 @@ class Labels:
         for offset, key, headers, value in found:
             feedback = self._remember(offset, value)
             if feedback is None:
-                self.writer.send("dead-letters", f"feedback/{offset}/{digest(key)}", value, headers)
+                self._refuse(offset, key, headers, value)
             else:
                 await self._grade_known(feedback)
             self.writer.advance("learner", "feedback", offset)
         return bool(found)
 
+    def _refuse(self, offset: int, key: str, headers: dict[str, Any], value: bytes) -> None:
+        errors = {
+            "__metalogue.errors.topic": "feedback",
+            "__metalogue.errors.offset": offset,
+            "__metalogue.errors.message": self.refused,
+        }
+        name = f"feedback/{offset}/{digest(key)}"
+        self.writer.send("dead-letters", name, value, headers | errors)
+
     def _remember(self, offset: int, value: bytes) -> Feedback | None:
         self.position = offset
         try:
             feedback = Feedback.model_validate_json(value)
-        except ValidationError:
+            canonical(feedback.model_dump(mode="json"))
+        except (ValidationError, TypeError) as error:
+            self.refused = str(error)[:200]
             return None
         if feedback.episode is not None:
             self.of_episode[feedback.episode].append(feedback)

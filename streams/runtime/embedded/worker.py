@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,11 +64,11 @@ class Worker:
         name: str = "worker",
         default_policy: str = "cot",
         max_concurrency: int = 256,
-        learning_limits: Limits = Limits(),
+        learning_limits: Limits | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.log, self.world, self.find = log, world, find
-        self.max_concurrency, self.learning_limits = max_concurrency, learning_limits
+        self.max_concurrency, self.learning_limits = max_concurrency, learning_limits or Limits()
         self.writer: Writer = log.claim(name)
         self.learner = Learner(find)
         self.intake = Intake(log, self.writer, find, default_policy)
@@ -79,6 +80,7 @@ class Worker:
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.changed = asyncio.Event()
         self.error: BaseException | None = None
+        self.drained = False
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ class Worker:
 
     def drain(self) -> None:
         """Stop gracefully: no new episode or question; what is in flight is still recorded."""
-        self.world.draining = True
+        self.drained = self.world.draining = True
         self.changed.set()
 
     async def _loop(self, until_idle: bool, settle: bool) -> None:
@@ -115,10 +117,8 @@ class Worker:
                 await self._wait()
 
     async def _wait(self) -> None:
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self.changed.wait(), POLL_S)
-        except TimeoutError:
-            pass
 
     async def _stop(self) -> None:
         while self.tasks:
@@ -128,6 +128,8 @@ class Worker:
             self.writer.flush()
 
     def _outcome(self) -> Outcome:
+        if self.drained:
+            return Outcome(spent=self.world.exhausted)
         held = [episode for waiting in self.blocked.values() for episode in waiting]
         for name, scope in self.learner.scopes.items():
             series = scope.window.current

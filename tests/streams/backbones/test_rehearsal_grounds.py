@@ -1,17 +1,19 @@
-"""Kinds of problems: word problems and questions are really solved by what works, and any text is taken."""
+"""Kinds of problems: what works really solves them, and any text is taken."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from handlers.answers.extract import extract
-from handlers.policies.baselines.chain import COT
 from handlers.roles.form import Unreadable, parse
 from handlers.roles.monitor import MONITOR
 from handlers.roles.reasoner import REASONER
+from schemas.prompt import Section, Template
+from schemas.reply import Field, Reply
 from streams.backbones.rehearsal.backbone import GROUNDS, hidden
 from streams.backbones.rehearsal.grounds import Ground, usually
 from streams.backbones.rehearsal.hints import Hint, hints
@@ -79,19 +81,17 @@ def test_facts_are_found_in_the_paragraphs(problem: str, answer: str) -> None:
 
 
 def test_an_answer_is_copied_from_what_a_tool_returned() -> None:
-    system = "Answer.\n\nReply with these fields, each label at the start of its own line, in this order:"
-    block = f"{system}\nQuery: <text: what to search for>\nFinal_answer: ### <answer> ###"
-    user = "### Question\nWho wrote Faust?\n\n### Results\nGoethe wrote Faust. Mann did not."
-    said = [reply(replace_messages(block, user, draw)).text for draw in range(20)]
-    assert all("Query: wrote Faust" in text for text in said)
-    assert any("### Goethe ###" in text for text in said)
-
-
-def replace_messages(system: str, user: str, draw: int):  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
-    asked = request(SOLVE, problem="")
-    return replace(asked, messages=(("system", system), ("user", user)), draw=draw)
+    ask = Template(
+        "ask",
+        "Ask the tool, then answer.",
+        (Section("Question", "question"), Section("Results", "results")),
+        Reply((Field("Query", "text", "what to search for"), Field("Answer", "answer", "it"))),
+    )
+    asked = request(ask, question="Who wrote Faust?", results="Goethe wrote Faust. Mann did not.")
+    said = [reply(replace(asked, draw=draw)).text for draw in range(40)]
+    assert all("Query: wrote Faust\n" in text for text in said)
+    answers = [text.rpartition("Answer: ")[2].strip("# ") for text in said]
+    assert {"Goethe", "Mann"} & set(answers)
 
 
 # ── Other people's texts ─────────────────────────────────────────────────────────────────────
@@ -117,7 +117,3 @@ def test_parsers_take_what_a_real_model_wrote() -> None:
         assert isinstance(values, Unreadable) or values["Final_answer"] == extract(text)
         assert isinstance(MONITOR.read(text), Unreadable)
     assert found / len(texts) > 0.8
-
-
-def test_a_plain_chain_is_understood() -> None:
-    assert COT.name == "cot"

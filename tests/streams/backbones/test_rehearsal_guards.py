@@ -1,4 +1,4 @@
-"""What keeps the simulator from hiding defects: prompts matter; only what they say helps or harms."""
+"""The simulator hides no defect: every part of a prompt matters, and only what it says helps."""
 
 from __future__ import annotations
 

@@ -32,9 +32,10 @@ from tests.streams.backbones.prompting import AUDIT, SOLVE, reply, request
 texts = []
 for numbers in puzzles()[::40]:
     problem = " ".join(map(str, numbers))
-    attempt = reply(request(SOLVE, problem=problem, guidance="With any problem, start from the target."))
-    texts += [attempt.text, reply(request(AUDIT, problem=problem, trajectory=attempt.text)).text]
-print(digest(texts))
+    note = "With any problem, start from the target."
+    attempt = reply(request(SOLVE, problem=problem, guidance=note)).text
+    texts += [attempt, reply(request(AUDIT, problem=problem, trajectory=attempt)).text]
+found = digest(texts)
 """
 
 
@@ -47,16 +48,14 @@ def test_a_reply_is_a_function_of_the_call() -> None:
         replace(asked, sampling=Sampling(temperature=0.7)),
         replace(asked, messages=(*asked.messages, ("user", "Again."))),
     ):
-        assert _differs(asked, other, "problem")
-    assert any(
-        reply(request(SOLVE, problem=p))
-        != reply(request(SOLVE, problem=p), replace(FAULTLESS, seed=8))
-        for p in PUZZLES[:20]
-    )
+        assert _differ(asked, other)
+    eight = replace(FAULTLESS, seed=8)
+    each = [request(SOLVE, problem=problem) for problem in PUZZLES[:20]]
+    assert [reply(one) for one in each] != [reply(one, eight) for one in each]
 
 
-def _differs(asked: ModelRequest, other: ModelRequest, _: str) -> bool:
-    """Whether two calls that differ in one part get different replies on some problem."""
+def _differ(asked: ModelRequest, other: ModelRequest) -> bool:
+    """Whether two calls get different replies on some problem."""
 
     def on(problem: str, each: ModelRequest) -> ModelRequest:
         head, (speaker, text), *tail = each.messages
@@ -69,7 +68,7 @@ def _differs(asked: ModelRequest, other: ModelRequest, _: str) -> bool:
 def test_at_temperature_zero_neither_draw_nor_seed_matter() -> None:
     cold = Sampling(temperature=0)
     for problem in PUZZLES[:20]:
-        asked = request(SOLVE, problem=problem, sampling=cold)
+        asked = replace(request(SOLVE, problem=problem), sampling=cold)
         assert reply(asked) == reply(replace(asked, draw=3, seed=5))
 
 
@@ -78,10 +77,14 @@ def test_every_process_replies_the_same(seed: str) -> None:
     root = str(Path(__file__).resolve().parents[3])
     env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": root}
     said = subprocess.run(
-        [sys.executable, "-c", SHOW], capture_output=True, text=True, check=True, env=env
+        [sys.executable, "-c", f"{SHOW}print(found)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=env,
     )
     here: dict[str, object] = {}
-    exec(SHOW.replace("print(digest(texts))", "found = digest(texts)"), here)
+    exec(SHOW, here)
     assert said.stdout.strip() == here["found"]
 
 
@@ -124,7 +127,8 @@ def test_right_answers_are_exactly_right_and_wrong_ones_use_the_numbers() -> Non
 
 def test_troubles_come_at_the_rates_set() -> None:
     options = Options(malformed=0.2, truncated=0.1, empty=0.05)
-    replies = [reply(request(SOLVE, problem=p, seed=s), options) for p in PUZZLES for s in range(6)]
+    asked = [replace(request(SOLVE, problem=p), seed=s) for p in PUZZLES for s in range(6)]
+    replies = [reply(each, options) for each in asked]
     count = len(replies)
     empty = sum(not said.text and said.finish == "stop" for said in replies)
     cut = sum(said.finish == "length" for said in replies)
@@ -149,7 +153,8 @@ def test_log_probabilities_come_if_asked_for_and_confidence_is_too_sure() -> Non
     assert reply(request(SOLVE, problem="4 5 6 10")).logprob is None
     sure: dict[str, list[float]] = {"right": [], "wrong": []}
     for problem in PUZZLES:
-        said = reply(request(SOLVE, problem=problem, sampling=Sampling(logprobs=True)))
+        asked = request(SOLVE, problem=problem)
+        said = reply(replace(asked, sampling=Sampling(logprobs=True)))
         assert said.logprob is not None
         assert said.logprob < 0
         stated = reply(request(AUDIT, problem=problem, trajectory=said.text))
@@ -194,4 +199,4 @@ def test_nothing_that_a_prompt_says_raises(problem: str, trajectory: str, guidan
 
 def test_replies_are_pinned() -> None:
     texts = [reply(request(SOLVE, problem=p)).text for p in PUZZLES[:50]]
-    assert text_digest("\n".join(texts)) == "PINNED"
+    assert text_digest("\n".join(texts)) == "fe1fba3959a3"

@@ -11,12 +11,14 @@ from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from streams.cli.common import FLAGS
 from streams.cli.main import main
 from streams.runtime.embedded.log import SqliteLog
 
+Message: TypeAlias = tuple[str, str, dict[str, Any], bytes]
+"""Topic, key, headers, value."""
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -83,7 +85,7 @@ def process(*arguments: object, cwd: Path, **more: str) -> subprocess.Popen[byte
     )
 
 
-def answer(number: int, **more: Any) -> tuple[str, str, dict[str, Any], bytes]:
+def answer(number: int, **more: Any) -> Message:
     """An answer's message."""
     episode = f"p/default/q{number}/run"
     value: dict[str, Any] = {
@@ -100,7 +102,7 @@ def answer(number: int, **more: Any) -> tuple[str, str, dict[str, Any], bytes]:
     return "answers", episode, {}, json.dumps(value | more).encode()
 
 
-def log_of(path: Path, messages: Iterable[tuple[str, str, dict[str, Any], bytes]] = ()) -> Path:
+def log_of(path: Path, messages: Iterable[Message] = ()) -> Path:
     """A log with these messages; its path."""
     log = SqliteLog(path, create=True)
     log.publish(messages)

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from streams.runtime.embedded.log import SqliteLog
-from tests.streams.cli.calling import answer, call, command, environment, log_of, process
+from tests.streams.cli.calling import Message, answer, call, command, environment, log_of, process
 
 
 @pytest.fixture
 def log(folder: Path) -> Path:
     """A log with five answers between other messages."""
-    other = ("problems", "p/default/q1/run", {}, b"{}")
+    other: Message = ("problems", "p/default/q1/run", {}, b"{}")
     return log_of(folder / "a.db", [other, *(answer(number) for number in range(1, 6))])
 
 

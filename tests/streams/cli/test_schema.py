@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def test_export_and_check(folder: Path) -> None:
     assert call("schema", "check", "out").out == f"{len(schemas())} schemas, 0 differences\n"
 
 
-def change(path: Path, edit: Any) -> None:
+def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     value = json.loads(path.read_text())
     edit(value)
     path.write_text(json.dumps(value, indent=2) + "\n")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from schemas.questions import Complete
 from streams.cli.show.moment import moment
 from streams.cli.show.sheet import read
 from streams.runtime.embedded.log import SqliteLog
-from tests.streams.cli.calling import Called, call
+from tests.streams.cli.calling import Called, call, environment
 from tests.streams.cli.learned import PROBLEMS, change, copy_of, made, rows
 from tests.streams.cli.test_show_words import steers
 
@@ -263,3 +265,14 @@ def test_a_changed_prompt_is_named(tmp_path: Path) -> None:
 def test_addresses_of_the_record_are_all_known() -> None:
     steps = shown(latest(), "--json").json["steps"]
     assert all(is_numbered(step["at"]) for step in steps)
+
+
+def test_declaring_the_commands_loads_nothing_heavy() -> None:
+    heavy = (
+        "{'pydantic', 'sqlite3', 'asyncio', 'numpy', 'orjson', 'rich.console', 'schemas.events'}"
+    )
+    check = f"import sys, streams.cli.commands_show; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, env=environment(), check=True
+    )
+    assert done.stdout == "[]\n"

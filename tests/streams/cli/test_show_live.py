@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ def test_figures_are_those_of_log_stats() -> None:
     assert sum(batch.spent.calls for batch in found.batches.values()) == found.solving.calls
     assert sum(found.rules.values()) == 18
     assert not found.open
+    assert not found.probing.calls
 
 
 @pytest.mark.parametrize("span", [1, 7, 100])
@@ -95,6 +97,32 @@ def test_nothing_is_drawn_before_there_is_a_log(tmp_path: Path) -> None:
     watcher.close()
     assert not view.drawn
     assert not (tmp_path / "none.db").exists()
+
+
+class Broken(Noting):
+    def draw(self, figures: Figures, running: int, elapsed: float) -> None:
+        self.drawn.append((0, 0))
+        raise OSError("the terminal is gone")
+
+
+def test_a_view_that_fails_does_not_stop_the_work() -> None:
+    view, clock = Broken(), Clock()
+    watcher = Watcher(str(made()), view, clock)
+    for _ in range(5):
+        clock.now += 1
+        watcher(Progress())
+    watcher.close()
+    assert len(view.drawn) == 1
+
+
+def test_a_file_that_is_no_log_is_the_workers_error(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    with sqlite3.connect(path) as db:
+        db.execute("create table mine(x)")
+    db.close()
+    called = call("worker", "--log", path, "--backbone", "rehearsal", "--until-idle")
+    assert called.code == 2
+    assert "[log.format, exit 2]" in called.err
 
 
 def test_plain_lines_come_every_ten_seconds_and_at_the_end(

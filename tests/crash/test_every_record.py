@@ -1,0 +1,138 @@
+"""A crash after every record of an MC² series: the log, the knowledge and the bill come out the same."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from state.journal import Fenced
+from streams.runtime.embedded.log import SqliteLog
+from tests.crash.conftest import Calm
+from tests.crash.series import (
+    BATCHES,
+    Counted,
+    StoppingLog,
+    completed,
+    cut,
+    end_of,
+    quick,
+    stops,
+    worked,
+)
+
+CHUNKS = 16
+
+
+def resumed(path: Path) -> tuple[SqliteLog, Counted, set[tuple[str, str]]]:
+    """A second life, to the end; with what the first one had on record."""
+    log = quick(SqliteLog(path))
+    before = completed(log)
+    outcome, world = worked(log)
+    assert (outcome.held, outcome.parked) == ([], [])
+    return log, world, before
+
+
+def check(calm: Calm, path: Path, where: object) -> None:
+    log, second, recorded = resumed(path)
+    asked_again = recorded & second.asked.keys()
+    assert not asked_again, f"{where}: {sorted(asked_again)[:3]}"
+    assert second.asked.total() == calm.asked.asked.total() - len(recorded), where
+    assert end_of(log) == calm.end, where
+    log.close()
+
+
+def test_the_series_is_one_that_learns(calm: Calm) -> None:
+    log = SqliteLog(calm.after)
+    kinds = [record.event.kind for record in log.records()]
+    log.close()
+    assert kinds.count("memory.versioned") == BATCHES
+    assert kinds.count("lesson.distilled") >= 2
+    assert kinds.count("knowledge.consolidated") >= 1
+    assert len(calm.end.answers) == 30
+    assert len(stops(calm.after)) > 500
+    assert set(calm.asked.asked.values()) == {1}
+
+
+def test_twice_is_the_same(calm: Calm, tmp_path: Path) -> None:
+    check(calm, Path(shutil.copy(calm.before, tmp_path / "again.db")), "again")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_log_that_ends_after_any_record_is_finished_as_if_nothing_had_been(
+    calm: Calm, tmp_path: Path, chunk: int
+) -> None:
+    places = stops(calm.after)[chunk::CHUNKS]
+    assert places
+    for after in places:
+        path = cut(calm.after, tmp_path / f"{after}.db", after)
+        check(calm, path, f"after record {after}")
+        path.unlink()
+
+
+@pytest.mark.parametrize("after", random.Random(7).sample(range(40, 780), 12))
+def test_a_log_that_stops_while_it_is_written_leaves_what_the_cut_one_holds(
+    calm: Calm, tmp_path: Path, after: int
+) -> None:
+    """In process: the writer stops at the n-th append, inside the commit that holds it."""
+    path = Path(shutil.copy(calm.before, tmp_path / "stopped.db"))
+    stopped = StoppingLog(path, after=after)
+    first = Counted()
+    with pytest.raises(Fenced):
+        worked(quick(stopped), world=first)  # type: ignore[arg-type]
+    held = rows(stopped)
+    stopped.close()
+    place = max(each for each in stops(calm.after) if each <= after)
+    twin = SqliteLog(cut(calm.after, tmp_path / "twin.db", place))
+    assert held == rows(twin)
+    twin.close()
+    check(calm, path, f"after append {after}")
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "commits"),
+    [(256, n) for n in range(1, 52, 10)] + [(1, n) for n in (1, 7, 77, 177, 277, 333)],
+)
+def test_a_stop_between_two_commits_loses_only_what_was_in_flight(
+    calm: Calm, tmp_path: Path, concurrency: int, commits: int
+) -> None:
+    path = Path(shutil.copy(calm.before, tmp_path / "between.db"))
+    stopped = StoppingLog(path, commits=commits)
+    first = Counted()
+    with pytest.raises(Fenced):
+        worked(quick(stopped), concurrency=concurrency, world=first)
+    recorded = completed(stopped)
+    stopped.close()
+    assert recorded <= first.asked.keys()
+    in_flight = len(first.asked) - len(recorded)
+    assert in_flight <= concurrency
+    check(calm, path, f"after commit {commits} of {concurrency} at once")
+
+
+def test_a_log_that_dies_again_and_again_still_comes_to_the_same(
+    calm: Calm, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(calm.before, tmp_path / "again.db"))
+    rng, lives = random.Random(7), 0
+    while True:
+        log = quick(StoppingLog(path, after=SqliteLog(path).end() + rng.randint(2, 40)))
+        try:
+            outcome, _ = worked(log, concurrency=rng.choice((1, 3, 256)))
+        except Fenced:
+            lives += 1
+            log.close()
+            continue
+        break
+    assert not outcome.held
+    assert lives > 20
+    assert end_of(log) == calm.end
+    log.close()
+
+
+def rows(log: SqliteLog) -> list[tuple[object, ...]]:
+    """What is on record, in order, without times and latencies' owners."""
+    query = "select offset, topic, partition, episode, address, kind, body from records"
+    return log.db.execute(query + " order by offset").fetchall()
