@@ -1,4 +1,4 @@
-# make setup | demo | test | soak | lint | lock | clean
+# make setup | demo | broker | broker-stop | broker-clean | test | soak | lint | lock | clean
 # What runs is installed by `setup`; what checks it is added by `test`, `soak` and `lint`.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,6 +16,7 @@ LOCKS := deploy/locks
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup dev demo test soak lock clean
+.PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
 help:
@@ -34,6 +35,14 @@ $(VENV)/.ready-dev: $(VENV)/.ready $(LOCKS)/requirements-dev.txt
 
 demo: setup
 	@$(BIN)/metalogue demo $(if $(BACKBONE),--backbone $(BACKBONE))
+
+# Apache Kafka on loopback without Docker; its last line is the log's URL. `broker-stop` keeps its data.
+broker:
+	@bash deploy/kafka-local/broker.sh start
+broker-stop:
+	@bash deploy/kafka-local/broker.sh stop
+broker-clean:
+	@bash deploy/kafka-local/broker.sh clean
 
 test: dev
 	$(PYTEST) $(ARGS)

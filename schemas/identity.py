@@ -58,7 +58,7 @@ def is_numbered(address: str) -> bool:
 
 def address_order(address: str) -> tuple[int, tuple[int, ...], str]:
     """Sort key: admitted, opened, the numbered addresses, then the rest by name."""
-    if address.isdecimal():
+    if address.isascii() and address.isdecimal():
         return (1, (int(address),), "")
     if address in BEFORE:
         return (0, (BEFORE.index(address),), "")

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from schemas.asking import Ask
 from schemas.identity import digest, text_digest
+from schemas.outcome import Outcome
 from schemas.prompt import Message, Template
 
 
@@ -152,6 +153,22 @@ class Embed(Ask[tuple[tuple[float, ...], ...]]):
 
     def parts(self) -> Sequence[tuple[str, str]]:
         return (("texts", digest(self.texts)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Ask[Outcome]):
+    """Is this answer right? Asked of the domain's checker, which needs the problem only; no model call."""
+
+    domain: str
+    problem: str
+    answer: str
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        return (
+            ("domain", text_digest(self.domain)),
+            ("problem", text_digest(self.problem)),
+            ("answer", text_digest(self.answer)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

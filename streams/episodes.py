@@ -5,16 +5,19 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Task
 from schemas.asking import OutOfLimit, ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
-from schemas.identity import episode_seed, is_numbered, text_digest
+from schemas.identity import canonical, episode_seed, is_numbered, text_digest
 from schemas.memory import Memory
-from schemas.problem import Problem
+from schemas.problem import Problem, Profile
 from schemas.settings import PolicySettings
 from state.journal import Fenced, Recorder
 from streams.backbones.port import BackboneError
@@ -43,6 +46,11 @@ class Work:
     journal: dict[str, Event]
 
     @property
+    def settings_text(self) -> str:
+        """The resolved settings as the text that is kept once per log."""
+        return resolved(self.policy, self.admitted.problem).text
+
+    @property
     def task(self) -> Task:
         """What the policy is given."""
         problem = self.admitted.problem
@@ -57,10 +65,30 @@ class Work:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A policy's settings as values, as the text that is kept once per log, and that text's digest."""
+
+    settings: PolicySettings
+    text: str
+    digest: str
+
+
+@lru_cache(maxsize=256)
+def _resolved(model: type[PolicySettings], profile: Profile, values: bytes) -> Resolved:
+    settings = model.resolve(profile, orjson.loads(values))
+    text = settings_text(settings)
+    return Resolved(settings, text, text_digest(text))
+
+
+def resolved(policy: Policy[Any], problem: Problem) -> Resolved:
+    """The problem's settings, resolved. Raises ``BadSetting``."""
+    return _resolved(policy.settings, problem.profile, canonical(problem.settings))
+
+
 def settings_of(policy: Policy[Any], problem: Problem) -> PolicySettings:
     """The problem's settings, resolved. Raises ``BadSetting``."""
-    settings: PolicySettings = policy.settings.resolve(problem.profile, problem.settings)
-    return settings
+    return resolved(policy, problem).settings
 
 
 def seed_for(problem: Problem) -> int:
@@ -69,13 +97,13 @@ def seed_for(problem: Problem) -> int:
 
 
 def opening(
-    policy: Policy[Any], settings: PolicySettings, problem: Problem, memory: Memory, backbones: str
+    policy: Policy[Any], settings: str, problem: Problem, memory: Memory, backbones: str
 ) -> EpisodeOpened:
-    """The event that opens a problem's episode."""
+    """The event that opens a problem's episode; ``settings`` is the digest of the resolved ones."""
     return EpisodeOpened(
         policy=policy.name,
         policy_version=policy.version,
-        settings=text_digest(settings_text(settings)),
+        settings=settings,
         limits=problem.limits,
         seed=seed_for(problem),
         memory_version=memory.number,
@@ -92,20 +120,20 @@ def prepare(
     backbones: str,
 ) -> Work:
     """Work on an episode, fresh or from its record. Raises ``PolicyChanged`` where neither is possible."""
-    settings = settings_of(policy, admitted.problem)
+    found = resolved(policy, admitted.problem)
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):
         latest = memories[max(memories)]
-        opened = opening(policy, settings, admitted.problem, latest, backbones)
+        opened = opening(policy, found.digest, admitted.problem, latest, backbones)
     if (opened.policy, opened.policy_version) != (policy.name, policy.version):
         raise PolicyChanged(
             f"opened with {opened.policy}@{opened.policy_version}; installed is {policy.reference}"
         )
-    if opened.settings != text_digest(settings_text(settings)):
+    if opened.settings != found.digest:
         raise PolicyChanged(f"the defaults of {policy.reference} have changed")
     numbered = {address: event for address, event in journal.items() if is_numbered(address)}
     memory = memories[opened.memory_version]
-    return Work(episode, admitted, opened, policy, settings, memory, numbered)
+    return Work(episode, admitted, opened, policy, found.settings, memory, numbered)
 
 
 async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:

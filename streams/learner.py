@@ -26,7 +26,7 @@ from schemas.memory import Memory
 from schemas.problem import Limits, Profile
 from schemas.settings import PolicySettings
 from state.folds.grades import GradesFold
-from state.folds.memory import MemoryFold, next_memory
+from state.folds.memory import Learned, MemoryFold, next_memory
 from streams.windows import Due, ScopeWindow
 
 Find = Callable[[str], Policy[Any]]
@@ -43,11 +43,17 @@ class Scope:
     memory: MemoryFold
     reflected: dict[str, Reflected] = field(default_factory=dict[str, Reflected])
     batches: dict[int, BatchClosed] = field(default_factory=dict[int, BatchClosed])
+    warmed: bool = False
 
     @property
     def unfinished(self) -> BatchClosed | None:
         """A batch that was closed but has no memory version yet."""
         return self.batches.get(self.window.versioned + 1)
+
+    @property
+    def warm_source(self) -> str | None:
+        """The scope that this one still has to start from, if any."""
+        return None if self.warmed else self.policy.warm_source(self.settings)
 
     def live_from(self, batch: int) -> int:
         """The first batch whose lessons are live after this one."""
@@ -78,6 +84,8 @@ class Learner:
                 scope.reflected[episode] = event
             case BatchClosed():
                 scope.batches[event.batch] = event
+            case MemoryVersioned(number=0):
+                scope.warmed = True
             case MemoryVersioned():
                 self._forget_members(scope, event.number)
             case EpisodeClosed():
@@ -149,6 +157,19 @@ class Learner:
         )
         memory = scope.memory.versions[closed.previous]
         return Batch(scope.id, closed.batch, members, memory, closed.seed)
+
+    def warm(self, scope: Scope, source: Memory) -> list[tuple[str, Event]]:
+        """Version 0 of a scope that starts from another's memory: address and event of each record."""
+        facts = [(str(at), fact) for at, fact in enumerate(scope.policy.warm_start(source))]
+        learned = Learned()
+        for _, fact in facts:
+            learned.feed(fact)
+        memory = next_memory(Memory(scope.id, 0), learned, 0, 1)
+        origin = f"{source.scope}@{source.number}"
+        version = MemoryVersioned(
+            scope=scope.id, number=0, live_from=1, state=memory.state(), origin=origin
+        )
+        return [*facts, ("version", version)]
 
     def version(self, scope: Scope, closed: BatchClosed) -> MemoryVersioned:
         """The memory version that follows from what the learning episode has said."""

@@ -29,7 +29,7 @@ def reflection(policy: Policy[Any], trial: Trial) -> Reflected:
     problem = Problem(id=task.id, problem=task.problem, domain=task.domain, profile=case.profile)
     admitted = ProblemAdmitted(problem=problem, scope=SCOPE, offset=1)
     settings = settings_of(policy, case)
-    opened = opening(policy, settings, problem, case.memory, "check")
+    opened = opening(policy, "", problem, case.memory, "check")
     try:
         return closing(
             policy, settings, "check", admitted, opened, trial.journal, trial.conclusion, 0.0

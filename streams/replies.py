@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.asking import Ask, ReplayError
 from schemas.events.base import Event
-from schemas.events.episode import Completed, Embedded, Recalled
+from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.memory import Memory
 from schemas.questions import Completion, RecalledItem, Recollection
 
@@ -34,6 +34,8 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
             from schemas.vectors import unpack
 
             return tuple(tuple(unpack(vector)) for vector in answer.vectors)
+        case Checked():
+            return answer.outcome
         case _:
             raise TypeError(f"{answer.kind} answers no {type(question).__name__}")
 

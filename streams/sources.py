@@ -131,13 +131,13 @@ def _no_constant(name: str) -> Any:
 
 
 def _name_of(value: Any) -> str:
-    names: dict[type, str] = {
+    names: dict[type[Any], str] = {
         list: "a list",
         str: "a string",
         type(None): "null",
         bool: "a boolean",
     }
-    kind: type = type(value)
+    kind: type[Any] = type(value)
     return names.get(kind, "a number")
 
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from handlers.answers.grade import CHECKERS
 from handlers.learning.recall import select
 from handlers.limits import UNBOUNDED, Ledger, Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
-from schemas.events.episode import Completed, Embedded, Recalled
+from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.identity import call_seed
 from schemas.problem import Limits
-from schemas.questions import Complete, Embed, Recall, Sampling
+from schemas.questions import Check, Complete, Embed, Recall, Sampling
 from schemas.vectors import pack, unpack
 from streams import normalise
 from streams.backbones.port import Backbone, ModelReply, ModelRequest, Unreachable
@@ -63,18 +64,15 @@ class World:
         self.draining = False
         self.totals, self.spent = totals, Ledger.of(Limits())
         self.begun_s = time.monotonic()
+        self.simulated = any(backbone.simulated for backbone in self.backbones.values())
+        """Whether any role is answered by no model."""
+        self.description = self._described()
+        """Which backbone answers which role, for people."""
         self.calls_begun = 0
         self.exhausted: str | None = None
         """Which total is spent, once one is."""
 
-    @property
-    def simulated(self) -> bool:
-        """Whether any role is answered by no model."""
-        return any(backbone.simulated for backbone in self.backbones.values())
-
-    @property
-    def description(self) -> str:
-        """Which backbone answers which role, for people."""
+    def _described(self) -> str:
         named = (
             (f"{role}=" if role != "*" else "") + backbone.name
             for role, backbone in sorted(self.backbones.items())
@@ -100,6 +98,8 @@ class World:
                     dimensions=self.embedder.dimensions,
                     vectors=tuple(pack(vector) for vector in vectors),
                 )
+            case Check():
+                return checked(question, asked)
             case _:
                 raise TypeError(f"nobody here answers a {type(question).__name__}")
 
@@ -182,6 +182,15 @@ def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
     return Sampling(
         sampling.temperature, sampling.top_p, max_tokens, sampling.stop, sampling.logprobs
     )
+
+
+def checked(question: Check, asked: str) -> Checked:
+    """What the domain's own checker says of an answer; unknown where the domain has none."""
+    check = CHECKERS.get(question.domain)
+    if check is None:
+        return Checked(asked=asked, outcome="unknown", checker="none")
+    grade = check(question.problem, question.answer)
+    return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader)
 
 
 def completed(asked: str, reply: ModelReply) -> Completed:

@@ -16,10 +16,11 @@ from handlers.policies.base import Trace
 from schemas.asking import All, Ask, OutOfLimit, Steps, Stopped
 from schemas.events.base import Event
 from schemas.events.codec import decode, encode
-from schemas.events.episode import Completed, Embedded, Forked, LimitReached, Recalled
+from schemas.events.episode import Checked, Completed, Embedded, Forked, LimitReached, Recalled
 from schemas.identity import hash01
 from schemas.memory import Memory
 from schemas.questions import (
+    Check,
     Complete,
     Completion,
     Embed,
@@ -29,6 +30,7 @@ from schemas.questions import (
     Remain,
 )
 from schemas.vectors import as_kept, pack
+from streams.world import checked as checked_by_domain
 
 R = TypeVar("R")
 E = TypeVar("E", bound=Event)
@@ -103,7 +105,7 @@ class Ran(Generic[R]):
     @property
     def facts(self) -> list[str]:
         """The kinds of the facts stated, in order."""
-        answers = (Completed, Recalled, Embedded, Forked, LimitReached)
+        answers = (Completed, Recalled, Embedded, Checked, Forked, LimitReached)
         return [event.kind for _, event in self.events if not isinstance(event, answers)]
 
     @property
@@ -184,6 +186,10 @@ class Driver:
                 )
                 self.events.append((here, event))
                 return tuple(vectors)
+            case Check():
+                checked = checked_by_domain(question, asked)
+                self.events.append((here, checked))
+                return checked.outcome
             case _:
                 raise AssertionError(f"nobody answers {question!r}")
 

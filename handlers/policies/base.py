@@ -6,7 +6,7 @@ command line know nothing else about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -115,6 +115,10 @@ class Policy(Generic[S]):
     learn: Callable[[Batch, S], Steps[None]] = learn_nothing
     window: Callable[[S, int | None], int] = field(default=lambda settings, size: size or 10)
     live_batches: Callable[[S], int | None] = field(default=lambda settings: None)
+    warm_source: Callable[[S], str | None] = field(default=lambda settings: None)
+    """The scope whose memory this one starts from, if it was set."""
+    warm_start: Callable[[Memory], Sequence[Event]] = field(default=lambda source: ())
+    """What is taken over from that memory, as learning facts (MC²: K_0)."""
     confidence_source: str | None = None
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""

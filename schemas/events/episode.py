@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import NonNegativeFloat, NonNegativeInt
 
 from schemas.events.base import Act, AnswerEvent, Event
+from schemas.outcome import Outcome
 from schemas.problem import Limits, Problem
 from schemas.usage import Usage, total
 
@@ -94,6 +95,16 @@ class Embedded(AnswerEvent, frozen=True):
     embedder: str
     dimensions: NonNegativeInt
     vectors: tuple[str, ...]
+
+
+class Checked(AnswerEvent, frozen=True):
+    """A checker that needs the problem only looked at an answer."""
+
+    act: ClassVar[Act] = "assessed"
+    kind: Literal["checked"] = "checked"
+    outcome: Outcome
+    checker: str
+    """Name and version; ``none`` where the domain has no checker."""
 
 
 class Forked(AnswerEvent, frozen=True):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemas.events import episode, learning, reasoning
+from schemas.events import episode, learning, reasoning, search
 from schemas.events.base import AnswerEvent, Event
 
 ANSWERS: tuple[type[AnswerEvent], ...] = (
     episode.Completed,
     episode.Recalled,
     episode.Embedded,
+    episode.Checked,
     episode.Forked,
     episode.LimitReached,
 )
@@ -30,6 +31,16 @@ FACTS: tuple[type[Event], ...] = (
     reasoning.ControllerActed,
     reasoning.KnowledgeReached,
     reasoning.Voted,
+    search.FrontierScored,
+    search.NodeExpanded,
+    search.NodePruned,
+    search.NodeRepaired,
+    search.OracleScored,
+    search.ConfidenceStated,
+    search.ThoughtJudged,
+    search.ThoughtsKept,
+    search.ValueBackedUp,
+    search.SearchDecided,
     learning.LessonDistilled,
     learning.LessonDropped,
     learning.KnowledgeConsolidated,

@@ -31,6 +31,7 @@ class Learned:
     rules: dict[str, KnowledgeConsolidated] = field(
         default_factory=dict[str, KnowledgeConsolidated]
     )
+    embedder: str | None = None
 
     def feed(self, event: Event) -> None:
         """Take one record of the learning episode."""
@@ -39,6 +40,7 @@ class Learned:
                 self.lessons.append(event)
             case Embedded():
                 self.vectors.extend(event.vectors)
+                self.embedder = event.embedder
             case KnowledgeConsolidated():
                 self.rules[event.role] = event
             case _:

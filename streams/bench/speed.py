@@ -27,8 +27,8 @@ from schemas.reply import Field, Reply
 from schemas.settings import PolicySettings
 from streams.backbones.port import ModelReply, ModelRequest
 from streams.embedders.hashed import HashedEmbedder
-from streams.learner import Learner
-from streams.rebuild import Rebuild
+from state.folds.state import State
+from streams.rebuild import fold
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.tables import PRAGMAS
 from streams.runtime.embedded.worker import Worker
@@ -225,10 +225,7 @@ def replay_rate() -> int:
 
 def _replay_once(log: SqliteLog) -> float:
     cpu = time.process_time()
-    folds = Rebuild(Learner(lambda _: SPEED))
-    for record in log.records():
-        folds.feed(record)
-    return folds.events / (time.process_time() - cpu)
+    return fold(log, State()).events / (time.process_time() - cpu)
 
 
 def run(say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:

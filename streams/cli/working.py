@@ -54,6 +54,16 @@ def _held(path: str, lock: IO[str]) -> CliError:
     )
 
 
+def _claimed(path: str, detail: str) -> CliError:
+    return CliError(
+        detail,
+        error="log.claimed",
+        exit=UNREACHABLE,
+        where=f"sqlite:{path}",
+        hint="Nothing of ours was written since. Start the worker again when the other one has ended.",
+    )
+
+
 def work(
     log: str | None,
     models: Models,
@@ -69,6 +79,7 @@ def work(
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from schemas.problem import Limits
+    from state.journal import Fenced
     from streams.backbones.port import BackboneError
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
@@ -96,6 +107,8 @@ def work(
             outcome = asyncio.run(_run(worker, until_idle=until_idle, settle=settle))
         except BackboneError as error:
             raise as_cli(error, opened.db.execute(OPEN).fetchone()[0]) from error
+        except Fenced as error:
+            raise _claimed(path, str(error)) from error
         finally:
             opened.close()
         return report(outcome)

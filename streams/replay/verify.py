@@ -20,7 +20,7 @@ from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.drive import Run, replayed
 from streams.episodes import PolicyChanged, conclude, prepare
-from streams.learner import Learner
+from streams.learner import Learner, Scope
 from streams.policies import NoPolicy
 from streams.relay import Closing, closing
 from streams.replay.compare import difference, same
@@ -109,6 +109,9 @@ class Verifier:
 
     def _version(self, episode: str, version: MemoryVersioned) -> None:
         scope = self.learner.scopes[version.scope]
+        if version.number == 0:
+            self._warm(episode, scope, version)
+            return
         closed = scope.batches[version.number]
         self._installed(scope.policy, closed)
         ended = self.log.find(episode, "closed")
@@ -119,6 +122,15 @@ class Verifier:
             expect(episode, "closed", ended, derived)
             self._count(spy.run, journal, episode)
         expect(episode, "version", version, self.learner.version(scope, closed))
+
+    def _warm(self, episode: str, scope: Scope, version: MemoryVersioned) -> None:
+        name, _, number = (version.origin or "").rpartition("@")
+        source = self.learner.scopes[name].memory.versions[int(number)]
+        journal = self.log.journal(episode)
+        for address, event in self.learner.warm(scope, source):
+            expect(episode, address, journal.get(address), event)
+            self.done.facts += address != "version"
+        self.done.episodes += 1
 
     def _count(self, run: Run | None, journal: dict[str, Event], episode: str) -> None:
         if run is None:

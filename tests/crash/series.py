@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import sqlite3
 from collections import Counter
@@ -26,7 +27,7 @@ from streams.embedders.hashed import HashedEmbedder
 from streams.learner import Learner
 from streams.policies import find
 from streams.produce import Plan, Produced, Producer
-from streams.replay.digest import log_digest
+from streams.replay.digest import log_digest, meaning
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.worker import Outcome, Worker
 from streams.sources import Line, lines_of
@@ -88,7 +89,7 @@ class End:
     state: str
     repeated: int
     stale: int
-    answers: tuple[tuple[str, bytes], ...]
+    answers: tuple[tuple[str, Any], ...]
 
 
 def produced(
@@ -142,7 +143,7 @@ def end_of(log: SqliteLog) -> End:
         learner.state_hash(),
         log.counter("repeated"),
         log.counter("stale"),
-        tuple((key, bytes(value)) for key, value in answers),
+        tuple((key, meaning(json.loads(value))) for key, value in answers),
     )
 
 

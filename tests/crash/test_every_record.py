@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_log_that_stops_while_it_is_written_leaves_what_the_cut_one_holds(
     stopped = StoppingLog(path, after=after)
     first = Counted()
     with pytest.raises(Fenced):
-        worked(quick(stopped), world=first)  # type: ignore[arg-type]
+        worked(quick(stopped), world=first)
     held = rows(stopped)
     stopped.close()
     place = max(each for each in stops(calm.after) if each <= after)
@@ -94,7 +95,7 @@ def test_a_log_that_stops_while_it_is_written_leaves_what_the_cut_one_holds(
 
 @pytest.mark.parametrize(
     ("concurrency", "commits"),
-    [(256, n) for n in range(1, 52, 10)] + [(1, n) for n in (1, 7, 77, 177, 277, 333)],
+    [(256, n) for n in range(1, 52, 10)] + [(1, n) for n in (1, 7, 77, 177, 277)],
 )
 def test_a_stop_between_two_commits_loses_only_what_was_in_flight(
     calm: Calm, tmp_path: Path, concurrency: int, commits: int
@@ -117,19 +118,22 @@ def test_a_log_that_dies_again_and_again_still_comes_to_the_same(
 ) -> None:
     path = Path(shutil.copy(calm.before, tmp_path / "again.db"))
     rng, lives = random.Random(7), 0
-    while True:
-        log = quick(StoppingLog(path, after=SqliteLog(path).end() + rng.randint(2, 40)))
-        try:
-            outcome, _ = worked(log, concurrency=rng.choice((1, 3, 256)))
-        except Fenced:
-            lives += 1
-            log.close()
-            continue
-        break
-    assert not outcome.held
+    while not finished(path):
+        lives += 1
+        log = StoppingLog(path)
+        log.after = log.end() + rng.randint(2, 40)
+        with suppress(Fenced):
+            worked(quick(log), concurrency=rng.choice((1, 3, 256)))
+        log.close()
     assert lives > 20
-    assert end_of(log) == calm.end
+    check(calm, path, f"after {lives} lives")
+
+
+def finished(path: Path) -> bool:
+    log = SqliteLog(path)
+    versions = sum(1 for _ in log.records("learning", kinds=["memory.versioned"]))
     log.close()
+    return versions == BATCHES
 
 
 def rows(log: SqliteLog) -> list[tuple[object, ...]]:

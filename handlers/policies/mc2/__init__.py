@@ -6,7 +6,7 @@ Source: *Metacognitive Consolidation* (MC²), Algorithm 1.
 from __future__ import annotations
 
 from handlers.policies.base import Batch, Policy
-from handlers.policies.mc2.consolidate import consolidate
+from handlers.policies.mc2.consolidate import consolidate, warm_start
 from handlers.policies.mc2.distil import distil
 from handlers.policies.mc2.orchestrate import solve
 from handlers.policies.mc2.reflect import reflect
@@ -34,5 +34,7 @@ MC2 = Policy(
     learn=learn,
     window=batch_size,
     live_batches=lambda settings: settings.lesson_window,
+    warm_source=lambda settings: settings.warm_start,
+    warm_start=warm_start,
     confidence_source="value",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import canonical, digest, episode_id, run_id, scope_id
 from schemas.problem import Problem
-from schemas.settings import BadSetting
+from schemas.settings import BadSetting, PolicySettings
 from streams.policies import NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
 
@@ -56,9 +56,10 @@ class Intake:
         writer: Writer,
         find: Callable[[str], Policy[Any]],
         default_policy: str,
+        scopes: Container[str],
     ) -> None:
         self.log, self.writer, self.find = log, writer, find
-        self.default_policy = default_policy
+        self.default_policy, self.scopes = default_policy, scopes
         self.position = log.position("intake", "problems")
         self.commands_read = log.end()
         self.more = True
@@ -98,7 +99,7 @@ class Intake:
         try:
             problem = Problem.model_validate_json(value)
             policy = self.find(problem.policy or self.default_policy)
-            policy.settings.resolve(problem.profile, problem.settings)
+            self._check_source(policy, policy.settings.resolve(problem.profile, problem.settings))
             canonical(problem.settings)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
@@ -115,6 +116,11 @@ class Intake:
             return None
         self.writer.state("events", episode, "admitted", event)
         return episode, event
+
+    def _check_source(self, policy: Policy[Any], settings: PolicySettings) -> None:
+        source = policy.warm_source(settings)
+        if source is not None and source not in self.scopes:
+            raise BadSetting(f"settings.warm_start: nothing was learned in scope {source!r} here")
 
     def _refuse(
         self, offset: int, key: str, headers: dict[str, Any], value: bytes, message: str

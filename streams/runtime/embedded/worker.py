@@ -29,6 +29,8 @@ from streams.windows import Due
 from streams.world import Draining, World
 
 POLL_S = 0.1
+FRESH = 4096
+"""Admitted problems that are kept in memory until they open; others are read again."""
 
 
 @dataclass(slots=True)
@@ -71,9 +73,10 @@ class Worker:
         self.max_concurrency, self.learning_limits = max_concurrency, learning_limits or Limits()
         self.writer: Writer = log.claim(name)
         self.learner = Learner(find)
-        self.intake = Intake(log, self.writer, find, default_policy)
+        self.intake = Intake(log, self.writer, find, default_policy, self.learner.scopes)
         self.labels = Labels(log, self.writer, self.learner)
         self.progress, self.on_change = Progress(), on_change
+        self.fresh: dict[str, ProblemAdmitted] = {}
         self.ready: deque[str] = deque()
         self.blocked: dict[str, deque[str]] = {}
         self.places: dict[str, tuple[str, str | None, int | None]] = {}
@@ -113,7 +116,9 @@ class Worker:
                     continue
                 if until_idle:
                     return
-            if not moved or not self.ready:
+            if self.intake.more:
+                await asyncio.sleep(0)
+            else:
                 await self._wait()
 
     async def _wait(self) -> None:
@@ -156,6 +161,8 @@ class Worker:
                 self.learner.feed(record.episode, record.event)
                 moved = True
         for episode, admitted in self.intake.take():
+            if len(self.fresh) < FRESH:
+                self.fresh[episode] = admitted
             self._enqueue(episode, admitted)
             self.progress.admitted += 1
             moved = True
@@ -188,7 +195,8 @@ class Worker:
     # -- scheduling --------------------------------------------------------------------------------
 
     def _dispatch(self) -> None:
-        for scope in self.learner.scopes.values():
+        for scope in list(self.learner.scopes.values()):
+            self._warm_up(scope)
             self._learn_if_due(scope)
         while self.ready and len(self.tasks) < self.max_concurrency and not self.world.draining:
             self._start(self.ready[0], self._work(self.ready.popleft()))
@@ -214,7 +222,8 @@ class Worker:
             self.world.draining = True
 
     async def _work(self, episode: str) -> None:
-        journal = self.log.journal(episode)
+        known = self.fresh.pop(episode, None)
+        journal: dict[str, Event] = self.log.journal(episode) if known is None else {"admitted": known}
         admitted = journal["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
         scope = self.learner.scopes[admitted.scope]
@@ -225,7 +234,7 @@ class Worker:
                 episode, admitted, journal, policy, scope.memory.versions, self.world.description
             )
             if fresh:
-                self.writer.keep(work.opened.settings, settings_text(work.settings))
+                self.writer.keep(work.opened.settings, work.settings_text)
                 self.writer.state("events", episode, "opened", work.opened)
             conclusion, seconds = await conclude(work, work.run(self.writer, self.world))
         except (ReplayError, LookupError) as error:
@@ -259,6 +268,12 @@ class Worker:
         event = EpisodeParked(reason=reason, address=address)
         self.writer.state("events", episode, f"parked.{number}", event)
         await self.writer.commit()
+
+    def _warm_up(self, scope: Scope) -> None:
+        source = self.learner.scopes.get(scope.warm_source or "")
+        if source is not None:
+            for address, event in self.learner.warm(scope, source.memory.latest):
+                self._say(learning_id(scope.id, 0), address, event)
 
     # -- learning ----------------------------------------------------------------------------------
 

@@ -1,0 +1,156 @@
+"""Facts of tree search: what was chosen, grown, scored, pruned, repaired and, in the end, returned.
+
+A node is named by the address of the reply that is its thought; the root by ``opened``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
+
+from schemas.events.base import Act, Event
+
+ROOT = "opened"
+"""The node that every trajectory starts from."""
+
+Trust: TypeAlias = Literal["first", "recovered", "defaulted"]
+"""How scores were read: at once, after the re-prompt, or left at their defaults (CoT2-Meta § B.4)."""
+StepScores: TypeAlias = tuple[float | None, float | None, float | None]
+"""Semantic, Logical, Fix; none where invalid."""
+
+
+class Grown(BaseModel):
+    """A child that an expansion left: its strategy, its depth and its combined value, if known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    node: str
+    strategy: str
+    depth: PositiveInt
+    value: float | None = None
+    repeats: str | None = None
+    """The node whose thought it repeats; it is then no node of its own."""
+
+
+class FrontierScored(Event, frozen=True):
+    """The open nodes were ranked and one was selected (CoT2-Meta, Algorithm 2 line 3)."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["frontier.scored"] = "frontier.scored"
+    round: NonNegativeInt
+    scores: tuple[tuple[str, float], ...]
+    """Each open node with its score, best first."""
+    chosen: str
+    left: NonNegativeInt | None = None
+    """Calls left before the expansion."""
+
+
+class NodeExpanded(Event, frozen=True):
+    """A node was expanded; these children came of it."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["node.expanded"] = "node.expanded"
+    round: NonNegativeInt
+    node: str
+    children: tuple[Grown, ...]
+
+
+class NodePruned(Event, frozen=True):
+    """A node's value was too low to go on (Algorithm 2 line 9)."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["node.pruned"] = "node.pruned"
+    round: NonNegativeInt
+    node: str
+    value: float
+
+
+class NodeRepaired(Event, frozen=True):
+    """A trajectory was rewritten from its earliest low step on (Algorithm 2 line 10)."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["node.repaired"] = "node.repaired"
+    round: NonNegativeInt
+    node: str
+    into: str
+    """The new leaf."""
+    parent: str
+    """Where it hangs: the node before the step."""
+    step: PositiveInt
+    depth: PositiveInt
+    before: float
+    value: float | None = None
+    kept: Literal["new", "old"] = "new"
+
+
+class OracleScored(Event, frozen=True):
+    """The process oracle scored every step of a trajectory (eq. r, v_proc, i*)."""
+
+    act: ClassVar[Act] = "assessed"
+    kind: Literal["oracle.scored"] = "oracle.scored"
+    node: str
+    steps: tuple[StepScores, ...]
+    rewards: tuple[float | None, ...]
+    value: float | None = None
+    """v_proc."""
+    low: PositiveInt | None = None
+    """i*: the earliest step below the health threshold."""
+    source: str
+    parse: Trust = "first"
+
+
+class ConfidenceStated(Event, frozen=True):
+    """A model said how far it trusts a whole trajectory."""
+
+    act: ClassVar[Act] = "assessed"
+    kind: Literal["confidence.stated"] = "confidence.stated"
+    node: str
+    value: float | None = None
+    source: str
+    wording: str = "A"
+    parse: Trust = "first"
+
+
+class ThoughtJudged(Event, frozen=True):
+    """A judge valued a partial solution (ToT, ReST-MCTS)."""
+
+    act: ClassVar[Act] = "assessed"
+    kind: Literal["thought.judged"] = "thought.judged"
+    node: str
+    value: float
+    source: str
+    parse: Trust = "first"
+
+
+class ThoughtsKept(Event, frozen=True):
+    """The best thoughts of a level were kept (ToT breadth-first search)."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["thoughts.kept"] = "thoughts.kept"
+    depth: PositiveInt
+    values: tuple[tuple[str, float], ...]
+    kept: tuple[str, ...]
+
+
+class ValueBackedUp(Event, frozen=True):
+    """A new node's value was averaged into all nodes above it (Monte Carlo tree search)."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["value.backed.up"] = "value.backed.up"
+    round: NonNegativeInt
+    node: str
+    path: tuple[tuple[str, PositiveInt, float], ...]
+    """Node, visits and mean value after the backup, from the root down."""
+
+
+class SearchDecided(Event, frozen=True):
+    """How a search ended: with which trajectory, at which value, how sure (Algorithm 2 lines 12 to 14)."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["search.decided"] = "search.decided"
+    action: Literal["stop", "return", "abstain", "fallback"]
+    node: str | None = None
+    value: float | None = None
+    confidence: float | None = None
+    calls: NonNegativeInt

@@ -1,0 +1,123 @@
+"""The life of every lesson and rule: since which version it stands, until which, and what it was part of.
+
+An opportunity is an episode that had the item in its prompts; it counts by what became of that
+episode's answer. Absolute numbers, so that a row made from them can be written again at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from schemas.memory import Memory, MemoryItem
+
+LifeKey: TypeAlias = tuple[str, str]
+"""Scope, and the item's id; a rule's id with the digest of its text, since ids of rules return."""
+
+
+@dataclass(slots=True)
+class Life:
+    """One memory item, and what became of it."""
+
+    scope: str
+    item: MemoryItem
+    since: int
+    off: int
+    """Offset of the record that changed it last."""
+    until: int | None = None
+    """The first version without it; none while it stands."""
+    embedder: str | None = None
+    withdrawn: bool = False
+    uses: int = 0
+    right: int = 0
+    wrong: int = 0
+
+    @property
+    def key(self) -> LifeKey:
+        """Its name in its log."""
+        return self.scope, name_of(self.item)
+
+    def count(self, outcome: str, by: int) -> None:
+        """Book, or take back, one opportunity's outcome."""
+        if outcome == "right":
+            self.right += by
+        elif outcome == "wrong":
+            self.wrong += by
+
+
+def name_of(item: MemoryItem) -> str:
+    """The item's name among all that its scope ever knew."""
+    return item.id if item.kind == "lesson" else f"{item.role}/{item.id}~{item.text_digest}"
+
+
+@dataclass(slots=True)
+class LivesFold:
+    """Every item of every scope, and which episodes had it in their prompts."""
+
+    known: dict[LifeKey, Life] = field(default_factory=dict[LifeKey, Life])
+    uses: dict[str, tuple[Life, ...]] = field(default_factory=dict[str, tuple[Life, ...]])
+    index: dict[str, tuple[Memory, dict[str, Life]]] = field(
+        default_factory=dict[str, tuple[Memory, dict[str, Life]]]
+    )
+
+    def versioned(
+        self, before: Memory, after: Memory, offset: int, embedder: str | None = None
+    ) -> Iterator[Life]:
+        """A version came: new items begin, those left out end. The lives that changed."""
+        stays = {id(item) for item in after.items}
+        for item in before.items:
+            if id(item) not in stays:
+                yield self._end(after, item, offset)
+        old = {id(item) for item in before.items}
+        for item in after.items:
+            if id(item) not in old:
+                yield self._begin(after, item, offset, embedder)
+
+    def _end(self, after: Memory, item: MemoryItem, offset: int) -> Life:
+        life = self.known[after.scope, name_of(item)]
+        life.until, life.off = after.number, offset
+        return life
+
+    def _begin(self, after: Memory, item: MemoryItem, offset: int, embedder: str | None) -> Life:
+        key = (after.scope, name_of(item))
+        life = self.known.get(key)
+        if life is None:
+            maker = embedder if item.vector else None
+            life = self.known[key] = Life(after.scope, item, after.number, offset, None, maker)
+            return life
+        if life.until is not None and life.until < after.number:  # it comes back after a break
+            life.since = after.number
+        life.item, life.until, life.off = item, None, offset
+        return life
+
+    def used(
+        self, episode: str, memory: Memory, ids: Iterable[str], outcome: str, offset: int
+    ) -> tuple[Life, ...]:
+        """An episode ended that had these items in its prompts. The lives that changed."""
+        named = self._named(memory)
+        lives = tuple(named[name] for name in ids if name in named)
+        if lives:
+            self.uses[episode] = lives
+        for life in lives:
+            life.uses += 1
+            life.count(outcome, 1)
+            life.off = offset
+        return lives
+
+    def graded(self, episode: str, before: str, now: str, offset: int) -> tuple[Life, ...]:
+        """An episode's outcome changed. The lives that changed with it."""
+        lives = self.uses.get(episode, ())
+        for life in lives:
+            life.count(before, -1)
+            life.count(now, 1)
+            life.off = offset
+        return lives
+
+    def _named(self, memory: Memory) -> dict[str, Life]:
+        known = self.index.get(memory.scope)
+        if known is None or known[0] is not memory:
+            scope = memory.scope
+            found = {item.id: self.known[scope, name_of(item)] for item in memory.items}
+            known = self.index[scope] = (memory, found)
+        return known[1]

@@ -1,0 +1,182 @@
+"""Snapshots of the state: one SQLite file beside the log, in which only changed keys are written again.
+
+It is a cache. A snapshot of another log, of another format, or a broken one is no snapshot: the folds
+then begin at nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import orjson
+
+from schemas.memory import Memory
+from state.folds.state import State, Touched
+from state.snapshot_parts import (
+    SEPARATOR,
+    batch_body,
+    cost_body,
+    episode_body,
+    life_body,
+    load_batch,
+    load_cost,
+    load_episode,
+    load_life,
+    version_body,
+)
+
+FORMAT = 1
+Row: TypeAlias = tuple[str, str, bytes | None]
+TABLES = """
+create table if not exists parts(part text not null, key text not null, body blob not null,
+  primary key(part, key)) without rowid;
+"""
+PRAGMAS = "pragma journal_mode=wal; pragma synchronous=normal; pragma busy_timeout=30000;"
+
+
+class Snapshots:
+    """The snapshot file of one log. ``log_id`` names the log that it belongs to."""
+
+    def __init__(self, path: Path, log_id: str) -> None:
+        self.path, self.log_id = path, log_id
+        self.touched: Touched | None = None
+
+    def load(self) -> State:
+        """The state as it was kept, or an empty one; either is watched from now on."""
+        state = State()
+        with suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError):
+            if self.path.exists():
+                state = self._read()
+        self.touched = state.watch()
+        return state
+
+    def _read(self) -> State:
+        state = State()
+        db = _connected(self.path)
+        try:
+            meta = dict(_rows(db, "meta"))
+            head = orjson.loads(meta.get("head", b"{}"))
+            if head.get("format") != FORMAT or head.get("log") != self.log_id:
+                return state
+            _fill(state, db)
+            state.offset, state.events = head["offset"], head["events"]
+        finally:
+            db.close()
+        return state
+
+    def save(self, state: State) -> int:
+        """Write what changed since the last time, in one commit. How many keys that were."""
+        touched = self.touched
+        if touched is None:
+            touched = self.touched = everything(state)
+            state.watchers.append(touched)
+            self.drop()
+        rows = list(_changed(state, touched))
+        head = {"format": FORMAT, "log": self.log_id, "offset": state.offset}
+        head["events"] = state.events
+        try:
+            self._write([*rows, ("meta", "head", orjson.dumps(head))])
+        except sqlite3.DatabaseError:
+            self.drop()
+            rows = list(_changed(state, everything(state)))
+            self._write([*rows, ("meta", "head", orjson.dumps(head))])
+        touched.clear()
+        return len(rows)
+
+    def _write(self, rows: list[Row]) -> None:
+        db = _connected(self.path)
+        try:
+            db.executescript(TABLES)
+            db.execute("begin immediate")
+            put = [row for row in rows if row[2] is not None]
+            gone = [row[:2] for row in rows if row[2] is None]
+            db.executemany("insert or replace into parts values (?, ?, ?)", put)
+            db.executemany("delete from parts where part = ? and key = ?", gone)
+            db.execute("commit")
+        finally:
+            db.close()
+
+    def drop(self) -> None:
+        """Remove the file and what SQLite keeps beside it."""
+        for end in ("", "-wal", "-shm"):
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+
+def everything(state: State) -> Touched:
+    """Every key of the state."""
+    return Touched(
+        set(state.lives.known),
+        set(state.digests),
+        state.outcomes.known.keys() | state.lives.uses.keys(),
+        {episode for fold in state.memories.values() for episode in fold.learning},
+    )
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.executescript(PRAGMAS)
+    return db
+
+
+def _rows(db: sqlite3.Connection, part: str) -> Iterator[tuple[str, bytes]]:
+    yield from db.execute("select key, body from parts where part = ?", (part,))
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def _changed(state: State, touched: Touched) -> Iterator[Row]:
+    for scope, name in touched.lives:
+        yield "life", scope + SEPARATOR + name, life_body(state.lives.known[scope, name])
+    for scope, number in touched.versions:
+        memory, digest = state.memories[scope].versions[number], state.digests[scope, number]
+        yield "version", f"{scope}{SEPARATOR}{number:012d}", version_body(memory, digest)
+    for episode in touched.episodes:
+        if (body := episode_body(state, episode)) is not None:
+            yield "episode", episode, body
+    yield from _open_batches(state, touched.batches)
+    for column, spent in state.costs.columns.items():
+        yield "cost", column, cost_body(spent)
+
+
+def _open_batches(state: State, batches: Iterable[str]) -> Iterator[Row]:
+    for episode in batches:
+        learned = next(
+            (
+                fold.learning[episode]
+                for fold in state.memories.values()
+                if episode in fold.learning
+            ),
+            None,
+        )
+        yield "batch", episode, None if learned is None else batch_body(learned)
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def _fill(state: State, db: sqlite3.Connection) -> None:
+    for key, body in _rows(db, "life"):
+        life = load_life(key, body)
+        state.lives.known[life.key] = life
+    for key, body in _rows(db, "version"):
+        _version(state, key, orjson.loads(body))
+    for episode, body in _rows(db, "episode"):
+        load_episode(state, episode, body)
+    for episode, body in _rows(db, "batch"):
+        load_batch(state, episode, body)
+    for column, body in _rows(db, "cost"):
+        load_cost(state, column, body)
+
+
+def _version(state: State, key: str, body: list[Any]) -> None:
+    scope, _, number = key.partition(SEPARATOR)
+    digest, names = body
+    known = state.lives.known
+    items = tuple(known[scope, name].item for name in names)
+    state.memory(scope).versions[int(number)] = Memory(scope, int(number), items)
+    state.digests[scope, int(number)] = digest

@@ -1,0 +1,105 @@
+"""Parts of a snapshot as small JSON bodies, and back."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from operator import attrgetter
+from typing import Any, cast
+
+import orjson
+
+from schemas.events.codec import decode
+from schemas.memory import Memory, MemoryItem
+from state.folds.costs import Column, Spent
+from state.folds.lives import Life, name_of
+from state.folds.memory import Learned
+from state.folds.state import State, scope_of
+
+SEPARATOR = "\x1f"
+
+_ITEM = attrgetter(
+    *("id", "kind", "role", "text", "text_digest", "batch", "subject", "evidence", "polarity"),
+    "vector",
+)
+_LIFE = attrgetter(
+    "since", "off", "until", "embedder", "withdrawn", "uses", "right", "wrong"
+)
+
+
+def life_body(life: Life) -> bytes:
+    """One memory item with what became of it."""
+    return orjson.dumps([_ITEM(life.item), _LIFE(life)])
+
+
+def load_life(key: str, body: bytes) -> Life:
+    """The life that a body holds."""
+    (name, kind, role, text, digest, batch, subject, evidence, polarity, vector), rest = (
+        orjson.loads(body)
+    )
+    item = MemoryItem(
+        id=name,
+        kind=kind,
+        role=role,
+        text=text,
+        text_digest=digest,
+        batch=batch,
+        subject=subject,
+        evidence=tuple(evidence),
+        polarity=polarity,
+        vector=vector,
+    )
+    since, off, until, embedder, withdrawn, uses, right, wrong = rest
+    scope = key.partition(SEPARATOR)[0]
+    return Life(scope, item, since, off, until, embedder, withdrawn, uses, right, wrong)
+
+
+def version_body(memory: Memory, digest: str) -> bytes:
+    """A memory version by the names of its items."""
+    return orjson.dumps([digest, [name_of(item) for item in memory.items]])
+
+
+def episode_body(state: State, episode: str) -> bytes | None:
+    """What is known of an episode's answer, and the items that it had in its prompts."""
+    known = state.outcomes.known.get(episode)
+    lives = state.lives.uses.get(episode, ())
+    if known is None and not lives:
+        return None
+    scope = lives[0].scope if lives else ""
+    return orjson.dumps([known, scope, [name_of(life.item) for life in lives]])
+
+
+def load_episode(state: State, episode: str, body: bytes) -> None:
+    """Put an episode's outcome and uses back."""
+    known, scope, names = orjson.loads(body)
+    if known is not None:
+        state.outcomes.known[episode] = tuple(known)
+    if names:
+        lives = state.lives.known
+        state.lives.uses[episode] = tuple(lives[scope, name] for name in names)
+
+
+def batch_body(learned: Learned) -> bytes:
+    """What a learning episode has said so far."""
+    said = [*learned.lessons, *learned.rules.values()]
+    events = [[event.kind, event.to_json().decode()] for event in said]
+    return orjson.dumps([events, learned.vectors, learned.embedder])
+
+
+def load_batch(state: State, episode: str, body: bytes) -> None:
+    """Put an unfinished learning episode back."""
+    events, vectors, embedder = orjson.loads(body)
+    learned = Learned(vectors=vectors, embedder=embedder)
+    for kind, event in events:
+        learned.feed(decode(kind, event))
+    state.memory(scope_of(episode)).learning[episode] = learned
+
+
+def cost_body(spent: Spent) -> bytes:
+    """One column of the ledger."""
+    return orjson.dumps(astuple(spent))
+
+
+def load_cost(state: State, column: str, body: bytes) -> None:
+    """Put a column of the ledger back."""
+    values: list[Any] = orjson.loads(body)
+    state.costs.columns[cast("Column", column)] = Spent(*values)

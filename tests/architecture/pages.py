@@ -1,0 +1,68 @@
+"""Markdown pages taken apart: fenced blocks with what is said above them, and commands that are named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+DECISIONS = ROOT / "deploy" / "decisions"
+
+_FENCE = re.compile(r"```(\w+)")
+_ABOVE = re.compile(r"<!-- ([a-z ]+?)(?:: (.*))? -->")
+_INLINE = re.compile(r"`([^`\n]+)`")
+_COMMAND = re.compile(r"(?<![\w/-])(?:\.venv/bin/)?metalogue((?: +[^\s|&;<>()`#]+)+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block. ``above`` holds the comment on the line before it, as name and value."""
+
+    line: int
+    language: str
+    text: str
+    above: tuple[str, str] | None
+
+    def said(self, name: str) -> str | None:
+        """What the comment above says under this name, if it does."""
+        return self.above[1] if self.above is not None and self.above[0] == name else None
+
+
+def pages() -> list[Path]:
+    """Every page for readers."""
+    return [*sorted(ROOT.glob("*.md")), *sorted(DECISIONS.glob("*.md"))]
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    found: list[Block] = []
+    lines = page.read_text(encoding="utf-8").splitlines()
+    number = 0
+    while number < len(lines):
+        fence = _FENCE.fullmatch(lines[number])
+        if fence is not None:
+            end = lines.index("```", number + 1)
+            above = _ABOVE.fullmatch(lines[number - 1])
+            text = "\n".join(lines[number + 1 : end]) + "\n"
+            told = None if above is None else (above[1], above[2] or "")
+            found.append(Block(number + 1, fence[1], text, told))
+            number = end
+        number += 1
+    return found
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The words after each ``metalogue`` in code, inline or in shell blocks."""
+    inline = [code for code in _INLINE.findall(prose(page)) if code.startswith("metalogue ")]
+    fenced = [block.text for block in blocks(page) if block.language in ("bash", "text")]
+    for code in (*inline, *fenced):
+        for line in code.splitlines():
+            yield from (found.split() for found in _COMMAND.findall(line))

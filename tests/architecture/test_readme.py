@@ -1,0 +1,180 @@
+"""The README runs: every block, every command's spelling, every table that repeats the code."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from handlers.policies.mc2.settings import Mc2Settings
+from handlers.policies.registry import POLICIES
+from schemas.events.base import Event
+from schemas.events.codec import decode, plain
+from streams.cli.app import app
+from streams.topology import mermaid
+from tests.architecture.pages import DECISIONS, README, ROOT, Block, blocks, commands, pages, prose
+from tests.endpoint import serving
+from tests.streams.cli.calling import environment
+
+URL = "http://127.0.0.1:8000/v1"
+"""The endpoint that the README names; the test's own takes its place."""
+ANYWHERE = {"--version", "--help", "--debug", "--display", "--log-level", "--log-format"}
+OTHER_LANGUAGES = {"text", "mermaid"}
+MOST_NOT_RUN = 2
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a user with an endpoint and ``metalogue`` on the path."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    with serving() as endpoint:
+        yield environment(PATH=path, HOME=str(tmp_path), **endpoint.env())
+
+
+@pytest.mark.slow
+@pytest.mark.live
+@pytest.mark.timeout(600)
+def test_every_block_runs(tmp_path: Path, shell: dict[str, str]) -> None:
+    """In one empty folder, top to bottom, as a reader would."""
+    printed = ""
+    for block in blocks(README):
+        if block.said("file") is not None:
+            (tmp_path / str(block.said("file"))).write_text(block.text, encoding="utf-8")
+        elif block.said("prints") is not None:
+            assert shape(printed) == shape(block.text), f"README.md:{block.line}"
+        elif block.said("event") is not None:
+            assert is_event(block.text), f"README.md:{block.line}"
+        elif block.said("not run") is None and block.language not in OTHER_LANGUAGES:
+            printed = run(block, tmp_path, shell)
+
+
+def run(block: Block, folder: Path, shell: dict[str, str]) -> str:
+    """What a block prints; it must end as its comment says, or else well."""
+    text = block.text.replace(URL, shell["OPENAI_BASE_URL"])
+    starts = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
+    assert block.language in starts, f"README.md:{block.line}: nobody runs {block.language}"
+    done = subprocess.run(
+        [*starts[block.language], text],
+        cwd=folder,
+        env=shell,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    printed = done.stdout.decode()
+    assert done.returncode == int(block.said("exit") or 0), f"README.md:{block.line}:\n{printed}"
+    return printed
+
+
+def shape(text: str) -> list[str]:
+    """The lines with every figure as 0: figures may move, words may not."""
+    return [re.sub(r"\d+(?:[.,]\d+)*", "0", line).rstrip() for line in text.strip().splitlines()]
+
+
+def is_event(text: str) -> bool:
+    """Whether this is an event as the codec writes it."""
+    import json
+
+    said = json.loads(text)
+    event = decode(said["kind"], text)
+    return isinstance(event, Event) and plain(event) == said
+
+
+def test_few_blocks_are_not_run_and_each_says_why() -> None:
+    reasons = [block.said("not run") for block in blocks(README)]
+    named = [reason for reason in reasons if reason is not None]
+    assert all(named)
+    assert len(named) <= MOST_NOT_RUN
+    tests = [name for reason in named for name in re.findall(r"tests/\S+\.py", reason)]
+    assert len(tests) == len(named)
+    assert all((ROOT / name).is_file() for name in tests)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_commands_are_spelled_as_they_are(page: Path) -> None:
+    for words in commands(page):
+        wrong = misspelled(words)
+        assert wrong is None, f"{page.name}: metalogue {' '.join(words)}: {wrong}"
+
+
+def misspelled(words: list[str]) -> str | None:
+    """The first word that is no command or option of ours, if there is one."""
+    command: Any = typer.main.get_command(app)
+    rest = list(words)
+    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+        if rest[0] not in command.commands:
+            return rest[0]
+        command = command.commands[rest.pop(0)]
+    known = {option for parameter in command.params for option in parameter.opts} | ANYWHERE
+    options = (word.partition("=")[0].rstrip(",:.") for word in rest if word.startswith("--"))
+    return next((option for option in options if option not in known), None)
+
+
+def test_a_misspelled_command_would_be_seen() -> None:
+    assert misspelled(["log", "stats", "--json"]) is None
+    assert misspelled(["log", "statistics"]) == "statistics"
+    assert misspelled(["verify", "--lgo", "x"]) == "--lgo"
+
+
+def test_the_diagram_is_the_topology() -> None:
+    drawn = [block.text for block in blocks(README) if block.language == "mermaid"]
+    assert drawn == [mermaid() + "\n"]
+
+
+def test_the_settings_of_mc2_are_those_of_the_code() -> None:
+    table = prose(README).partition("## Settings of MC²")[2].partition("\n## ")[0]
+    rows = [[cell.strip(" `") for cell in row.split("|")[1:4]] for row in table.splitlines()[5:]]
+    service, paper = (Mc2Settings.resolve(profile, {}) for profile in ("service", "paper"))
+    told = [row for row in rows if len(row) == 3]
+    assert told == [
+        [name, as_told(getattr(service, name)), as_told(getattr(paper, name))]
+        for name in Mc2Settings.model_fields
+    ]
+
+
+def as_told(value: object) -> str:
+    """A setting's value as the table spells it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_the_policies_named_are_those_that_exist() -> None:
+    line = prose(README).partition("**Four policies**")[2].partition("\n- ")[0]
+    assert set(re.findall(r"`([a-z_0-9]+)`", line)) == set(POLICIES)
+    assert len(POLICIES) == 4
+
+
+def test_an_own_policy_takes_twenty_lines() -> None:
+    policy = next(block for block in blocks(README) if block.said("file") == "checked.py")
+    code = [line for line in policy.text.splitlines() if line and not line.startswith('"""')]
+    assert len(code) <= 24
+    assert sum(not line.startswith(("from ", "import ")) for line in code) <= 20
+    assert max(map(len, code)) <= 100
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_links_lead_somewhere_and_no_path_is_of_one_machine(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if not target.startswith("https://"):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    assert not re.search(r"(?<![\w.:])/(?:work|root|home|Users|tmp)/", text), page.name
+
+
+def test_decisions_are_numbered_and_count_their_costs() -> None:
+    records = sorted(DECISIONS.glob("*.md"))
+    assert [record.name[:4] for record in records] == [f"{n:04}" for n in range(1, len(records) + 1)]
+    for record in records:
+        text = record.read_text(encoding="utf-8")
+        assert text.startswith(f"# {record.name[:4]}: "), record.name
+        headings = re.findall(r"^## (.+)$", text, flags=re.M)
+        assert headings == ["Context", "Decision", "Costs"], record.name
+        assert len(text.splitlines()) <= 60, record.name
