@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from schemas.identity import digest
 
@@ -34,6 +36,8 @@ class Memory:
     scope: str
     number: int
     items: tuple[MemoryItem, ...] = ()
+    learned: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Arms, weights, beliefs: what a learning rule made of measured episodes, as JSON values."""
 
     def of(self, role: str, kind: str) -> tuple[MemoryItem, ...]:
         """The items of one role and kind."""
@@ -41,9 +45,8 @@ class Memory:
 
     def state(self) -> str:
         """Digest of everything that an episode of this version may know."""
-        return digest(
-            [
-                [i.id, i.kind, i.role, i.text, i.batch, i.subject, i.evidence, i.polarity, i.vector]
-                for i in self.items
-            ]
-        )
+        items = [
+            [i.id, i.kind, i.role, i.text, i.batch, i.subject, i.evidence, i.polarity, i.vector]
+            for i in self.items
+        ]
+        return digest([items, dict(self.learned)] if self.learned else items)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from schemas.asking import Ask
 from schemas.identity import digest, text_digest
@@ -121,6 +122,8 @@ class Recollection:
 
     version: int
     items: tuple[RecalledItem, ...]
+    learned: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Arms, weights and beliefs of that version, as the scope's learning rule left them."""
 
     def of(self, role: str, kind: str) -> tuple[RecalledItem, ...]:
         """The items of one role and kind, in the order recalled."""

@@ -15,17 +15,18 @@ from typing import Any, TypeAlias
 import orjson
 
 from schemas.memory import Memory
-from state.folds.state import State, Touched
+from state.collecting import uncollected
+from state.folds.state import State, Touched, scope_of
 from state.snapshot_parts import (
     SEPARATOR,
     batch_body,
     cost_body,
-    episode_body,
     life_body,
     load_batch,
     load_cost,
-    load_episode,
     load_life,
+    load_uses,
+    uses_body,
     version_body,
 )
 
@@ -33,7 +34,7 @@ FORMAT = 1
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,
-  primary key(part, key)) without rowid;
+  primary key(part, key));
 """
 PRAGMAS = "pragma journal_mode=wal; pragma synchronous=normal; pragma busy_timeout=30000;"
 
@@ -48,7 +49,7 @@ class Snapshots:
     def load(self) -> State:
         """The state as it was kept, or an empty one; either is watched from now on."""
         state = State()
-        with suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError):
+        with uncollected(), suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError):
             if self.path.exists():
                 state = self._read()
         self.touched = state.watch()
@@ -75,14 +76,14 @@ class Snapshots:
             touched = self.touched = everything(state)
             state.watchers.append(touched)
             self.drop()
-        rows = list(_changed(state, touched))
+        rows = sorted(_changed(state, touched))
         head = {"format": FORMAT, "log": self.log_id, "offset": state.offset}
         head["events"] = state.events
         try:
             self._write([*rows, ("meta", "head", orjson.dumps(head))])
         except sqlite3.DatabaseError:
             self.drop()
-            rows = list(_changed(state, everything(state)))
+            rows = sorted(_changed(state, everything(state)))
             self._write([*rows, ("meta", "head", orjson.dumps(head))])
         touched.clear()
         return len(rows)
@@ -136,8 +137,10 @@ def _changed(state: State, touched: Touched) -> Iterator[Row]:
         memory, digest = state.memories[scope].versions[number], state.digests[scope, number]
         yield "version", f"{scope}{SEPARATOR}{number:012d}", version_body(memory, digest)
     for episode in touched.episodes:
-        if (body := episode_body(state, episode)) is not None:
-            yield "episode", episode, body
+        if (known := state.outcomes.known.get(episode)) is not None:
+            yield "outcome", episode, orjson.dumps(known)
+        if episode in state.lives.uses:
+            yield "uses", episode, uses_body(state, episode)
     yield from _open_batches(state, touched.batches)
     for column, spent in state.costs.columns.items():
         yield "cost", column, cost_body(spent)
@@ -145,14 +148,7 @@ def _changed(state: State, touched: Touched) -> Iterator[Row]:
 
 def _open_batches(state: State, batches: Iterable[str]) -> Iterator[Row]:
     for episode in batches:
-        learned = next(
-            (
-                fold.learning[episode]
-                for fold in state.memories.values()
-                if episode in fold.learning
-            ),
-            None,
-        )
+        learned = state.memory(scope_of(episode)).learning.get(episode)
         yield "batch", episode, None if learned is None else batch_body(learned)
 
 
@@ -165,8 +161,10 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         state.lives.known[life.key] = life
     for key, body in _rows(db, "version"):
         _version(state, key, orjson.loads(body))
-    for episode, body in _rows(db, "episode"):
-        load_episode(state, episode, body)
+    for episode, body in _rows(db, "outcome"):
+        state.outcomes.known[episode] = tuple(orjson.loads(body))
+    for episode, body in _rows(db, "uses"):
+        load_uses(state, episode, body)
     for episode, body in _rows(db, "batch"):
         load_batch(state, episode, body)
     for column, body in _rows(db, "cost"):

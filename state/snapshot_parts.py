@@ -58,24 +58,20 @@ def version_body(memory: Memory, digest: str) -> bytes:
     return orjson.dumps([digest, [name_of(item) for item in memory.items]])
 
 
-def episode_body(state: State, episode: str) -> bytes | None:
-    """What is known of an episode's answer, and the items that it had in its prompts."""
-    known = state.outcomes.known.get(episode)
-    lives = state.lives.uses.get(episode, ())
-    if known is None and not lives:
-        return None
-    scope = lives[0].scope if lives else ""
-    return orjson.dumps([known, scope, [name_of(life.item) for life in lives]])
+def uses_body(state: State, episode: str) -> bytes:
+    """The items that an episode had in its prompts, by name."""
+    lives = state.lives.used_in(episode)
+    return orjson.dumps([lives[0].scope, [name_of(life.item) for life in lives]])
 
 
-def load_episode(state: State, episode: str, body: bytes) -> None:
-    """Put an episode's outcome and uses back."""
-    known, scope, names = orjson.loads(body)
-    if known is not None:
-        state.outcomes.known[episode] = tuple(known)
-    if names:
-        lives = state.lives.known
-        state.lives.uses[episode] = tuple(lives[scope, name] for name in names)
+def load_uses(state: State, episode: str, body: bytes) -> None:
+    """Put an episode's uses back; they are parsed when they are needed."""
+
+    def parsed() -> tuple[Life, ...]:
+        scope, names = orjson.loads(body)
+        return tuple(state.lives.known[scope, name] for name in names)
+
+    state.lives.uses[episode] = parsed
 
 
 def batch_body(learned: Learned) -> bytes:

@@ -83,7 +83,8 @@ def _resolved(model: type[PolicySettings], profile: Profile, values: bytes) -> R
 
 def resolved(policy: Policy[Any], problem: Problem) -> Resolved:
     """The problem's settings, resolved. Raises ``BadSetting``."""
-    return _resolved(policy.settings, problem.profile, canonical(problem.settings))
+    model: type[PolicySettings] = policy.settings
+    return _resolved(model, problem.profile, canonical(problem.settings))
 
 
 def settings_of(policy: Policy[Any], problem: Problem) -> PolicySettings:

@@ -26,7 +26,7 @@ from schemas.memory import Memory
 from schemas.problem import Limits, Profile
 from schemas.settings import PolicySettings
 from state.folds.grades import GradesFold
-from state.folds.memory import Learned, MemoryFold, next_memory
+from state.folds.memory import Learned, MemoryFold, next_memory, state_after
 from streams.windows import Due, ScopeWindow
 
 Find = Callable[[str], Policy[Any]]
@@ -41,14 +41,22 @@ class Scope:
     settings: PolicySettings
     window: ScopeWindow
     memory: MemoryFold
-    reflected: dict[str, Reflected] = field(default_factory=dict[str, Reflected])
-    batches: dict[int, BatchClosed] = field(default_factory=dict[int, BatchClosed])
     warmed: bool = False
 
     @property
     def unfinished(self) -> BatchClosed | None:
         """A batch that was closed but has no memory version yet."""
         return self.batches.get(self.window.versioned + 1)
+
+    @property
+    def reflected(self) -> dict[str, Reflected]:
+        """What waits to be learned from."""
+        return self.memory.reflected
+
+    @property
+    def batches(self) -> dict[int, BatchClosed]:
+        """Batches that were closed but have no memory version yet."""
+        return self.memory.batches
 
     @property
     def warm_source(self) -> str | None:
@@ -80,23 +88,12 @@ class Learner:
         scope.window.feed(episode, event)
         scope.memory.feed(episode, event)
         match event:
-            case Reflected():
-                scope.reflected[episode] = event
-            case BatchClosed():
-                scope.batches[event.batch] = event
             case MemoryVersioned(number=0):
                 scope.warmed = True
-            case MemoryVersioned():
-                self._forget_members(scope, event.number)
             case EpisodeClosed():
                 self.learned_episodes += 1
             case _:
                 pass
-
-    def _forget_members(self, scope: Scope, batch: int) -> None:
-        closed = scope.batches.pop(batch, None)
-        for member in closed.members if closed is not None else ():
-            scope.reflected.pop(member, None)
 
     def _scope_of(self, episode: str, event: Event) -> Scope | None:
         match event:
@@ -146,6 +143,8 @@ class Learner:
             policy_version=scope.policy.version,
             settings=text_digest(settings_text(scope.settings)),
             limits=limits,
+            rule=scope.policy.rule,
+            constants=scope.policy.rule_constants(scope.settings) or None,
             seed=seed_of("learn", scope.id, due.batch),
         )
 
@@ -185,7 +184,8 @@ class Learner:
         """The memory after a batch."""
         previous = scope.memory.versions[closed.previous]
         learned = scope.memory.learned(closed.batch)
-        return next_memory(previous, learned, closed.batch, scope.live_from(closed.batch))
+        state = state_after(previous, closed, scope.reflected)
+        return next_memory(previous, learned, closed.batch, scope.live_from(closed.batch), state)
 
     def state_hash(self) -> str:
         """One SHA-256 over everything learned: memories and outcomes."""

@@ -31,6 +31,8 @@ class Plan:
 
     source: str
     find: Callable[[str], Policy[Any]]
+    content: str | None = None
+    """Names a source that has no name of its own: the digest of what was read from ``-``."""
     policy: str | None = None
     domain: str | None = None
     profile: Profile = "service"
@@ -51,15 +53,8 @@ class Plan:
             return None
         if self.series is not None:
             return self.series
-        asked = [
-            self.source,
-            self.domain,
-            self.policy,
-            self.profile,
-            self.values,
-            self.seed,
-            self.walk,
-        ]
+        source = self.content or self.source
+        asked = (source, self.domain, self.policy, self.profile, self.values, self.seed, self.walk)
         return digest(asked)
 
     def as_header(self) -> dict[str, Any]:

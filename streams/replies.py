@@ -49,4 +49,4 @@ def recollection(answer: Recalled, memory: Memory) -> Recollection:
         if item is None:
             raise NotInMemory(f"{item_id} is not in version {memory.number} of {memory.scope}")
         items.append(RecalledItem(item.id, item.kind, item.role, item.text, similarity))
-    return Recollection(answer.memory_version, tuple(items))
+    return Recollection(answer.memory_version, tuple(items), memory.learned)

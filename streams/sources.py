@@ -87,14 +87,13 @@ def parse_as(model: type[M], raw: bytes) -> M:
     if not isinstance(found, dict):
         raise BadLine(1, "", f"expected an object, found {_name_of(found)}", "input.type")
     value = cast("dict[str, Any]", found)
+    _check_canonical(text, value)
     try:
-        made = model.model_validate(value, strict=True)
+        return model.model_validate(value, strict=True)
     except ValidationError as error:
         raise _bad_field(text, error) from error
     except (ValueError, RecursionError) as error:
         raise BadLine(1, "", str(error)[:200], "input.value") from error
-    _check_canonical(text, value)
-    return made
 
 
 def _check_canonical(text: str, value: dict[str, Any]) -> None:
@@ -104,6 +103,8 @@ def _check_canonical(text: str, value: dict[str, Any]) -> None:
             canonical(finite(part))
         except (TypeError, ValueError) as error:
             raise BadLine(_column(text, field), field, str(error)[:200], "input.value") from error
+        except RecursionError as error:
+            raise BadLine(_column(text, field), field, "nested too deep", "input.value") from error
 
 
 def _text(raw: bytes) -> str:
@@ -142,12 +143,29 @@ def _name_of(value: Any) -> str:
 
 
 def _bad_field(text: str, error: ValidationError) -> BadLine:
-    first = error.errors(include_url=False)[0]
+    first, *others = error.errors(include_url=False)
+    if any(other["loc"][:1] == first["loc"][:1] != other["loc"] for other in others):
+        kinds = [each["loc"][1] for each in (first, *others) if len(each["loc"]) > 1]
+        if all(kind in _KINDS for kind in kinds):  # every branch of a union says no
+            first["loc"], first["msg"] = first["loc"][:1], _one_of([_KINDS[str(k)] for k in kinds])
     field = ".".join(str(part) for part in first["loc"])
     column = _column(text, str(first["loc"][0])) if first["loc"] else 1
     return BadLine(
         column, field, _words(first["type"], first["msg"], first.get("input")), "input.field"
     )
+
+
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "a boolean",
+    "list[any]": "a list",
+}
+
+
+def _one_of(kinds: list[str]) -> str:
+    return f"expected {', '.join(kinds[:-1])} or {kinds[-1]}"
 
 
 def _words(kind: str, message: str, given: Any) -> str:

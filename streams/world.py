@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from handlers.answers.grade import CHECKERS
-from handlers.learning.recall import select
+from handlers.learning.recall import Hit, select
 from handlers.limits import UNBOUNDED, Ledger, Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
 from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.identity import call_seed
+from schemas.memory import Memory
 from schemas.problem import Limits
 from schemas.questions import Check, Complete, Embed, Recall, Sampling
 from schemas.vectors import pack, unpack
@@ -24,9 +26,20 @@ from streams.backbones.port import Backbone, ModelReply, ModelRequest, Unreachab
 from streams.drive import Run
 from streams.embedders.port import Embedder
 
+if TYPE_CHECKING:
+    from state.mirror import Mirrors
+
 PATIENCE_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits between attempts at an unreachable endpoint; the last one repeats."""
+GLANCE_S = 0.1
+"""How long such a wait overlooks that the worker was told to stop."""
 
+PLAIN_ITEMS = 64
+"""Up to so many memory items are recalled without the mirror, and without loading NumPy."""
+
+_log = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 _completed = Completed.__pydantic_validator__.validate_python
 
@@ -62,6 +75,7 @@ class World:
     ) -> None:
         self.backbones, self.embedder, self.patient = dict(backbones), embedder, patient
         self.draining = False
+        self.out_of_reach: set[str] = set()
         self.totals, self.spent = totals, Ledger.of(Limits())
         self.begun_s = time.monotonic()
         self.simulated = any(backbone.simulated for backbone in self.backbones.values())
@@ -69,6 +83,7 @@ class World:
         self.description = self._described()
         """Which backbone answers which role, for people."""
         self.calls_begun = 0
+        self.mirrors: Mirrors | None = None
         self.exhausted: str | None = None
         """Which total is spent, once one is."""
 
@@ -150,24 +165,55 @@ class World:
         self, backbone: Backbone, request: ModelRequest, error: Unreachable
     ) -> ModelReply:
         for attempt in count():
-            if not self.patient or self.draining:
+            if not self.patient:
                 raise error
-            await asyncio.sleep(PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)])
+            await self._wait(error, PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)])
             try:
-                return await backbone.complete(request)
+                reply = await backbone.complete(request)
             except Unreachable as again:
                 error = again
+            else:
+                self.out_of_reach.discard(error.where)
+                return reply
         raise AssertionError("counting has no end")
+
+    async def _wait(self, error: Unreachable, seconds: float) -> None:
+        """Wait before asking an endpoint again, and say so once. Raises ``Draining``."""
+        if error.where not in self.out_of_reach:
+            self.out_of_reach.add(error.where)
+            _log.warning("%s; asked again until it answers [model.unreachable]", error)
+        end = time.monotonic() + seconds
+        while not self.draining and (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, GLANCE_S))
+        if self.draining:
+            raise Draining from error
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         query = (await self.embedder.embed((question.query,)))[0]
         rounded = tuple(unpack(pack(query)))
-        items = select(run.memory, question, rounded)
+        items = self._select(run.memory, question, rounded)
         return Recalled(
             asked=asked,
             memory_version=run.memory.number,
             items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
         )
+
+    async def during(self, work: Awaitable[R]) -> R:
+        """Await some work, and close whatever comes of it."""
+        try:
+            return await work
+        finally:
+            await self.close()
+
+    def _select(self, memory: Memory, question: Recall, query: tuple[float, ...]) -> list[Hit]:
+        """By the plain rule; in a large memory through its mirror, which says the same sooner."""
+        if len(memory.items) <= PLAIN_ITEMS:
+            return select(memory, question, query)
+        if self.mirrors is None:
+            from state.mirror import Mirrors
+
+            self.mirrors = Mirrors()
+        return self.mirrors.select(memory, question, query)
 
     async def close(self) -> None:
         """Release what the backbones hold."""

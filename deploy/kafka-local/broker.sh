@@ -55,7 +55,7 @@ import socket, struct, sys
 # ApiVersions, version 0: the first thing that a broker answers when it serves.
 with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=2) as link:
     link.settimeout(2)
-    link.sendall(struct.pack(">ihhih", 10, 3, 0, 7, -1)[:4] + struct.pack(">hhih", 3, 0, 7, -1))
+    link.sendall(struct.pack(">ihhih", 10, 18, 0, 7, -1))
     size = struct.unpack(">i", link.recv(4))[0]
     sys.exit(0 if size > 4 else 1)
 P

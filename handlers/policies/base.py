@@ -115,6 +115,9 @@ class Policy(Generic[S]):
     learn: Callable[[Batch, S], Steps[None]] = learn_nothing
     window: Callable[[S, int | None], int] = field(default=lambda settings, size: size or 10)
     live_batches: Callable[[S], int | None] = field(default=lambda settings: None)
+    rule: str | None = None
+    """The learning rule (``handlers.learning.rules``) of its arms, weights or beliefs, if it has any."""
+    rule_constants: Callable[[S], dict[str, Any]] = field(default=lambda settings: {})
     warm_source: Callable[[S], str | None] = field(default=lambda settings: None)
     """The scope whose memory this one starts from, if it was set."""
     warm_start: Callable[[Memory], Sequence[Event]] = field(default=lambda source: ())

@@ -7,8 +7,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from handlers.policies.base import Policy
+from handlers.policies.baselines.best_of_n import BEST_OF_N
 from handlers.policies.baselines.chain import COT, GREEDY
 from handlers.policies.baselines.consistency import SELF_CONSISTENCY
+from handlers.policies.baselines.direct import IO
+from handlers.policies.baselines.mcts import REST_MCTS
+from handlers.policies.baselines.tree import TOT
+from handlers.policies.cot2_meta import COT2_META
 from handlers.policies.mc2 import MC2
 
 
@@ -17,7 +22,8 @@ class UnknownPolicy(LookupError):
 
 
 POLICIES: Mapping[str, Policy[Any]] = {
-    policy.name: policy for policy in (MC2, COT, GREEDY, SELF_CONSISTENCY)
+    policy.name: policy
+    for policy in (MC2, COT2_META, COT, GREEDY, IO, SELF_CONSISTENCY, BEST_OF_N, TOT, REST_MCTS)
 }
 
 

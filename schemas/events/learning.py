@@ -118,6 +118,10 @@ class BatchClosed(Event, frozen=True):
     settings: str
     """Digest of the resolved settings, kept once per log."""
     limits: Limits = Limits()
+    rule: str | None = None
+    """The learning rule that folds what the members measured, as ``name@version``."""
+    constants: dict[str, Any] | None = None
+    """The rule's constants."""
     seed: NonNegativeInt
 
 

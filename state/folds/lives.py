@@ -6,7 +6,7 @@ episode's answer. Absolute numbers, so that a row made from them can be written 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -51,12 +51,16 @@ def name_of(item: MemoryItem) -> str:
     return item.id if item.kind == "lesson" else f"{item.role}/{item.id}~{item.text_digest}"
 
 
+Uses: TypeAlias = tuple[Life, ...] | Callable[[], tuple[Life, ...]]
+"""The items that an episode had in its prompts; from a snapshot they are read when they are needed."""
+
+
 @dataclass(slots=True)
 class LivesFold:
     """Every item of every scope, and which episodes had it in their prompts."""
 
     known: dict[LifeKey, Life] = field(default_factory=dict[LifeKey, Life])
-    uses: dict[str, tuple[Life, ...]] = field(default_factory=dict[str, tuple[Life, ...]])
+    uses: dict[str, Uses] = field(default_factory=dict[str, Uses])
     index: dict[str, tuple[Memory, dict[str, Life]]] = field(
         default_factory=dict[str, tuple[Memory, dict[str, Life]]]
     )
@@ -107,11 +111,18 @@ class LivesFold:
 
     def graded(self, episode: str, before: str, now: str, offset: int) -> tuple[Life, ...]:
         """An episode's outcome changed. The lives that changed with it."""
-        lives = self.uses.get(episode, ())
+        lives = self.used_in(episode)
         for life in lives:
             life.count(before, -1)
             life.count(now, 1)
             life.off = offset
+        return lives
+
+    def used_in(self, episode: str) -> tuple[Life, ...]:
+        """The items that an episode had in its prompts."""
+        lives = self.uses.get(episode, ())
+        if callable(lives):
+            lives = self.uses[episode] = lives()
         return lives
 
     def _named(self, memory: Memory) -> dict[str, Life]:

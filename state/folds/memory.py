@@ -5,14 +5,19 @@ Source: MC² eq. (10), (11): lessons of the last w batches stay live, rules are 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from handlers.learning.rules import Measured, learned_after
 from schemas.events.base import Event
 from schemas.events.episode import Embedded
 from schemas.events.learning import (
+    BatchClosed,
     KnowledgeConsolidated,
     LessonDistilled,
     MemoryVersioned,
+    Reflected,
 )
 from schemas.identity import learning_id, text_digest
 from schemas.memory import Memory, MemoryItem
@@ -81,13 +86,36 @@ def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
     ]
 
 
-def next_memory(previous: Memory, learned: Learned, number: int, live_from: int) -> Memory:
-    """The memory version that follows: new rules for old, old lessons while they are live, new lessons."""
+def next_memory(
+    previous: Memory,
+    learned: Learned,
+    number: int,
+    live_from: int,
+    state: Mapping[str, Any] | None = None,
+) -> Memory:
+    """The memory version that follows: new rules for old, old lessons while they are live, new lessons.
+
+    ``state`` is what the learning rule made of the batch; left out, the previous one stays.
+    """
     kept = [i for i in previous.items if i.kind == "rule" and i.role not in learned.rules]
     rules = kept + [i for event in learned.rules.values() for i in rules_of(event, number)]
     rules.sort(key=lambda item: (item.role, item.id))
     lessons = [i for i in previous.items if i.kind == "lesson" and i.batch >= live_from]
-    return Memory(previous.scope, number, (*rules, *lessons, *learned.items(number)))
+    kept_state = previous.learned if state is None else state
+    return Memory(previous.scope, number, (*rules, *lessons, *learned.items(number)), kept_state)
+
+
+def state_after(
+    previous: Memory, closed: BatchClosed | None, reflected: Mapping[str, Reflected]
+) -> Mapping[str, Any]:
+    """The learned state after a batch, by the rule that the batch names."""
+    if closed is None or closed.rule is None:
+        return previous.learned
+    members = [
+        Measured(episode, outcome, reflected[episode].summary)
+        for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
+    ]
+    return learned_after(closed.rule, previous.learned, members, closed.constants or {})
 
 
 @dataclass(slots=True)
@@ -97,6 +125,8 @@ class MemoryFold:
     scope: str
     versions: dict[int, Memory] = field(default_factory=dict[int, Memory])
     learning: dict[str, Learned] = field(default_factory=dict[str, Learned])
+    reflected: dict[str, Reflected] = field(default_factory=dict[str, Reflected])
+    batches: dict[int, BatchClosed] = field(default_factory=dict[int, BatchClosed])
 
     def __post_init__(self) -> None:
         self.versions.setdefault(0, Memory(self.scope, 0))
@@ -112,9 +142,13 @@ class MemoryFold:
 
     def feed(self, episode: str, event: Event) -> None:
         """Take one record. Raises ``MemoryMismatch`` when a version's digest is not met."""
-        if not episode.startswith("b/"):
+        if isinstance(event, Reflected):
+            self.reflected[episode] = event
+        elif not episode.startswith("b/"):
             return
-        if isinstance(event, MemoryVersioned):
+        elif isinstance(event, BatchClosed):
+            self.batches[event.batch] = event
+        elif isinstance(event, MemoryVersioned):
             self._version(episode, event)
         else:
             self.learning.setdefault(episode, Learned()).feed(event)
@@ -124,9 +158,13 @@ class MemoryFold:
             return
         learned = self.learning.pop(episode, Learned())
         previous = self.versions.get(event.number - 1, Memory(self.scope, 0))
-        memory = next_memory(previous, learned, event.number, event.live_from)
+        closed = self.batches.pop(event.number, None)
+        state = state_after(previous, closed, self.reflected)
+        memory = next_memory(previous, learned, event.number, event.live_from, state)
         if memory.state() != event.state:
             raise MemoryMismatch(
                 f"{self.scope}: version {event.number} does not add up to its records"
             )
         self.versions[event.number] = memory
+        for member in closed.members if closed is not None else ():
+            self.reflected.pop(member, None)

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from schemas.events.base import Event
-from schemas.events.episode import Completed, Embedded, EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.episode import (
+    Completed,
+    Embedded,
+    EpisodeClosed,
+    EpisodeOpened,
+    ProblemAdmitted,
+)
 from schemas.events.learning import (
     Graded,
     KnowledgeConsolidated,
@@ -52,26 +58,32 @@ class State:
         self.costs = CostsFold()
         self.offset = self.events = 0
         self.watchers: list[Touched] = []
-        self._takes: dict[type[Event], Take] = {
-            Completed: self._completed,
-            ProblemAdmitted: self._moved,
-            EpisodeOpened: self._moved,
-            EpisodeClosed: self._moved,
-            LessonDistilled: self._learned,
-            Embedded: self._learned,
-            KnowledgeConsolidated: self._learned,
-            MemoryVersioned: self._versioned,
-            Reflected: self._reflected,
-            Graded: self._graded,
+        self.takes: dict[str, Take] = {
+            "completed": self._completed,
+            "problem.admitted": self._moved,
+            "episode.opened": self._moved,
+            "episode.closed": self._moved,
+            "lesson.distilled": self._learned,
+            "embedded": self._learned,
+            "knowledge.consolidated": self._learned,
+            "batch.closed": self._learned,
+            "memory.versioned": self._versioned,
+            "reflected": self._reflected,
+            "graded": self._graded,
         }
+        """What takes the events of a kind; of the others only the offset counts."""
 
     def feed(self, offset: int, episode: str, event: Event) -> None:
         """Take one accepted record, in log order."""
-        self.offset = offset
-        self.events += 1
-        take = self._takes.get(type(event))
+        take = self.takes.get(event.kind)
         if take is not None:
             take(offset, episode, event)
+        self.passed(offset, 1)
+
+    def passed(self, offset: int, events: int) -> None:
+        """So many records up to this offset were taken."""
+        self.offset = offset
+        self.events += events
 
     def watch(self) -> Touched:
         """Be told from now on what changes."""
@@ -116,7 +128,9 @@ class State:
 
     def _reflected(self, offset: int, episode: str, event: Reflected) -> None:
         self._moved(offset, episode, event)
-        memory = self.memory(event.scope).versions.get(event.memory_version)
+        fold = self.memory(event.scope)
+        fold.feed(episode, event)
+        memory = fold.versions.get(event.memory_version)
         if event.items and memory is not None:
             outcome = self.outcomes.outcome(episode)
             self._changed(self.lives.used(episode, memory, event.items, outcome, offset))

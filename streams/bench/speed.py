@@ -25,9 +25,9 @@ from schemas.prompt import Section, Template
 from schemas.questions import Complete
 from schemas.reply import Field, Reply
 from schemas.settings import PolicySettings
+from state.folds.state import State
 from streams.backbones.port import ModelReply, ModelRequest
 from streams.embedders.hashed import HashedEmbedder
-from state.folds.state import State
 from streams.rebuild import fold
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.tables import PRAGMAS

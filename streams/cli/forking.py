@@ -38,7 +38,7 @@ def fork(
     try:
         changed = pairs(settings, "--set")
         work, record = forked_work(log, find, parent, at, changed, limits, world.description)
-        done = asyncio.run(run_fork(log, work, record, world))
+        done = asyncio.run(world.during(run_fork(log, work, record, world)))
     except CannotFork as error:
         raise usage(str(error), field="EPISODE") from error
     except BackboneError as error:

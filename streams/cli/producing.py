@@ -6,6 +6,7 @@ import sys
 from itertools import islice
 from typing import Any
 
+from schemas.identity import digest
 from streams.cli.common import open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.policies import NoPolicy, find
@@ -34,12 +35,15 @@ def produce(
         _check_policy(options["policy"], options["profile"], values)
     if data is None and built_in(source) and source.startswith("game24"):
         data = _ranks()
-    plan = Plan(source=source, find=find, values=values, finite=not follow, **options)
+    _check_names(options)
     try:
         lines = islice(lines_of(source, data), limit)
         first = list(lines) if not follow else []
     except NoSource as error:
         raise usage(str(error), field="SOURCE", error="input.source") from error
+    content = digest([line.raw.hex() for line in first]) if source == "-" else None
+    told: dict[str, Any] = {"content": content, "values": values, "finite": not follow}
+    plan = Plan(source=source, find=find, **told, **options)
     opened = open_log(log, create=True)
     try:
         if follow:
@@ -65,6 +69,22 @@ def _check_policy(name: str, profile: Any, values: dict[str, Any]) -> None:
         raise usage(str(error), field="--policy", error="policy.unknown") from error
     except BadSetting as error:
         raise usage(str(error), field="--set", error="policy.setting") from error
+
+
+def _check_names(options: dict[str, Any]) -> None:
+    """Raises a usage error where no problem could bear what is said of all of them."""
+    from pydantic import ValidationError
+
+    from schemas.problem import Problem
+
+    said = {
+        name: options[name] for name in ("domain", "memory", "seed") if options[name] is not None
+    }
+    try:
+        Problem.model_validate({"id": "-", "problem": "-", "domain": "default"} | said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise usage(first["msg"], field=f"--{first['loc'][0]}") from error
 
 
 def _follow(log: SqliteLog, plan: Plan, lines: Any, json: bool) -> int:

@@ -60,7 +60,7 @@ def solve(
     world = world_of(models, patient=False)
     opened = open_log(log, create=True)
     try:
-        episode, end = asyncio.run(_solve(opened, found, problem, world))
+        episode, end = asyncio.run(world.during(_solve(opened, found, problem, world)))
     except BackboneError as error:
         raise as_cli(error) from error
     finally:
@@ -113,7 +113,6 @@ async def _solve(
         writer.keep(opened.settings, settings_text(work.settings))
         writer.state("events", episode, "opened", opened)
     conclusion, seconds = await conclude(work, work.run(Live(writer), world))
-    await world.close()
     end = closing(
         policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
     )

@@ -79,7 +79,6 @@ def work(
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from schemas.problem import Limits
-    from state.journal import Fenced
     from streams.backbones.port import BackboneError
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
@@ -103,15 +102,23 @@ def work(
         )
         if on_start is not None:
             on_start(worker)
-        try:
-            outcome = asyncio.run(_run(worker, until_idle=until_idle, settle=settle))
-        except BackboneError as error:
-            raise as_cli(error, opened.db.execute(OPEN).fetchone()[0]) from error
-        except Fenced as error:
-            raise _claimed(path, str(error)) from error
-        finally:
-            opened.close()
-        return report(outcome)
+        return report(_finished(worker, until_idle=until_idle, settle=settle))
+
+
+def _finished(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:
+    """How the worker's run ended. Raises a ``CliError`` where its set-up or its claim is gone."""
+    from state.journal import Fenced
+    from streams.backbones.port import BackboneError
+
+    log = worker.log
+    try:
+        return asyncio.run(_run(worker, until_idle=until_idle, settle=settle))
+    except BackboneError as error:
+        raise as_cli(error, log.db.execute(OPEN).fetchone()[0]) from error
+    except Fenced as error:
+        raise _claimed(str(log.path), str(error)) from error
+    finally:
+        log.close()
 
 
 async def _run(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:

@@ -56,7 +56,9 @@ def blocks(page: Path) -> list[Block]:
 
 def prose(page: Path) -> str:
     """A page without its fenced blocks."""
-    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def commands(page: Path) -> Iterator[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,18 +15,20 @@ import pytest
 import typer
 
 from handlers.policies.mc2.settings import Mc2Settings
-from handlers.policies.registry import POLICIES
-from schemas.events.base import Event
 from schemas.events.codec import decode, plain
 from streams.cli.app import app
 from streams.topology import mermaid
+from tests.architecture.generated import SPEEDS, parts, put, speeds
 from tests.architecture.pages import DECISIONS, README, ROOT, Block, blocks, commands, pages, prose
-from tests.endpoint import serving
+from tests.endpoint import Answer, Asked, serving, whole
 from tests.streams.cli.calling import environment
 
 URL = "http://127.0.0.1:8000/v1"
 """The endpoint that the README names; the test's own takes its place."""
 ANYWHERE = {"--version", "--help", "--debug", "--display", "--log-level", "--log-format"}
+REPLY = "The sum is 42.\nError_found: NO\nError_step: NONE\nError_description: none.\nAction: 1\n\
+Justification: it holds.\nFinal_answer: ### 42 ### \\boxed{42}"
+"""Reads as an answer, as a report and as a decision."""
 OTHER_LANGUAGES = {"text", "mermaid"}
 MOST_NOT_RUN = 2
 
@@ -34,8 +37,13 @@ MOST_NOT_RUN = 2
 def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a user with an endpoint and ``metalogue`` on the path."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    with serving() as endpoint:
+    with serving(agreed) as endpoint:
         yield environment(PATH=path, HOME=str(tmp_path), **endpoint.env())
+
+
+def agreed(asked: Asked) -> Answer:
+    """The same reply to every role."""
+    return whole(REPLY)
 
 
 @pytest.mark.slow
@@ -49,10 +57,14 @@ def test_every_block_runs(tmp_path: Path, shell: dict[str, str]) -> None:
             (tmp_path / str(block.said("file"))).write_text(block.text, encoding="utf-8")
         elif block.said("prints") is not None:
             assert shape(printed) == shape(block.text), f"README.md:{block.line}"
-        elif block.said("event") is not None:
-            assert is_event(block.text), f"README.md:{block.line}"
-        elif block.said("not run") is None and block.language not in OTHER_LANGUAGES:
+        elif is_run(block):
             printed = run(block, tmp_path, shell)
+
+
+def is_run(block: Block) -> bool:
+    """Whether nothing but an exit code is said above, and the language is one that runs."""
+    plain_block = block.above is None or block.above[0] == "exit"
+    return plain_block and block.language not in OTHER_LANGUAGES
 
 
 def run(block: Block, folder: Path, shell: dict[str, str]) -> str:
@@ -78,13 +90,11 @@ def shape(text: str) -> list[str]:
     return [re.sub(r"\d+(?:[.,]\d+)*", "0", line).rstrip() for line in text.strip().splitlines()]
 
 
-def is_event(text: str) -> bool:
-    """Whether this is an event as the codec writes it."""
-    import json
-
-    said = json.loads(text)
-    event = decode(said["kind"], text)
-    return isinstance(event, Event) and plain(event) == said
+def test_the_event_shown_is_one() -> None:
+    shown = [block.text for block in blocks(README) if block.said("event") is not None]
+    assert len(shown) == 1
+    said: dict[str, object] = json.loads(shown[0])
+    assert plain(decode(str(said["kind"]), shown[0])) == said
 
 
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
@@ -123,16 +133,29 @@ def test_a_misspelled_command_would_be_seen() -> None:
     assert misspelled(["verify", "--lgo", "x"]) == "--lgo"
 
 
+@pytest.mark.parametrize("name", parts())
+def test_generated_parts_are_up_to_date(name: str) -> None:
+    text = README.read_text(encoding="utf-8")
+    assert put(text, name, parts()[name]) == text, "python -m tests.architecture.generated"
+
+
 def test_the_diagram_is_the_topology() -> None:
     drawn = [block.text for block in blocks(README) if block.language == "mermaid"]
     assert drawn == [mermaid() + "\n"]
 
 
+def test_the_table_of_speeds_takes_what_the_bench_prints() -> None:
+    figures = {name: 1.5 for row in SPEEDS for name in row[1:3]}
+    told = speeds({**figures, "kept_bytes_per_step": {"12": 1008.0}, "replay_events_per_s": 316885})
+    assert "| 1.5 µs | floor 1.5 µs |" in told
+    assert "| 316,885 | |" in told
+
+
 def test_the_settings_of_mc2_are_those_of_the_code() -> None:
     table = prose(README).partition("## Settings of MC²")[2].partition("\n## ")[0]
-    rows = [[cell.strip(" `") for cell in row.split("|")[1:4]] for row in table.splitlines()[5:]]
+    rows = (row for row in table.splitlines() if row.startswith("| `"))
+    told = [[cell.strip(" `") for cell in row.split("|")[1:4]] for row in rows]
     service, paper = (Mc2Settings.resolve(profile, {}) for profile in ("service", "paper"))
-    told = [row for row in rows if len(row) == 3]
     assert told == [
         [name, as_told(getattr(service, name)), as_told(getattr(paper, name))]
         for name in Mc2Settings.model_fields
@@ -143,13 +166,9 @@ def as_told(value: object) -> str:
     """A setting's value as the table spells it."""
     if isinstance(value, tuple):
         return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def test_the_policies_named_are_those_that_exist() -> None:
-    line = prose(README).partition("**Four policies**")[2].partition("\n- ")[0]
-    assert set(re.findall(r"`([a-z_0-9]+)`", line)) == set(POLICIES)
-    assert len(POLICIES) == 4
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)
 
 
 def test_an_own_policy_takes_twenty_lines() -> None:
@@ -171,10 +190,10 @@ def test_links_lead_somewhere_and_no_path_is_of_one_machine(page: Path) -> None:
 
 def test_decisions_are_numbered_and_count_their_costs() -> None:
     records = sorted(DECISIONS.glob("*.md"))
-    assert [record.name[:4] for record in records] == [f"{n:04}" for n in range(1, len(records) + 1)]
-    for record in records:
+    for number, record in enumerate(records, 1):
+        assert record.name.startswith(f"{number:04}-"), record.name
         text = record.read_text(encoding="utf-8")
         assert text.startswith(f"# {record.name[:4]}: "), record.name
-        headings = re.findall(r"^## (.+)$", text, flags=re.M)
+        headings = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
         assert headings == ["Context", "Decision", "Costs"], record.name
         assert len(text.splitlines()) <= 60, record.name

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from handlers.limits import Reservation
-from handlers.policies.base import Policy
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
 from schemas.events.learning import Timing

@@ -55,9 +55,7 @@ def values(annotation: Any, least: float | None = None) -> st.SearchStrategy[Any
         bool: st.booleans(),
         NoneType: st.none(),
         int: st.integers(-(1 << 60) if least is None else int(least), 1 << 60),
-        float: st.floats(
-            min_value=least, allow_nan=False, allow_infinity=False, exclude_min=False
-        ),
+        float: st.floats(min_value=least, allow_nan=False, allow_infinity=False, exclude_min=False),
     }
     return simple[annotation]
 

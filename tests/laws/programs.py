@@ -138,7 +138,9 @@ def _leaves(defects: bool) -> st.SearchStrategy[Step]:
 
 
 @lru_cache
-def programs(*, defects: bool = False, depth: int = 2, least: int = 1) -> st.SearchStrategy[Program]:
+def programs(
+    *, defects: bool = False, depth: int = 2, least: int = 1
+) -> st.SearchStrategy[Program]:
     """Programs with forks in forks down to a depth; with ``defects`` some raise."""
     leaf = _leaves(defects)
     if depth == 0:

@@ -189,7 +189,10 @@ def test_a_reply_beyond_the_cap_is_cut_and_marked(beyond: int, letter: str) -> N
     encode(event)
 
 
-@given(st.sampled_from(["cost", "seconds", "logprob"]), st.sampled_from([math.nan, math.inf, -math.inf]))
+@given(
+    st.sampled_from(["cost", "seconds", "logprob"]),
+    st.sampled_from([math.nan, math.inf, -math.inf]),
+)
 def test_no_event_holds_what_is_not_a_finite_number(name: str, value: float) -> None:
     said = {"asked": "x", "text": "", "finish": "stop", "model": "m", name: value}
     with pytest.raises(ValueError, match="finite"):
@@ -238,7 +241,9 @@ def test_a_digest_tells_any_two_texts_apart(one: str, other: str) -> None:
 
 
 @given(st.sampled_from([10**30, -(1 << 70), 1 << 64]), st.booleans())
-def test_a_number_without_canonical_json_is_refused_where_it_comes_in(huge: int, deep: bool) -> None:
+def test_a_number_without_canonical_json_is_refused_where_it_comes_in(
+    huge: int, deep: bool
+) -> None:
     """It would have no digest, so no episode could be named after it."""
     value = [huge] if deep else huge
     with pytest.raises(TypeError):

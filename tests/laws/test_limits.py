@@ -143,8 +143,7 @@ def walk(tree: Tree, ledger: Ledger, price: Price | None, total: Walked) -> floa
                 assert sum(share or 0 for share in granted) == before
             spent = total.calls
             seconds = [
-                walk(lane, own, price, total)
-                for lane, own in zip(step.lanes, ledgers, strict=True)
+                walk(lane, own, price, total) for lane, own in zip(step.lanes, ledgers, strict=True)
             ]
             ledger.join(ledgers)
             path += max(seconds)
@@ -156,9 +155,7 @@ def walk(tree: Tree, ledger: Ledger, price: Price | None, total: Walked) -> floa
             continue
         tokens, cost = spend(step, reserved, price)
         known = step.used is not None
-        ledger.settle(
-            reserved, tokens if known else None, cost if known else None, step.seconds
-        )
+        ledger.settle(reserved, tokens if known else None, cost if known else None, step.seconds)
         total.calls, total.tokens, total.cost = (
             total.calls + 1,
             total.tokens + tokens,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from streams.backbones.rehearsal import carry
 from streams.backbones.rehearsal.assess import finding
 from streams.backbones.rehearsal.prompts import Asked
 from streams.backbones.rehearsal.turn import Turn
@@ -33,6 +34,8 @@ def choose(turn: Turn, asked: Asked) -> str:
     if set(map(str.casefold, asked.choices)) in ({"yes", "no"}, {"pass", "fail"}):
         return _verdict(turn, asked)
     courses = _courses(asked.choices, asked.words)
+    if not courses and (state := carry.state(turn, asked)) is not None:
+        return state
     if not courses:
         return str(turn.dice.pick(asked.label, asked.choices))
     if asked.speaks_of("taken", "last"):

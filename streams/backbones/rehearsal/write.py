@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from streams.backbones.rehearsal import learn
+from streams.backbones.rehearsal import carry, learn, score
 from streams.backbones.rehearsal.assess import finding, reported
 from streams.backbones.rehearsal.hints import Hint
 from streams.backbones.rehearsal.prompts import Asked
@@ -172,17 +172,19 @@ _Text = Callable[[Turn, Asked], str]
 _List = Callable[[Turn], list[str]]
 
 _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
+    (("thought",), carry.thought),
     (("because", "rule used"), _rule_used),
     (("advice", "suggest", "guidance"), _advice),
     (("description", "mistake", "fault"), _says),
     (("justif", "explan", "why"), _because),
-    (("corrected", "mended", "solution", "next step", "thought", "reasoning"), _mended),
+    (("corrected", "mended", "solution", "next step", "reasoning"), _mended),
     (("descriptor", "applicable", "condition"), _situation),
     (("step",), _step),
     (("rule",), _rule),
     (("query", "search", "tool"), _query),
 )
 _LISTS: tuple[tuple[tuple[str, ...], _List], ...] = (
+    (("semantic", "logical"), score.scores),
     (("bullet",), _bullets),
     (("recipe", "procedure"), _recipe),
     (("snippet", "fragment"), _snippet),

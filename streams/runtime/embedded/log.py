@@ -52,21 +52,32 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
         raise NoLog(f"no log at {path}")
     try:
         db = sqlite3.connect(path, isolation_level=None)
-        db.executescript(PRAGMAS)
-        version = db.execute("pragma user_version").fetchone()[0]
-        if version == 0:
-            _make(db, path)
-        elif version != SCHEMA_VERSION:
-            raise NotALog(f"{path}: log format {version}, this build reads {SCHEMA_VERSION}")
     except sqlite3.DatabaseError as error:
         raise NotALog(f"{path}: {error}") from error
+    try:
+        new = _is_new(db, path)
+        db.executescript(PRAGMAS)
+        if new:
+            db.executescript(
+                f"begin immediate;{TABLES}{VIEWS}pragma user_version={SCHEMA_VERSION};commit;"
+            )
+    except (NotALog, sqlite3.DatabaseError) as error:
+        db.close()
+        raise error if isinstance(error, NotALog) else NotALog(f"{path}: {error}") from error
     return db
 
 
-def _make(db: sqlite3.Connection, path: Path) -> None:
-    if db.execute("select count(*) from sqlite_master").fetchone()[0]:
+def _is_new(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file holds nothing yet. Raises ``NotALog``; what another wrote is left untouched."""
+    found = "select user_version, (select group_concat(name, ' ') from sqlite_master) from pragma_user_version"
+    version, names = db.execute(found).fetchone()
+    if names is None and version == 0:
+        return True
+    if "records_identity" not in (names or "").split():
         raise NotALog(f"{path}: a SQLite file, but not a log")
-    db.executescript(f"begin immediate;{TABLES}{VIEWS}pragma user_version={SCHEMA_VERSION};commit;")
+    if version != SCHEMA_VERSION:
+        raise NotALog(f"{path}: log format {version}, this build reads {SCHEMA_VERSION}")
+    return False
 
 
 class SqliteLog:

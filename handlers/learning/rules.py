@@ -1,0 +1,40 @@
+"""Learning rules by name: how what a batch's episodes measured changes a scope's learned state.
+
+Policies score with the state, folds apply the rule when a memory version closes; both are pure. Arms,
+edge weights and beliefs live here, never on the log: the log holds rewards, paths and outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one member of a batch measured: its policy's summary, and its outcome when the batch closed."""
+
+    episode: str
+    outcome: str
+    summary: Mapping[str, Any]
+
+
+Rule: TypeAlias = Callable[
+    [Mapping[str, Any], Sequence[Measured], Mapping[str, Any]], dict[str, Any]
+]
+"""``rule(state before, members in order, constants)``: the state after. JSON values only."""
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType({})
+"""Rules by ``name@version``: a rule that changes what it computes gets a new version."""
+
+
+def learned_after(
+    rule: str | None,
+    before: Mapping[str, Any],
+    members: Sequence[Measured],
+    constants: Mapping[str, Any],
+) -> Mapping[str, Any]:
+    """The learned state after a batch; unchanged without a rule. Raises ``KeyError`` for an unknown one."""
+    return before if rule is None else RULES[rule](before, members, constants)

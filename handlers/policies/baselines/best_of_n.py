@@ -1,0 +1,146 @@
+"""Best of n: several chains of thought, one of them picked.
+
+Picked by a verifier (the confidence query about each chain), by the domain's checker on the record,
+or by a majority vote, which some papers print under the same name.
+
+Source: CoT2-Meta § B.5, § B.6 (Best-of-16); baselines page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.chain import CHAIN
+from handlers.policies.baselines.consistency import vote
+from handlers.roles import confidence
+from handlers.roles.again import Meter
+from handlers.roles.thinker import GENERATION
+from schemas.asking import All, OutOfLimit, Steps
+from schemas.events.reasoning import Generated, Parse, Voted
+from schemas.events.search import ConfidenceStated
+from schemas.questions import Check, Remain
+from schemas.settings import PolicySettings
+
+
+class BestOfSettings(PolicySettings):
+    """Settings of best of n."""
+
+    paper: ClassVar[Mapping[str, Any]] = {}
+
+    samples: PositiveInt = 16
+    """n; fewer where the episode's limit does not cover them."""
+    pick: Literal["verifier", "checker", "vote"] = "verifier"
+    """Who picks."""
+
+
+@dataclass(slots=True)
+class Sample:
+    """One chain: its answer, how far the verifier trusts it, and the limit that cut it short."""
+
+    answer: str | None = None
+    trust: float | None = None
+    limit: str | None = None
+
+
+def solve(task: Task, settings: BestOfSettings) -> Steps[Conclusion]:
+    """n chains, sampled as all generation is, then the pick."""
+    cost = 2 if settings.pick == "verifier" else 1
+    count, spare = yield from affordable(settings.samples, cost)
+    lanes = [_sample(task, draw, settings, int(draw < spare)) for draw in range(count)]
+    allow = [cost + (draw < spare) for draw in range(count)]
+    samples = yield from All(lanes, allow)
+    chains = [each for each in samples if isinstance(each, Sample)]
+    limit = next((chain.limit for chain in chains if chain.limit is not None), None)
+    match settings.pick:
+        case "verifier":
+            return _most_trusted(chains, limit)
+        case "checker":
+            return (yield from _first_right(task, chains, limit))
+        case "vote":
+            return (yield from _voted(chains, limit))
+
+
+def affordable(samples: int, cost: int) -> Steps[tuple[int, int]]:
+    """How many chains the calls left cover, and how many re-prompts of the verifier besides."""
+    remaining = yield from Remain()
+    if remaining.calls is None:
+        return samples, samples if cost == 2 else 0
+    count = max(1, min(samples, remaining.calls // cost))
+    return count, max(0, min(count, remaining.calls - cost * count)) if cost == 2 else 0
+
+
+def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Steps[Sample]:
+    sample = Sample()
+    try:
+        said = yield from CHAIN.put({"problem": task.problem}, sampling=GENERATION, draw=draw)
+        parse: Parse = "ok" if said.readable else "unreadable"
+        yield Generated(round=draw, answer=said.answer, source=said.source, parse=parse)
+        sample.answer = said.answer
+        if settings.pick == "verifier" and said.answer is not None:
+            meter = Meter(spare=spare)
+            heard = yield from confidence.trust(task.problem, (said.text,), meter)
+            sample.trust = float(heard.value or 0)
+            yield ConfidenceStated(
+                node=said.source, value=sample.trust, source=heard.source, parse=heard.parse
+            )
+    except OutOfLimit as limit:
+        sample.limit = limit.which
+    return sample
+
+
+def most_trusted(trusts: Sequence[float | None]) -> int | None:
+    """The place of the highest score, ties first seen; none without any."""
+    known = [at for at, trust in enumerate(trusts) if trust is not None]
+    return max(known, key=lambda at: trusts[at] or 0.0, default=None)
+
+
+def _most_trusted(chains: Sequence[Sample], limit: str | None) -> Conclusion:
+    at = most_trusted([chain.trust for chain in chains])
+    if at is None:
+        answer = next((chain.answer for chain in chains if chain.answer is not None), None)
+        return Conclusion(answer=answer, ended_by="limit" if limit else "unscored", limit=limit)
+    return Conclusion(
+        answer=chains[at].answer,
+        ended_by="limit" if limit else "picked",
+        confidence=chains[at].trust,
+        confidence_source="stated",
+        limit=limit,
+    )
+
+
+def _first_right(task: Task, chains: Sequence[Sample], limit: str | None) -> Steps[Conclusion]:
+    """The first answer that the checker finds right; where none is, or it cannot say, the vote's."""
+    for answer in dict.fromkeys(c.answer for c in chains if c.answer is not None):
+        outcome = yield from Check(task.domain, task.problem, answer)
+        if outcome == "right":
+            return Conclusion(answer=answer, ended_by="checked", limit=limit)
+    return (yield from _voted(chains, limit))
+
+
+def _voted(chains: Sequence[Sample], limit: str | None) -> Steps[Conclusion]:
+    answers = [chain.answer for chain in chains]
+    answer, votes = vote(answers)
+    blank = sum(each is None for each in answers)
+    yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
+    return Conclusion(
+        answer=answer,
+        ended_by="limit" if limit else "voted",
+        confidence=votes / len(answers),
+        confidence_source="vote_share",
+        limit=limit,
+    )
+
+
+BEST_OF_N = Policy(
+    name="best_of_n",
+    version="1",
+    about="sixteen chains of thought; a verifier, a checker or a vote picks one",
+    settings=BestOfSettings,
+    solve=solve,
+    confidence_source="stated",
+)

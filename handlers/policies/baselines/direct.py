@@ -1,0 +1,39 @@
+"""Input to output: the answer alone, no reasoning.
+
+Source: baselines page (``io``); Tree of Thoughts § 2.
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.chain import ChainSettings
+from handlers.roles.role import Role, answer
+from schemas.asking import Steps
+from schemas.events.reasoning import Generated, Parse
+from schemas.questions import Sampling
+
+PROMPT = """\
+Solve the problem below. Give the answer at once: no reasoning, no remarks, only the field below."""
+
+DIRECT = Role.of(
+    "reasoner",
+    PROMPT,
+    sections=("Problem",),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="direct",
+    mends=False,
+)
+
+
+def io(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
+    """One call; only the final-answer field is read."""
+    sampling = Sampling(max_tokens=settings.output_cap)
+    said = yield from DIRECT.put({"problem": task.problem}, sampling=sampling)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(answer=said.answer, source=said.source, parse=parse)
+    return Conclusion(answer=said.answer, ended_by="answered")
+
+
+IO = Policy(
+    name="io", version="1", about="the answer alone, no reasoning", settings=ChainSettings, solve=io
+)

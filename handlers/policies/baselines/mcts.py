@@ -1,0 +1,143 @@
+"""Monte Carlo tree search over partial chains; the judge's process value stands for a rollout.
+
+After ReST-MCTS*, simplified: no rollouts and no training of the value model; the value of a new
+partial chain is averaged into all nodes above it.
+
+Source: Zhang et al. 2024 (ReST-MCTS*), Algorithm 1; CoT2-Meta § B.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, log, sqrt
+from typing import Any, ClassVar
+
+from pydantic import NonNegativeFloat, PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.tree import NEED, START, State, closing, concluded, grow_all
+from schemas.asking import Steps
+from schemas.events.search import ValueBackedUp
+from schemas.questions import Remain
+from schemas.settings import PolicySettings
+
+
+class MctsSettings(PolicySettings):
+    """Settings of Monte Carlo tree search."""
+
+    paper: ClassVar[Mapping[str, Any]] = {}
+
+    primary_calls: PositiveInt = 16
+    """Calls in all; the episode's limit caps them."""
+    candidates: PositiveInt = 3
+    """Children of an expansion."""
+    exploration: NonNegativeFloat = 0.7
+    """The weight of the visit term."""
+    max_depth: PositiveInt = 8
+    enough: NonNegativeFloat = 0.9
+    """An answered chain of at least this value ends the search."""
+
+
+@dataclass(slots=True)
+class Branch:
+    """A node: its state, and the mean value of all that was found below it."""
+
+    state: State
+    parent: Branch | None = None
+    children: list[Branch] = field(default_factory=list["Branch"])
+    visits: int = 0
+    mean: float = 0.0
+    expansions: int = 0
+    last: bool = False
+    """As deep as a chain may be."""
+
+    @property
+    def ended(self) -> bool:
+        """Answered, too deep, or with nothing below it that is not."""
+        below = self.expansions > 0 and all(child.ended for child in self.children)
+        return self.last or self.state.answer is not None or below
+
+
+def uct(branch: Branch, exploration: float) -> float:
+    """Mean value + c √(ln N / n); a node that was never visited comes first."""
+    above = branch.parent.visits if branch.parent is not None else branch.visits
+    if not branch.visits:
+        return inf
+    return round(branch.mean + exploration * sqrt(log(max(above, 1)) / branch.visits), 9)
+
+
+def select(root: Branch, exploration: float) -> Branch | None:
+    """Down from the root by the highest score, ties first seen, to a node without children."""
+    node = root
+    while node.expansions:
+        open_children = [child for child in node.children if not child.ended]
+        if not open_children:
+            return None
+        node = max(open_children, key=lambda child: uct(child, exploration))
+    return node
+
+
+def back_up(leaf: Branch, value: float) -> list[Branch]:
+    """The value goes into the running mean of the leaf and of all above it; from the root down."""
+    path: list[Branch] = []
+    node: Branch | None = leaf
+    while node is not None:
+        node.visits += 1
+        node.mean += (value - node.mean) / node.visits
+        path.insert(0, node)
+        node = node.parent
+    return path
+
+
+def solve(task: Task, settings: MctsSettings) -> Steps[Conclusion]:
+    """Select, expand, value, back up; until calls are spent or an answered chain is good enough."""
+    root, found = Branch(START), list[State]()
+    limit: str | None = None
+    spent = 0
+    while limit is None and not _enough(found, settings):
+        room = yield from _room(settings.primary_calls - spent)
+        leaf = select(root, settings.exploration)
+        if leaf is None or room <= NEED:
+            break
+        wanted = [(leaf.state, draw) for draw in range(settings.candidates)]
+        grown, calls = yield from grow_all(task, wanted, room)
+        spent += calls
+        limit = next((state.limit for state in grown if state.limit is not None), None)
+        leaf.expansions += 1
+        yield from _attach(leaf, [state for state in grown if state.steps], settings.max_depth)
+        found += [state for state in grown if state.answer is not None]
+    if found or limit is not None:
+        return concluded(found, limit)
+    return (yield from closing(task))
+
+
+def _room(own: int) -> Steps[int]:
+    remaining = yield from Remain()
+    return own if remaining.calls is None else min(own, remaining.calls)
+
+
+def _enough(found: Sequence[State], settings: MctsSettings) -> bool:
+    return any(state.value >= settings.enough for state in found)
+
+
+def _attach(leaf: Branch, grown: Sequence[State], max_depth: int) -> Steps[None]:
+    for state in grown:
+        child = Branch(state, leaf, last=len(state.steps) >= max_depth)
+        leaf.children.append(child)
+        path = back_up(child, state.value)
+        yield ValueBackedUp(
+            round=leaf.visits,
+            node=state.id,
+            path=tuple((b.state.id, b.visits, b.mean) for b in path),
+        )
+
+
+REST_MCTS = Policy(
+    name="rest_mcts",
+    version="1",
+    about="Monte Carlo tree search over partial chains; a judge's value is backed up",
+    settings=MctsSettings,
+    solve=solve,
+    confidence_source="value",
+)

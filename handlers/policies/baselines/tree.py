@@ -1,0 +1,177 @@
+"""Tree of Thoughts, breadth-first: candidate thoughts a node, valued each by itself, the best kept.
+
+Source: Yao et al. 2023, Algorithm 1; baselines page (``tot``: 5 candidates, keep 2, depth 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.chain import think as chain
+from handlers.roles.again import Meter
+from handlers.roles.judge import judge
+from handlers.roles.steps import shown
+from handlers.roles.thinker import THINKERS, think
+from schemas.asking import All, OutOfLimit, Steps
+from schemas.events.reasoning import Generated
+from schemas.events.search import ROOT, ThoughtsKept
+from schemas.questions import Remain, Sampling
+from schemas.settings import PolicySettings
+
+NEED = 2
+"""Calls of a candidate: generation and value."""
+
+
+class TreeSettings(PolicySettings):
+    """Settings of breadth-first search."""
+
+    paper: ClassVar[Mapping[str, Any]] = {}
+
+    candidates: PositiveInt = 5
+    """Thoughts a node."""
+    beam: PositiveInt = 2
+    """b: nodes kept a level."""
+    depth: PositiveInt = 2
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A partial solution and its value; ``limit`` names what cut its lane short."""
+
+    id: str
+    steps: tuple[str, ...]
+    answer: str | None
+    value: float = 0.0
+    limit: str | None = None
+
+
+START = State(ROOT, (), None)
+
+
+def keep_best(values: Sequence[float], beam: int) -> list[int]:
+    """The places of the ``beam`` highest values, ties first seen."""
+    return sorted(range(len(values)), key=lambda at: -values[at])[:beam]
+
+
+def calls_of(candidates: int, beam: int, depth: int) -> int:
+    """Calls of a whole search in which every thought is new and readable and no node is answered.
+
+    Two a candidate: candidates at the first level, candidates for each kept node at the others.
+    """
+    nodes = 1
+    total = 0
+    for _ in range(depth):
+        total += NEED * candidates * nodes
+        nodes = min(beam, candidates * nodes)
+    return total
+
+
+def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
+    """Level by level while calls are left; the best answered state, ties first seen."""
+    kept, seen = [START], list[State]()
+    limit: str | None = None
+    for depth in range(1, settings.depth + 1):
+        grown = yield from _level(task, kept, settings)
+        seen += grown
+        limit = next((state.limit for state in grown if state.limit is not None), None)
+        if not grown:
+            break
+        chosen = keep_best([state.value for state in grown], settings.beam)
+        values = tuple((state.id, state.value) for state in grown)
+        kept = [grown[at] for at in chosen]
+        yield ThoughtsKept(depth=depth, values=values, kept=tuple(s.id for s in kept))
+        if limit is not None:
+            break
+    answered = [state for state in (*kept, *seen) if state.answer is not None]
+    if answered or limit is not None:
+        return concluded(answered, limit)
+    return (yield from closing(task))
+
+
+def concluded(answered: Sequence[State], limit: str | None) -> Conclusion:
+    """The answered state of the highest value; kept ones come first."""
+    best = max(answered, key=lambda state: state.value, default=None)
+    return Conclusion(
+        answer=None if best is None else best.answer,
+        ended_by="searched" if limit is None else "limit",
+        confidence=None if best is None else best.value,
+        confidence_source=None if best is None else "value",
+        limit=limit,
+    )
+
+
+def closing(task: Task) -> Steps[Conclusion]:
+    """Without any answer: one greedy chain, if a call is left."""
+    remaining = yield from Remain()
+    if remaining.calls == 0:
+        return Conclusion(answer=None, ended_by="searched")
+    try:
+        said = yield from chain(task.problem, Sampling(temperature=0.0, max_tokens=2_048))
+    except OutOfLimit as limit:
+        return Conclusion(answer=None, ended_by="limit", limit=limit.which)
+    return Conclusion(answer=said.answer, ended_by="closed")
+
+
+def _level(task: Task, kept: Sequence[State], settings: TreeSettings) -> Steps[list[State]]:
+    """Candidates of every kept state that has no answer yet, as many as the calls left cover."""
+    wanted = [(s, draw) for s in kept if s.answer is None for draw in range(settings.candidates)]
+    remaining = yield from Remain()
+    grown, _ = yield from grow_all(task, wanted, remaining.calls)
+    return grown
+
+
+def grow_all(
+    task: Task, wanted: Sequence[tuple[State, int]], room: int | None
+) -> Steps[tuple[list[State], int]]:
+    """New states, one lane each, and the calls spent: two each, and a re-prompt while any is left.
+
+    One call of the room is kept back for the closing.
+    """
+    chosen = wanted if room is None else wanted[: max(0, room - 1) // NEED]
+    surplus = len(chosen) if room is None else room - 1 - NEED * len(chosen)
+    meters = [Meter(spare=int(at < surplus)) for at in range(len(chosen))]
+    lanes = [
+        grow(task, state, draw, meter) for (state, draw), meter in zip(chosen, meters, strict=True)
+    ]
+    grown = yield from All(lanes, [NEED + meter.spare for meter in meters])
+    states = [state for state in grown if isinstance(state, State)]
+    return states, sum(meter.calls for meter in meters)
+
+
+def grow(task: Task, parent: State, draw: int, meter: Meter) -> Steps[State | None]:
+    """One thought after a state, and its value; nothing of a blank reply."""
+    role = THINKERS["direct"]
+    state: State | None = None
+    try:
+        own = {"problem": task.problem, "trajectory": shown(parent.steps)}
+        thought = yield from think(role.question(own, draw=draw), role, meter)
+        yield Generated(
+            round=len(parent.steps),
+            role=role.name,
+            answer=thought.answer,
+            source=thought.source,
+            parse="ok" if thought.readable else "unreadable",
+        )
+        if not thought.text:
+            return None
+        state = State(thought.source, (*parent.steps, thought.text), thought.answer)
+        value = yield from judge(state.id, task.problem, state.steps, meter)
+    except OutOfLimit as limit:
+        was = state or START
+        return State(was.id, was.steps, was.answer, 0.0, limit.which)
+    return State(state.id, state.steps, state.answer, value)
+
+
+TOT = Policy(
+    name="tot",
+    version="1",
+    about="breadth-first tree of thoughts: five candidates a node, valued, two kept, depth two",
+    settings=TreeSettings,
+    solve=solve,
+    confidence_source="value",
+)

@@ -1,0 +1,40 @@
+"""CoT2-Meta: tree search over partial trajectories under a limit of calls, steered by code.
+
+A process oracle and a confidence query score each new trajectory; a deterministic controller
+expands, prunes, repairs, stops or abstains.
+
+Source: *CoT2-Meta*, Algorithm 2.
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.chain import ChainSettings, greedy
+from handlers.policies.cot2_meta.conclude import close, decide
+from handlers.policies.cot2_meta.search import Search, run
+from handlers.policies.cot2_meta.settings import Cot2Settings
+from schemas.asking import OutOfLimit, Steps
+
+
+def solve(task: Task, settings: Cot2Settings) -> Steps[Conclusion]:
+    """Algorithm 2; without a tree it is greedy chain of thought."""
+    if not settings.tree:
+        return (yield from greedy(task, ChainSettings(output_cap=settings.output_cap)))
+    search = Search(task, settings)
+    try:
+        yield from run(search)
+        if search.limit is None:
+            yield from close(search)
+    except OutOfLimit as limit:
+        search.limit = limit.which
+    return (yield from decide(search))
+
+
+COT2_META = Policy(
+    name="cot2_meta",
+    version="1",
+    about="tree search: oracle and confidence score trajectories; code prunes, repairs, stops",
+    settings=Cot2Settings,
+    solve=solve,
+    confidence_source="stated",
+)

@@ -1,0 +1,184 @@
+"""Lanes of the search: a child or a repair, generated and scored with an allowance of its own.
+
+Source: CoT2-Meta, Algorithm 2 lines 4 to 8 and 10; our D4, D5, D7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from handlers.policies.base import Task
+from handlers.policies.cot2_meta.scores import earliest_low
+from handlers.policies.cot2_meta.settings import Cot2Settings
+from handlers.policies.cot2_meta.state import Node
+from handlers.roles import confidence, oracle
+from handlers.roles.again import Meter
+from handlers.roles.oracle import NAMES, Scores
+from handlers.roles.repairer import REPAIRER
+from handlers.roles.role import Role
+from handlers.roles.steps import shown
+from handlers.roles.thinker import THINKERS, Strategy, Thought, think
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.reasoning import Generated
+from schemas.events.search import ConfidenceStated, OracleScored
+
+_MARK = re.compile(r"^(?=[ \t]{0,4}(?:\*\*)?step[ \t]{0,2}\d{1,3}\b)", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Lane:
+    """One branch of an expansion: what it starts from, and what came of it."""
+
+    task: Task
+    settings: Cot2Settings
+    round: int
+    parent: Node
+    strategy: Strategy
+    meter: Meter
+    draw: int
+    known: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
+    """Trajectories that are in the tree already, with their nodes."""
+    old: Node | None = None
+    """For a repair: the leaf that is rewritten, at which step."""
+    step: int = 0
+    node: Node | None = None
+    repeats: tuple[str, str] | None = None
+    """The reply that said what a node says already, and that node."""
+    limit: str | None = None
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The steps that stay."""
+        return self.parent.steps if self.old is None else self.old.steps[: self.step - 1]
+
+
+def grow(lane: Lane) -> Steps[Lane]:
+    """Lines 4 to 8. Where a limit strikes, what came before it stands."""
+    try:
+        thought = yield from _generate(lane)
+        if lane.node is not None:
+            yield from score(lane.task, lane.node, lane.settings, lane.meter, thought)
+    except OutOfLimit as limit:
+        lane.limit = limit.which
+    return lane
+
+
+def _generate(lane: Lane) -> Steps[Thought]:
+    """One thought, and the node that it makes unless it is blank or repeats another."""
+    role = THINKERS[lane.strategy] if lane.old is None else REPAIRER
+    question = role.question(_variables(lane, role), draw=lane.draw)
+    thought = yield from think(question, role, lane.meter)
+    yield Generated(
+        round=lane.round,
+        role=role.name,
+        answer=thought.answer,
+        source=thought.source,
+        parse="ok" if thought.readable else "unreadable",
+    )
+    steps = (*lane.prefix, *segments(thought.text, lane.settings))
+    if len(steps) == len(lane.prefix):
+        return thought
+    if steps in lane.known:
+        lane.repeats = (thought.source, lane.known[steps])
+        return thought
+    inherited = lane.parent.answer if lane.strategy == "verify" else None
+    lane.node = Node(
+        id=thought.source,
+        parent=lane.parent,
+        strategy=lane.strategy,
+        steps=steps,
+        answer=thought.answer if thought.answer is not None else inherited,
+        repairs=lane.parent.repairs if lane.old is None else lane.old.repairs + 1,
+    )
+    return thought
+
+
+def segments(text: str, settings: Cot2Settings) -> tuple[str, ...]:
+    """The steps that a reply adds: one, or with ``marked`` one for each step mark (D1)."""
+    parts = _MARK.split(text) if settings.segment == "marked" else [text]
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _variables(lane: Lane, role: Role) -> dict[str, str]:
+    said = {"problem": lane.task.problem, "trajectory": shown(lane.prefix)}
+    if lane.old is None:
+        exposed = lane.settings.expose_meta and bool(lane.parent.scores)
+        return said | {"scores": score_lines(lane.parent) if exposed else ""}
+    rejected = shown(lane.old.steps[lane.step - 1 :]) if lane.settings.show_rejected else ""
+    fault = score_line(lane.step, lane.old.scores[lane.step - 1])
+    return said | {"fault": fault, "rejected_steps": rejected}
+
+
+def score_line(step: int, scores: Scores) -> str:
+    """``Step 2: Semantic=0.50, Logical=0.40, Fix=0.00``; a dash for what is unknown."""
+    said = (
+        f"{name}={'-' if value is None else format(float(value), '.2f')}"
+        for name, value in zip(NAMES, scores, strict=True)
+    )
+    return f"Step {step}: {', '.join(said)}"
+
+
+def score_lines(node: Node) -> str:
+    """The scores of a whole trajectory."""
+    return "\n".join(score_line(at, scores) for at, scores in enumerate(node.scores, 1))
+
+
+# ── Scoring ──────────────────────────────────────────────────────────────────────────────────
+
+
+def score(
+    task: Task, node: Node, settings: Cot2Settings, meter: Meter, thought: Thought | None = None
+) -> Steps[None]:
+    """Lines 5 to 8: oracle, v_proc, v_out, v."""
+    try:
+        if settings.evaluator:
+            yield from _ask_oracle(task, node, settings, meter)
+        yield from state_confidence(task, node, settings, meter, thought)
+    finally:
+        node.weigh(settings)
+
+
+def _ask_oracle(task: Task, node: Node, settings: Cot2Settings, meter: Meter) -> Steps[None]:
+    """Line 5: one call for all steps, or for the newest, whose predecessors keep theirs (D5)."""
+    before = node.parent.scores if node.parent and settings.oracle_scope == "newest" else ()
+    before = before[: len(node.steps) - 1]
+    heard = yield from oracle.score(task.problem, node.steps, meter, len(before) + 1)
+    node.scores, node.parse = (*before, *heard.value.steps), heard.parse
+    node.weigh(settings)
+    yield OracleScored(
+        node=node.id,
+        steps=tuple((_float(s), _float(v), _float(f)) for s, v, f in node.scores),
+        rewards=tuple(map(_float, node.rewards)),
+        value=_float(node.v_proc),
+        low=earliest_low(node.rewards, settings),
+        source=heard.source,
+        parse=heard.parse,
+    )
+
+
+def state_confidence(
+    task: Task, node: Node, settings: Cot2Settings, meter: Meter, thought: Thought | None = None
+) -> Steps[None]:
+    """Line 7: v_out by the confidence query, or with a switch by a verify thought itself."""
+    own = None if thought is None else thought.trust
+    if settings.own_confidence and own is not None and 0 <= own <= 1:
+        node.v_out = Fraction(str(own))
+        yield ConfidenceStated(node=node.id, value=own, source=node.id, wording="own")
+        return
+    wording = settings.confidence_wording
+    heard = yield from confidence.trust(task.problem, node.steps, meter, wording)
+    node.v_out = heard.value
+    yield ConfidenceStated(
+        node=node.id,
+        value=_float(heard.value),
+        source=heard.source,
+        wording=wording,
+        parse=heard.parse,
+    )
+
+
+def _float(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,59 @@
+"""A scoring reply that is read strictly: one re-prompt for the exact format, if a call is left for it.
+
+Source: CoT2-Meta § B.4, table 23.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from schemas.asking import Steps
+from schemas.events.reasoning import ReplyReparsed
+from schemas.events.search import Trust
+from schemas.questions import Complete
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Meter:
+    """How many completions a lane or a search has had, and how many re-prompts it may still make."""
+
+    calls: int = 0
+    spare: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Generic[T]):
+    """What a reply says after at most one re-prompt, and how it was come by."""
+
+    value: T
+    parse: Trust
+    source: str
+
+
+def strictly(
+    question: Complete,
+    read: Callable[[str], T],
+    whole: Callable[[T], bool],
+    merge: Callable[[T, T], T],
+    request: str,
+    meter: Meter,
+) -> Steps[Heard[T]]:
+    """Ask; if the reply is not ``whole`` ask once more for the format, and ``merge`` both readings."""
+    first = yield from question
+    meter.calls += 1
+    value = read(first.text)
+    if whole(value):
+        return Heard(value, "first", first.address)
+    if meter.spare < 1:
+        return Heard(value, "defaulted", first.address)
+    meter.spare -= 1
+    yield ReplyReparsed(role=question.role, source=first.address, reason="not in the format asked")
+    history = (("assistant", first.text.strip() or "(no reply)"), ("user", request))
+    second = yield from replace(question, history=history)
+    meter.calls += 1
+    value, merged = read(second.text), merge(value, read(second.text))
+    return Heard(merged, "recovered" if whole(value) else "defaulted", second.address)

@@ -1,0 +1,61 @@
+"""The judge: values a partial solution by how likely it is to lead to the right answer.
+
+Source: Tree of Thoughts § 3 (value prompt); ReST-MCTS* (process value of partial chains).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from handlers.roles.again import Meter, strictly
+from handlers.roles.form import Unreadable
+from handlers.roles.oracle import JUDGEMENT, bounded
+from handlers.roles.role import Role, number
+from handlers.roles.steps import shown
+from handlers.roles.values import read_number
+from schemas.asking import Steps
+from schemas.events.search import ThoughtJudged
+
+PROMPT = """\
+You judge work in progress. Given are a problem and a trajectory of numbered steps that may not be \
+finished. How likely is it that going on from here leads to the right answer? Consider whether \
+what was done holds and whether what remains can still be done. Give one number from 0 (hopeless) \
+to 1 (certain)."""
+AGAIN = "Give the value again, as one number in [0, 1] behind its label, and nothing else."
+
+JUDGE = Role.of(
+    "judge",
+    PROMPT,
+    sections=("Problem", "Trajectory"),
+    reply=[number("Value", "how promising the trajectory is, in [0, 1]")],
+    sampling=JUDGEMENT,
+    mends=False,
+)
+
+
+def read_value(text: str) -> Fraction | None:
+    """The labelled number, or one that is the whole reply; none unless it lies in [0, 1]."""
+    values = JUDGE.read(text)
+    if not isinstance(values, Unreadable):
+        return bounded(f"{values['Value']}")
+    try:
+        return bounded(f"{read_number(JUDGE.reply.fields[0], text.strip())}")
+    except ValueError:
+        return None
+
+
+def judge(node: str, problem: str, steps: Sequence[str], meter: Meter) -> Steps[float]:
+    """The value of a trajectory; what cannot be read is worth nothing."""
+    question = JUDGE.question({"problem": problem, "trajectory": shown(steps)})
+    heard = yield from strictly(
+        question,
+        read_value,
+        lambda value: value is not None,
+        lambda first, second: second if second is not None else first,
+        AGAIN,
+        meter,
+    )
+    value = float(heard.value or 0)
+    yield ThoughtJudged(node=node, value=value, source=heard.source, parse=heard.parse)
+    return value

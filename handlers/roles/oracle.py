@@ -1,0 +1,136 @@
+"""The process oracle: scores every step of a trajectory by itself, three numbers each.
+
+Source: CoT2-Meta § B.3, § B.4, tables 4, 22 and 23.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, cast
+
+from handlers.roles.again import Heard, Meter, strictly
+from handlers.roles.form import Unreadable
+from handlers.roles.role import Role, listed
+from handlers.roles.steps import shown
+from schemas.asking import Steps
+from schemas.questions import Complete, Sampling
+
+JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
+"""How scores and confidence are drawn (§ B.5)."""
+
+LINE = "Step i: Semantic=0.xx, Logical=0.xx, Fix=0.xx"
+PROMPT = """\
+You evaluate processes of reasoning. Given are a problem and a trajectory of numbered steps. Score \
+each of the steps listed in the section "Steps" by itself, with three numbers from 0 to 1:
+Semantic: how well the step fits the problem and the goal that is being pursued at this point.
+Logical: how coherent and valid the step is in itself, and how well it supports what follows.
+Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it.
+Give the scores only, one line for each step, and no explanations."""
+
+AGAIN = f"""\
+Give the scores again in exactly this format, one line for each step:
+{LINE}
+Write these lines and nothing else."""
+
+ORACLE = Role.of(
+    "oracle",
+    PROMPT,
+    sections=("Problem", "Trajectory", "Steps"),
+    reply=[listed("Scores", LINE)],
+    sampling=JUDGEMENT,
+    mends=False,
+)
+
+NAMES = ("Semantic", "Logical", "Fix")
+Score: TypeAlias = Fraction | None
+Scores: TypeAlias = tuple[Score, Score, Score]
+NOTHING: Scores = (None, None, None)
+
+_STEP = re.compile(
+    r"^[\s\-*•>\"'`]{0,12}step[ \t]{0,4}(\d{1,4})\b[*_ \t]{0,6}[:.)\-–]?(.{0,1000})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DECIMAL = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})")
+_FIELDS = tuple(
+    re.compile(rf"\b{name}\b[*_`\"' \t]{{0,6}}[=:][*_`\"' \t]{{0,6}}([^\s,;|]+)", re.IGNORECASE)
+    for name in NAMES
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The scores of the steps asked for, and whether every one of them could be read as asked."""
+
+    steps: tuple[Scores, ...]
+    whole: bool
+
+
+def bounded(text: str) -> Fraction | None:
+    """A plain decimal number in [0, 1], never clipped; none for anything else."""
+    if _DECIMAL.fullmatch(text) is None:
+        return None
+    value = Fraction(text if text[-1] != "." else text[:-1])
+    return value if 0 <= value <= 1 else None
+
+
+def read_scores(text: str, first: int, last: int) -> Reading:
+    """The scores of steps ``first`` to ``last``. A step that is named twice has none."""
+    values = ORACLE.read(text)
+    lines = (
+        text
+        if isinstance(values, Unreadable)
+        else "\n".join(cast("tuple[str, ...]", values["Scores"]))
+    )
+    found: dict[int, list[str]] = {}
+    for number, rest in _STEP.findall(lines):
+        found.setdefault(int(number), []).append(rest)
+    wanted = range(first, last + 1)
+    steps = tuple(_scores(found.get(number, [])) for number in wanted)
+    named = sum(map(len, found.values())) == len(wanted)
+    return Reading(steps, named and all(None not in scores for scores in steps))
+
+
+def _scores(lines: Sequence[str]) -> Scores:
+    if len(lines) != 1:
+        return NOTHING
+    semantic, logical, fix = (_field(pattern, lines[0]) for pattern in _FIELDS)
+    return semantic, logical, fix
+
+
+def _field(pattern: re.Pattern[str], line: str) -> Score:
+    found = pattern.findall(line)
+    return bounded(found[0].strip("*_`\"'()")) if len(found) == 1 else None
+
+
+def merged(first: Reading, second: Reading) -> Reading:
+    """The second reading, with the first one's fields where the second has none."""
+    steps = tuple(
+        (now[0] if now[0] is not None else was[0],
+         now[1] if now[1] is not None else was[1],
+         now[2] if now[2] is not None else was[2])
+        for was, now in zip(first.steps, second.steps, strict=True)
+    )  # fmt: skip
+    return Reading(steps, second.whole)
+
+
+def question(problem: str, steps: Sequence[str], first: int) -> Complete:
+    """The oracle's question about steps ``first`` to the last."""
+    wanted = str(first) if first == len(steps) else f"{first} to {len(steps)}"
+    return ORACLE.question({"problem": problem, "trajectory": shown(steps), "steps": wanted})
+
+
+def score(
+    problem: str, steps: Sequence[str], meter: Meter, first: int = 1
+) -> Steps[Heard[Reading]]:
+    """The scores of a trajectory's steps from ``first`` on; at most one re-prompt."""
+    return strictly(
+        question(problem, steps, first),
+        lambda text: read_scores(text, first, len(steps)),
+        lambda reading: reading.whole,
+        merged,
+        AGAIN,
+        meter,
+    )

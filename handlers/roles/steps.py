@@ -1,0 +1,19 @@
+"""How a trajectory is shown: its steps, numbered, one thought each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+FINAL = "Final answer:"
+
+
+def shown(steps: Sequence[str]) -> str:
+    """The steps as roles see them; empty for the empty trajectory."""
+    return "\n\n".join(f"[Step {at}]\n{step}" for at, step in enumerate(steps, 1))
+
+
+def with_answer(thought: str, answer: str | None) -> str:
+    """A thought with the answer that it comes to, where it does not say so itself."""
+    if answer is None or f"{FINAL} {answer}" in thought:
+        return thought
+    return f"{thought}\n{FINAL} {answer}".strip()

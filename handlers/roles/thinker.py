@@ -1,0 +1,102 @@
+"""The Thinker: adds one thought to a trajectory, under one of three strategies.
+
+Source: CoT2-Meta § 2.2, § B.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from handlers.answers.extract import extract
+from handlers.roles.again import Meter
+from handlers.roles.role import Role, Said, choice, text
+from handlers.roles.steps import with_answer
+from handlers.roles.values import PLACEHOLDER
+from schemas.asking import Steps
+from schemas.questions import Complete, Sampling
+from schemas.reply import Field
+
+Strategy: TypeAlias = Literal["direct", "decompose", "verify"]
+STRATEGIES: tuple[Strategy, ...] = ("direct", "decompose", "verify")
+
+GENERATION = Sampling(temperature=0.4, top_p=0.95, max_tokens=2_048)
+"""How thoughts, repairs and the samples of the baselines are drawn (§ B.5)."""
+
+FRAME = """\
+You work on a problem one thought at a time. A thought is one coherent unit of reasoning, such as a \
+part of a derivation, a sub-goal, a check or an intermediate result.
+{task}
+Do not repeat what the trajectory says already. Once a thought settles the problem, set the state \
+to ANSWERED and give the final answer in the form that the problem asks for."""
+
+TASKS: Mapping[Strategy, str] = {
+    "direct": """\
+Take the trajectory as it stands (it may be empty) and carry it on towards the final answer with \
+the next thought.""",
+    "decompose": """\
+First name the smaller sub-goals that the rest of the problem falls into, in an order in which \
+they can be met; then begin to solve them. Both together are the next thought.""",
+    "verify": """\
+Inspect the trajectory for local defects: false computations, unfounded claims, lost conditions. \
+Say what you find and put it right; where all is well, say why it holds. That is the next thought. \
+Also say how far you trust the trajectory.""",
+}
+
+THOUGHT = text("Thought", "the next thought")
+STATE = choice("State", ("OPEN", "ANSWERED"), "whether the problem remains open after this thought")
+SETTLED = Field(
+    "Final_answer", "answer", "the final answer, nothing else", when=("State", ("ANSWERED",))
+)
+TRUST = Field("Confidence", "number", "trust in the trajectory, in [0, 1]", required=False)
+
+FIELDS: Mapping[Strategy, tuple[Field, ...]] = {
+    "direct": (THOUGHT, STATE, SETTLED),
+    "decompose": (THOUGHT, STATE, SETTLED),
+    "verify": (THOUGHT, STATE, SETTLED, TRUST),
+}
+
+THINKERS: Mapping[Strategy, Role] = {
+    strategy: Role.of(
+        "thinker",
+        FRAME.format(task=TASKS[strategy]),
+        sections=("Problem", "Trajectory?", "Scores?"),
+        reply=FIELDS[strategy],
+        template=f"thinker.{strategy}",
+        sampling=GENERATION,
+        mends=False,
+    )
+    for strategy in STRATEGIES
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What one generation said: the thought, an answer if it came to one, and where it stands."""
+
+    text: str
+    answer: str | None
+    source: str
+    readable: bool
+    trust: float | None = None
+
+
+def think(question: Complete, role: Role, meter: Meter) -> Steps[Thought]:
+    """One generation, read leniently: whatever is no form is a thought all the same."""
+    completion = yield from question
+    meter.calls += 1
+    values = role.read(completion.text)
+    if not isinstance(values, Mapping):
+        answer = marked_answer(completion.text)
+        return Thought(completion.text.strip(), answer, completion.address, False)
+    said = Said(values, (completion,), "ok")
+    answer = said.get("Final_answer")
+    thought = with_answer(said.get("Thought") or "", answer)
+    return Thought(thought, answer, completion.address, True, said.number("Confidence"))
+
+
+def marked_answer(text: str) -> str | None:
+    """The answer that a text marks as its own; nothing is guessed."""
+    found = extract(text, fields_only=True)
+    return None if found == PLACEHOLDER else found

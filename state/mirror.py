@@ -1,0 +1,148 @@
+"""The mirror: lessons of a memory as NumPy blocks by role, so that a recall takes microseconds.
+
+A float32 product proposes, exact arithmetic decides: the product (NumPy's own loop; a BLAS would start
+threads, which take turns with everybody else's) is only trusted up to a bound on its error, everything within the bound is reckoned again in float64 in a fixed order, and ties go by id.
+So what is recalled equals ``handlers.learning.recall.select`` on every machine. A scope is of one
+domain and policy: its memory is the mirror's partition by domain, a block the one by role.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from handlers.learning.cosine import cosine
+from handlers.learning.recall import Hit, nearest
+from schemas.memory import Memory, MemoryItem
+from schemas.questions import Recall
+
+Vectors: TypeAlias = NDArray[np.float32]
+Nearest: TypeAlias = Callable[[Sequence[MemoryItem], Recall, Sequence[float]], list[Hit]]
+DIGITS = 9
+KEPT = 64
+SMALL = 24
+"""So few lessons are scored exactly at once."""
+
+
+@dataclass(slots=True)
+class Block:
+    """The lessons of one role in one memory, normalised, in memory order."""
+
+    items: tuple[MemoryItem, ...]
+    matrix: Vectors | None
+    """None where the vectors are not all of one length."""
+    own: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Rows by the problem that they came from."""
+
+    @classmethod
+    def of(cls, items: tuple[MemoryItem, ...]) -> Block:
+        """The block of these lessons."""
+        own: dict[str, list[int]] = {}
+        for row, item in enumerate(items):
+            own.setdefault(item.subject, []).append(row)
+        return cls(items, _matrix(items), own)
+
+    def nearest(self, question: Recall, query: Sequence[float]) -> list[Hit]:
+        """As ``handlers.learning.recall.nearest``, over the few that can be among the nearest."""
+        matrix = self.matrix
+        if matrix is None or len(self.items) <= SMALL or matrix.shape[1] != len(query):
+            return nearest(self.items, question, query)
+        rows = self._candidates(matrix, question, query)
+        if rows is None:
+            return nearest(self.items, question, query)
+        scored = [(self.items[row], self._exact(row, query)) for row in rows]
+        scored.sort(key=lambda hit: (-hit[1], hit[0].id))
+        return list(scored[: question.top])
+
+    def _exact(self, row: int, query: Sequence[float]) -> float:
+        packed = self.items[row].vector
+        if packed is None:
+            return 0.0
+        return round(cosine(query, _halves(packed).tolist()), DIGITS)
+
+    def _candidates(
+        self, matrix: Vectors, question: Recall, query: Sequence[float]
+    ) -> list[int] | None:
+        """Rows that can be among the nearest, or None where the product says nothing."""
+        sought = _unit(np.array(query, dtype=np.float64))
+        if sought is None:
+            return None
+        about = np.einsum("ij,j->i", matrix, sought)
+        for row in self.own.get(question.exclude, ()) if question.exclude else ():
+            about[row] = -2.0
+        left = len(self.items) - len(self.own.get(question.exclude, ()) if question.exclude else ())
+        top = min(question.top, left)
+        if top <= 0:
+            return []
+        least = np.partition(about, len(about) - top)[len(about) - top] - _bound(len(query))
+        rows = np.flatnonzero(about >= least).tolist()
+        return [row for row in rows if about[row] > -1.5]
+
+
+def _bound(dimensions: int) -> float:
+    """Twice the error of a float32 product of unit vectors, and of rounding to nine digits."""
+    return 2.0 * ((dimensions + 8) * 2.0**-23 + 10.0**-DIGITS)
+
+
+def _halves(packed: str) -> NDArray[np.float64]:
+    return np.frombuffer(b64decode(packed), dtype="<f2").astype(np.float64)
+
+
+def _unit(vector: NDArray[np.float64]) -> Vectors | None:
+    """The vector at length 1; none for one that has no direction or is not finite."""
+    length = float(np.sqrt(np.sum(vector * vector)))
+    if not np.isfinite(length) or length == 0.0:
+        return None
+    return (vector / length).astype(np.float32)
+
+
+def _matrix(items: Sequence[MemoryItem]) -> Vectors | None:
+    """Unit rows; zeros for lessons without a vector or direction."""
+    rows = [None if item.vector is None else _halves(item.vector) for item in items]
+    lengths = {len(row) for row in rows if row is not None}
+    if len(lengths) != 1:
+        return None
+    made = np.zeros((len(rows), lengths.pop()), dtype=np.float32)
+    for at, row in enumerate(rows):
+        if row is None:
+            continue
+        if not np.isfinite(row).all():
+            return None
+        unit = _unit(row)
+        if unit is not None:
+            made[at] = unit
+    return made
+
+
+class Mirrors:
+    """Blocks of the memories that episodes pin, the latest ones kept."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self.kept = kept
+        self.blocks: dict[tuple[str, int, str], tuple[Memory, Block]] = {}
+
+    def select(self, memory: Memory, question: Recall, query: Sequence[float]) -> list[Hit]:
+        """For each role its rules in order, then its nearest lessons."""
+        hits: list[Hit] = []
+        for role in question.roles:
+            if "rule" in question.kinds:
+                hits.extend((rule, None) for rule in memory.of(role, "rule"))
+            if "lesson" in question.kinds:
+                hits.extend(self.block(memory, role).nearest(question, query))
+        return hits
+
+    def block(self, memory: Memory, role: str) -> Block:
+        """The lessons of one role."""
+        key = (memory.scope, memory.number, role)
+        known = self.blocks.pop(key, None)
+        if known is None or known[0] is not memory:
+            known = (memory, Block.of(memory.of(role, "lesson")))
+        self.blocks[key] = known
+        while len(self.blocks) > self.kept:
+            del self.blocks[next(iter(self.blocks))]
+        return known[1]

@@ -1,0 +1,113 @@
+"""Rows of lessons and of rules: what was learned, since when it stands, and what it was part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from schemas.vectors import unpack
+from state.folds.lives import Life, LifeKey
+from state.folds.state import Touched
+from state.tables.table import Column, Row, Source, Table
+
+SHARED = (
+    Column("scope", "text", "domain / policy / memory name / digest of learning settings"),
+    Column("domain", "text", "kind of problem"),
+    Column("id", "text", "the item's id in its scope"),
+    Column("role", "text", "the role that it guides"),
+    Column("text", "text", "the guidance itself"),
+    Column("since", "int", "first memory version that holds it"),
+    Column("until", "int", "first memory version without it; none while it stands"),
+    Column("live", "bool", "whether the newest memory version holds it"),
+    Column("withdrawn", "bool", "whether it was withdrawn since its problem was forgotten"),
+    Column("uses", "int", "opportunities: episodes that had it in their prompts"),
+    Column("right", "int", "uses whose answer was right"),
+    Column("wrong", "int", "uses whose answer was wrong"),
+)
+LESSON = (
+    Column("batch", "int", "the batch that it was learned from"),
+    Column("polarity", "text", "do, avoid or both"),
+    Column("subject", "text", "the problem that it came from, as domain/id"),
+    Column("evidence", "texts", "ids of the episodes that it rests on"),
+    Column("embedder", "text", "what made the vector; never compare vectors of two embedders"),
+    Column("vector", "vector", "embedding of the lesson"),
+)
+
+
+def row(life: Life) -> Row:
+    """What lessons and rules have in common."""
+    item = life.item
+    return {
+        "key": "/".join(life.key),
+        "off": life.off,
+        "scope": life.scope,
+        "domain": life.scope.partition("/")[0],
+        "id": item.id,
+        "role": item.role,
+        "text": item.text,
+        "since": life.since,
+        "until": life.until,
+        "live": life.until is None,
+        "withdrawn": life.withdrawn,
+        "uses": life.uses,
+        "right": life.right,
+        "wrong": life.wrong,
+    }
+
+
+def lesson(life: Life) -> Row:
+    """One lesson."""
+    item = life.item
+    more: Row = {
+        "batch": item.batch,
+        "polarity": item.polarity,
+        "subject": item.subject,
+        "evidence": list(item.evidence),
+        "embedder": life.embedder,
+        "vector": None if item.vector is None else list(unpack(item.vector)),
+    }
+    return row(life) | more
+
+
+def _lives(kind: str, source: Source, keys: Sequence[LifeKey]) -> Iterator[Life]:
+    known = source.state.lives.known
+    found = (known.get(key) for key in keys)
+    return (life for life in found if life is not None and life.item.kind == kind)
+
+
+def lessons(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
+    """The lessons among these keys."""
+    return map(lesson, _lives("lesson", source, keys))
+
+
+def rules(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
+    """The rules among these keys."""
+    return map(row, _lives("rule", source, keys))
+
+
+def _touched(touched: Touched) -> Iterable[LifeKey]:
+    return touched.lives
+
+
+def _keys(source: Source) -> Iterable[LifeKey]:
+    return source.state.lives.known
+
+
+LESSONS = Table(
+    "lessons",
+    "Micro-lessons of every scope, live or not",
+    (*SHARED, *LESSON),
+    _touched,
+    _keys,
+    lessons,
+    ("role", "domain"),
+)
+KNOWLEDGE = Table(
+    "knowledge",
+    "Consolidated rules of every role, one row a text",
+    SHARED,
+    _touched,
+    _keys,
+    rules,
+    ("role", "domain"),
+)

@@ -1,0 +1,183 @@
+"""``bench rebuild``: the real folds over a log of a million events, beside two floors in the same run.
+
+The log is what MC² leaves after sixty puzzles, copied under other memory names until it is long
+enough; each copy learns by itself, and its memory versions are verified like any other. Rates are of
+CPU time on one core, medians of alternating measurements. ``rows-only`` fetches every row,
+``orjson-only`` also parses its body; ours validates and folds it too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import orjson
+
+from schemas.events.codec import decode
+from schemas.events.learning import MemoryVersioned
+from schemas.identity import digest
+from state.folds.memory import MemoryFold, next_memory
+from state.folds.state import State
+from state.snapshot import Snapshots
+from streams.backbones.rehearsal.backbone import Rehearsal
+from streams.embedders.hashed import HashedEmbedder
+from streams.policies import find
+from streams.produce import Plan, Producer
+from streams.rebuild import ROWS, fold
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.worker import Worker
+from streams.sources import lines_of
+from streams.world import World
+
+EVENTS = 1_000_000
+REPEATS = 3
+PROBLEMS = 60
+INSERT = "insert into records values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+COPIED = "select topic, partition, epoch, episode, address, kind, at_ms, body from records order by offset"
+
+
+def sample(path: Path) -> list[tuple[Any, ...]]:
+    """The rows that MC² leaves after some puzzles."""
+    log = SqliteLog(path, create=True)
+    source = f"game24:1-{PROBLEMS}"
+    plan = Plan(source=source, find=find, policy="mc2", domain="game24")
+    Producer(log, plan).run(list(lines_of(source, None)))
+    worker = Worker(log, World({"*": Rehearsal()}, HashedEmbedder()), find)
+    asyncio.run(worker.run(until_idle=True, settle=True))
+    rows = log.db.execute(COPIED).fetchall()
+    log.close()
+    return rows
+
+
+def copied(rows: list[tuple[Any, ...]], number: int, first: int) -> Iterator[tuple[Any, ...]]:
+    """The rows under another memory name and run, their memory versions reckoned anew."""
+    run = next(row[3] for row in rows if row[3].startswith("p/")).rpartition("/")[2]
+    memory = f"/m{number:05d}/"
+
+    def under(text: str) -> str:
+        return text.replace("/main/", memory).replace(run, digest([run, number]))
+
+    folds: dict[str, MemoryFold] = {}
+    for offset, (topic, partition, epoch, episode, address, kind, at, body) in enumerate(rows, first):
+        where, said = under(episode), under(body)
+        if topic == "learning" and where.startswith("b/"):
+            said = _learned(folds, where, kind, said)
+        named = f"{address}.{number}" if kind == "partition.claimed" else address
+        yield offset, topic, partition, epoch, where, named, kind, at, said
+
+
+def _learned(folds: dict[str, MemoryFold], episode: str, kind: str, body: str) -> str:
+    event = decode(kind, body)
+    scope = episode[2:].rpartition("/")[0]
+    fold_ = folds.setdefault(scope, MemoryFold(scope))
+    if isinstance(event, MemoryVersioned):
+        learned = fold_.learned(event.number)
+        memory = next_memory(fold_.latest, learned, event.number, event.live_from)
+        event = event.model_copy(update={"state": memory.state()})
+        body = event.to_json().decode()
+    fold_.feed(episode, event)
+    return body
+
+
+def grow(path: Path, events: int) -> SqliteLog:
+    """A log of at least so many events."""
+    rows = sample(path.with_name("sample.db"))
+    shared = [row for row in rows if row[5] == "text.kept"]
+    own = [row for row in rows if row[5] != "text.kept"]
+    log = SqliteLog(path, create=True)
+    log.db.execute("pragma synchronous=off")
+    with log.transaction():
+        kept = [(number, *row) for number, row in enumerate(shared, 1)]
+        log.db.executemany(INSERT, kept)
+        done, number = len(kept), 0
+        while done < events:
+            number += 1
+            log.db.executemany(INSERT, copied(own, number, done + 1))
+            done += len(own)
+    log.db.execute("pragma wal_checkpoint(truncate)")
+    return log
+
+
+def rows_only(log: SqliteLog) -> None:
+    """Fetch every row."""
+    for _ in log.db.execute(ROWS, (0, 1 << 62)):
+        pass
+
+
+def orjson_only(log: SqliteLog) -> None:
+    """Fetch every row and parse its body."""
+    for *_, body in log.db.execute(ROWS, (0, 1 << 62)):
+        orjson.loads(body)
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """CPU seconds that it took."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def resident_mb() -> float:
+    """Memory that the process holds now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return round(pages * os.sysconf("SC_PAGESIZE") / 1e6, 1)
+
+
+def restart(log: SqliteLog, state: State) -> dict[str, Any]:
+    """What a snapshot costs: writing all of it, writing what one more batch changed, loading it."""
+    path = log.path.with_name("bench.snapshot.db")
+    whole = Snapshots(path, "bench")
+    began = time.perf_counter()
+    keys = whole.save(state)
+    written = time.perf_counter() - began
+    began = time.perf_counter()
+    again = Snapshots(path, "bench").load()
+    loaded = time.perf_counter() - began
+    return {
+        "snapshot_keys": keys,
+        "snapshot_write_s": round(written, 3),
+        "snapshot_restart_s": round(loaded, 3),
+        "snapshot_hash_equal": again.hash() == state.hash(),
+    }
+
+
+def measure(log: SqliteLog) -> dict[str, Any]:
+    """Rates, memory and restart over one log."""
+    rates: dict[str, list[float]] = {"ours": [], "rows": [], "orjson": []}
+    state, events = State(), 0
+    for _ in range(REPEATS):
+        base, state = resident_mb(), State()
+        spent = cpu(lambda: fold(log, state))  # noqa: B023 - called at once
+        events, grown = state.events, round(resident_mb() - base, 1)
+        rates["ours"].append(events / spent)
+        rates["rows"].append(events / cpu(lambda: rows_only(log)))
+        rates["orjson"].append(events / cpu(lambda: orjson_only(log)))
+    return {
+        "events": events,
+        "events_per_s": int(median(rates["ours"])),
+        "rows_only_per_s": int(median(rates["rows"])),
+        "orjson_only_per_s": int(median(rates["orjson"])),
+        "learned_items": len(state.lives.known),
+        "memory_mb": resident_mb(),
+        "memory_grown_mb": grown,
+        "state_hash": state.hash(),
+        **restart(log, state),
+    }
+
+
+def run(say: Callable[[str], None] = lambda _: None, events: int = EVENTS) -> dict[str, Any]:
+    """Every figure of ``metalogue bench rebuild``."""
+    with tempfile.TemporaryDirectory() as folder:
+        say(f"writing a log of {events:,} events …")
+        log = grow(Path(folder) / "rebuild.db", events)
+        say("folding it, beside the floors …")
+        try:
+            return measure(log)
+        finally:
+            log.close()

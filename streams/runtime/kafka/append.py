@@ -1,0 +1,202 @@
+"""The append side: one idempotent producer a worker, and for each partition a lane that batches by itself.
+
+While one batch of a lane is under way, what is stated meanwhile becomes the next: no timer, no lingering.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from schemas.events.base import Event
+from schemas.events.episode import TextKept
+from schemas.identity import text_key
+from state.journal import Fenced
+from streams.runtime.embedded.log import now_ms
+from streams.runtime.kafka.envelope import Headers, headers_of
+from streams.runtime.kafka.place import Place
+
+if TYPE_CHECKING:
+    from aiokafka import AIOKafkaProducer
+
+BATCH_BYTES = 900_000
+PATIENCE_MS = 300_000
+"""How long an append may wait for a broker that is away."""
+
+Row = tuple[bytes, bytes | None, Headers]
+Waiting = tuple["asyncio.Future[int]", int]
+
+
+class Appender:
+    """The worker's own producer."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.producer: AIOKafkaProducer | None = None
+        self.lanes: dict[tuple[str, int], Lane] = {}
+        self.appended = 0
+
+    async def start(self) -> None:
+        """Connect."""
+        from aiokafka import AIOKafkaProducer
+
+        self.producer = AIOKafkaProducer(
+            **self.place.connection(),
+            acks="all",
+            enable_idempotence=True,
+            linger_ms=0,
+            compression_type="zstd",
+            max_batch_size=BATCH_BYTES,
+            request_timeout_ms=PATIENCE_MS,
+            metadata_max_age_ms=60_000,
+        )
+        await self.producer.start()
+
+    async def stop(self) -> None:
+        """Send what is left, and disconnect."""
+        for lane in self.lanes.values():
+            if lane.rows:
+                await lane.commit()
+        if self.producer is not None:
+            await self.producer.stop()
+
+    def lane(self, topic: str, partition: int) -> Lane:
+        """The lane of a partition, by the topic's full name."""
+        known = self.lanes.get((topic, partition))
+        if known is None:
+            known = self.lanes[topic, partition] = Lane(self, topic, partition)
+        return known
+
+
+class Lane:
+    """Appends to one partition, in order, one batch at a time. After a failure nothing more is sent."""
+
+    def __init__(self, appender: Appender, topic: str, partition: int) -> None:
+        self.appender, self.topic, self.partition = appender, topic, partition
+        self.rows: list[Row] = []
+        self.waiting: list[Waiting] = []
+        self.pump: asyncio.Task[None] | None = None
+        self.broken: Exception | None = None
+        self.last = -1
+        """Offset of the last record that the broker acknowledged."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is waiting or under way."""
+        return not self.rows and self.pump is None
+
+    def add(self, key: bytes, value: bytes | None, headers: Headers) -> None:
+        """Append with the next batch."""
+        self.rows.append((key, value, headers))
+
+    def commit(self) -> asyncio.Future[int]:
+        """Done when everything added so far is on the broker: the offset of what was added last."""
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if self.broken is not None:
+            done.set_exception(self.broken)
+            return done
+        self.waiting.append((done, len(self.rows) - 1))
+        if self.pump is None:
+            self.pump = asyncio.create_task(self._pump())
+        return done
+
+    async def _pump(self) -> None:
+        await asyncio.sleep(0)  # what the rest of this turn states rides along
+        while self.waiting:
+            rows, self.rows = self.rows, []
+            waiting, self.waiting = self.waiting, []
+            try:
+                before = self.last
+                spans = await self._send(rows)
+            except Exception as error:
+                self.broken = error
+                _fail([*waiting, *self.waiting], error)
+                self.waiting = []
+                break
+            for done, index in waiting:
+                if not done.done():
+                    done.set_result(before if index < 0 else _offset(spans, index))
+        self.pump = None
+
+    async def _send(self, rows: list[Row]) -> list[tuple[int, int]]:
+        producer = self.appender.producer
+        assert producer is not None
+        at, index = now_ms(), 0
+        spans: list[tuple[int, int]] = []
+        while index < len(rows):
+            batch, first = producer.create_batch(), index
+            while index < len(rows):
+                key, value, headers = rows[index]
+                if batch.append(key=key, value=value, timestamp=at, headers=headers) is None:
+                    break
+                index += 1
+            if index == first:
+                raise ValueError(f"a record of {len(rows[index][1] or b''):,} bytes is too large")
+            told = await (
+                await producer.send_batch(batch, self.topic, partition=self.partition)
+            )
+            spans.append((first, told.offset))
+            self.last = told.offset + (index - first) - 1
+        self.appender.appended += len(rows)
+        return spans
+
+
+def _offset(spans: list[tuple[int, int]], index: int) -> int:
+    """The offset of a row, from the first rows of the batches and where these were put."""
+    first, base = max(span for span in spans if span[0] <= index)
+    return base + index - first
+
+
+def _fail(waiting: list[Waiting], error: Exception) -> None:
+    for done, _ in waiting:
+        if not done.done():
+            done.set_exception(error)
+
+
+class KafkaWriter:
+    """Appends to one partition under one claim; implements ``state.journal.Recorder``."""
+
+    def __init__(self, lane: Lane, epoch: int) -> None:
+        self.lane, self.epoch = lane, epoch
+        self.claim = str(epoch).encode()
+        self.fenced = False
+        self.kept: set[str] = set()
+
+    def state(self, topic: str, episode: str, address: str, event: Event) -> None:
+        """Record with the next commit. Raises ``Fenced`` after the claim was lost."""
+        if self.fenced:
+            raise Fenced(f"partition {self.lane.partition} was claimed by another worker")
+        headers = headers_of(event.kind, episode, address, now_ms(), self.claim)
+        self.lane.rows.append((episode.encode(), event.to_json(), headers))
+
+    async def commit(self) -> None:
+        """Done when everything stated so far is on the broker. Raises ``Fenced``."""
+        await self.lane.commit()
+        if self.fenced:
+            raise Fenced(f"partition {self.lane.partition} was claimed by another worker")
+
+    def keep(self, digest: str, text: str) -> None:
+        """Keep a text once per partition and claim."""
+        if digest not in self.kept:
+            self.kept.add(digest)
+            self.state("events", text_key(digest), "text", TextKept(text=text))
+
+    def send(self, topic: str, key: str, value: bytes) -> None:
+        """Answers leave through the relay, once their closing was accepted."""
+        raise NotImplementedError(topic)
+
+
+def free(lane: Lane, key: str, episode: str, address: str, event: Event) -> None:
+    """A command or projection: no claim, a deterministic id."""
+    headers = headers_of(event.kind, episode, address, now_ms())
+    lane.add(key.encode(), event.to_json(), headers)
+
+
+def message_headers(kind: str, subject: str) -> Headers:
+    """The headers of a problem, an answer or feedback."""
+    return headers_of(kind, subject, kind, now_ms())
+
+
+def as_headers(errors: dict[str, Any]) -> Headers:
+    """Plain values as headers."""
+    return [(name, str(value).encode()) for name, value in errors.items()]

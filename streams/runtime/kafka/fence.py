@@ -1,0 +1,92 @@
+"""The claim fence: which records of a partition count, decided by the log alone. Pure.
+
+A fenced record counts only if the claim that it carries is the latest before it, and its address is new.
+Commands and projections carry no claim: the first of an id counts, whoever sent it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schemas.events.learning import PositionVoided, Reflected, SeriesOpened
+from schemas.events.union import kind_of
+from streams.runtime.kafka.envelope import Said
+
+CLAIMED = "partition.claimed"
+FREE = frozenset({*map(kind_of, (SeriesOpened, PositionVoided, Reflected)), "episode.adopted"})
+"""Kinds that need no claim."""
+
+
+@dataclass(slots=True)
+class Fence:
+    """The claims of one partition, in order, as far as they were read."""
+
+    epoch: int = -1
+    """The offset of the latest claim."""
+    claims: list[int] = field(default_factory=list[int])
+
+    def admits(self, offset: int, said: Said) -> bool:
+        """Whether the record at this offset stands under the claim in force."""
+        if said.kind == CLAIMED:
+            self.epoch = offset
+            self.claims.append(offset)
+            return True
+        if said.epoch is None:
+            return said.kind in FREE
+        return said.epoch == self.epoch
+
+    def in_force(self, offset: int) -> int:
+        """The claim in force before an offset."""
+        return max((claim for claim in self.claims if claim < offset), default=-1)
+
+
+@dataclass(slots=True)
+class EventsFold:
+    """One partition of ``events``: the journals of its open episodes, as every reader adds them up.
+
+    A reader that began at a checkpoint passes over records of episodes that it did not see admitted:
+    they were closed before it.
+    """
+
+    fence: Fence = field(default_factory=Fence)
+    open: dict[str, dict[str, Said]] = field(default_factory=dict[str, dict[str, Said]])
+    began: dict[str, int] = field(default_factory=dict[str, int])
+    """Offset of an open episode's admission."""
+    closed: set[str] = field(default_factory=set[str])
+    upto: int = 0
+    stale: int = 0
+    repeated: int = 0
+
+    def take(self, offset: int, said: Said) -> bool:
+        """Take the next record; whether it counts."""
+        self.upto = offset + 1
+        if not self.fence.admits(offset, said):
+            self.stale += said.kind == "completed"
+            return False
+        if said.kind in (CLAIMED, "text.kept"):
+            return said.kind == CLAIMED
+        journal = self.open.get(said.episode)
+        if journal is None:
+            return self._first(offset, said)
+        if said.address in journal:
+            self.repeated += said.kind == "completed"
+            return False
+        journal[said.address] = said
+        return True
+
+    def _first(self, offset: int, said: Said) -> bool:
+        if said.address != "admitted" or said.episode in self.closed:
+            return False
+        self.open[said.episode] = {"admitted": said}
+        self.began[said.episode] = offset
+        return True
+
+    def forget(self, episode: str) -> None:
+        """Drop the journal of an episode that is closed and relayed."""
+        self.open.pop(episode, None)
+        self.began.pop(episode, None)
+        self.closed.add(episode)
+
+    def needed(self) -> int:
+        """The lowest offset that an open or unrelayed episode still needs."""
+        return min(self.began.values(), default=self.upto)

@@ -1,0 +1,134 @@
+"""Reading partitions from an offset on, for ever: every record in order, once, to one taker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from streams.runtime.kafka.place import Place
+
+if TYPE_CHECKING:
+    from aiokafka import AIOKafkaConsumer, TopicPartition
+
+Place2 = tuple[str, int]
+Take = Callable[[str, int, Any], None]
+AT_ONCE = 2_000
+WAIT_MS = 200
+
+
+class Follower:
+    """One consumer without a group. ``take(topic, partition, record)`` is called in order."""
+
+    def __init__(self, place: Place, take: Take) -> None:
+        self.place, self.take = place, take
+        self.positions: dict[Place2, int] = {}
+        self.consumer: AIOKafkaConsumer | None = None
+        self.moved = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+        self.after: list[Callable[[], None]] = []
+        """Called after each batch of records."""
+
+    async def start(self) -> None:
+        """Connect and begin to read."""
+        from aiokafka import AIOKafkaConsumer
+
+        self.consumer = AIOKafkaConsumer(
+            **self.place.connection(),
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=WAIT_MS,
+            max_partition_fetch_bytes=4 << 20,
+            metadata_max_age_ms=60_000,
+        )
+        await self.consumer.start()
+        self._assign()
+        self.task = asyncio.create_task(self._loop())
+
+    async def stop(self) -> None:
+        """Stop reading."""
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.gather(self.task, return_exceptions=True)
+        if self.consumer is not None:
+            await self.consumer.stop()
+
+    def add(self, places: Iterable[Place2], start: int = 0) -> None:
+        """Read these partitions too, from an offset on."""
+        for place in places:
+            self.positions[place] = start
+        self._assign()
+
+    def drop(self, place: Place2) -> None:
+        """Read this partition no more."""
+        if self.positions.pop(place, None) is not None:
+            self._assign()
+
+    def _assign(self) -> None:
+        if self.consumer is None:
+            return
+        found = {self._tp(place): position for place, position in self.positions.items()}
+        self.consumer.assign(list(found))
+        for tp, position in found.items():
+            self.consumer.seek(tp, position)
+
+    def _tp(self, place: Place2) -> TopicPartition:
+        from aiokafka import TopicPartition
+
+        return TopicPartition(*place)
+
+    async def ends(self, places: Iterable[Place2]) -> dict[Place2, int]:
+        """The present ends of partitions."""
+        assert self.consumer is not None
+        wanted = {self._tp(place): place for place in places}
+        found = await self.consumer.end_offsets(list(wanted))
+        return {wanted[tp]: end for tp, end in found.items()}
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for records until something holds."""
+        while not holds():
+            if self.task is not None and self.task.done():
+                self.task.result()
+                return
+            await self.moved.wait()
+
+    async def caught_up(self) -> None:
+        """Wait until everything that is there now has been read."""
+        ends = await self.ends(self.positions)
+        await self.until(lambda: all(self.positions.get(p, end) >= end for p, end in ends.items()))
+
+    async def _loop(self) -> None:
+        try:
+            while True:
+                await self._turn()
+        finally:
+            self._tell()
+
+    async def _turn(self) -> None:
+        assert self.consumer is not None
+        if not self.positions:
+            await asyncio.sleep(0.02)
+            return
+        found = await self.consumer.getmany(timeout_ms=WAIT_MS, max_records=AT_ONCE)
+        for tp, records in found.items():
+            self._hand_on((tp.topic, tp.partition), records)
+        if found:
+            for each in self.after:
+                each()
+            self._tell()
+        await asyncio.sleep(0)
+
+    def _hand_on(self, place: Place2, records: list[Any]) -> None:
+        for record in records:
+            position = self.positions.get(place)
+            if position is None:
+                return
+            if record.offset >= position:
+                self.positions[place] = record.offset + 1
+                self.take(*place, record)
+
+    def _tell(self) -> None:
+        moved, self.moved = self.moved, asyncio.Event()
+        moved.set()
+
+

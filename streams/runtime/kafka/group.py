@@ -1,0 +1,123 @@
+"""The Faust app: it joins the group, hands problems to the intake, and says which partitions are ours.
+
+Faust is not trusted with durability: an offset means "admitted", nothing more. Its driver is used with a
+commit that never passes a message in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from streams.runtime.kafka.lease import Lease
+from streams.runtime.kafka.place import Place
+
+POLL_RECORDS = 500
+NEVER_S = 2_000_000.0
+
+
+class Member(Protocol):
+    """What the group tells of."""
+
+    def offered(self, event: Any) -> None:
+        """A record of `problems` came in."""
+        ...
+
+    async def assigned(self, partitions: set[int]) -> None:
+        """These partitions are ours now, and no others."""
+        ...
+
+
+def make(place: Place, member: Member, lease: Lease, web_port: int | None = None) -> Any:
+    """The app, ready to be started."""
+    import faust
+    from faust.transport.drivers import TRANSPORTS
+
+    from streams.runtime.kafka import driver
+
+    TRANSPORTS.aliases["metalogue"] = "streams.runtime.kafka.driver:Transport"
+    driver.LEASE = lease
+    session = lease.session_s
+    extra: dict[str, Any] = credentials(place)
+    first = place.servers.split(",")
+    app = faust.App(
+        place.group,
+        broker=";".join(f"metalogue://{server}" for server in first),
+        datadir=tempfile.mkdtemp(prefix="metalogue-faust-"),
+        value_serializer="raw",
+        key_serializer="raw",
+        store="memory://",
+        web_enabled=web_port is not None,
+        web_port=web_port or 6066,
+        web_bind="0.0.0.0" if web_port is not None else "localhost",
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        table_standby_replicas=0,
+        stream_wait_empty=False,
+        stream_buffer_maxsize=4096,
+        consumer_auto_offset_reset="earliest",
+        broker_max_poll_records=POLL_RECORDS,
+        broker_max_poll_interval=NEVER_S,
+        broker_commit_interval=0.5,
+        broker_session_timeout=session,
+        broker_heartbeat_interval=max(0.2, min(3.0, session / 4)),
+        broker_request_timeout=max(90.0, session),
+        broker_rebalance_timeout=max(10.0, session),
+        producer_linger=0.01,
+        **extra,
+    )
+    problems = app.topic(
+        place.topic("problems"), key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+    )
+
+    async def intake(stream: Any) -> None:
+        async for event in stream.noack().events():
+            member.offered(event)
+
+    app.agent(problems, name="intake")(intake)
+
+    async def assigned(_: Any, assigned: Any, **__: Any) -> None:
+        ours = {tp.partition for tp in assigned if tp.topic == place.topic("problems")}
+        await member.assigned(ours)
+        lease.renew()
+
+    app.on_partitions_assigned.connect(assigned, weak=False)
+    app.kept = (assigned, intake)
+    return app
+
+
+def credentials(place: Place) -> dict[str, Any]:
+    """SASL and TLS in Faust's words."""
+    clients = place.clients
+    protocol = str(clients.get("security_protocol", "PLAINTEXT"))
+    if protocol == "PLAINTEXT":
+        return {}
+    import faust
+
+    context = clients.get("ssl_context")
+    if protocol == "SSL":
+        return {"broker_credentials": context}
+    return {
+        "broker_credentials": faust.SASLCredentials(
+            username=clients.get("sasl_plain_username"),
+            password=clients.get("sasl_plain_password"),
+            mechanism=clients.get("sasl_mechanism"),
+            ssl_context=context,
+        )
+    }
+
+
+def quiet(level: int = logging.ERROR) -> None:
+    """Faust and aiokafka say much; what matters is said by the worker."""
+    for name in ("faust", "mode", "aiokafka", "kafka"):
+        logging.getLogger(name).setLevel(level)
+
+
+async def commit(app: Any) -> None:
+    """Commit what was acknowledged."""
+    consumer = app.consumer
+    work: Callable[[], Awaitable[Any]] = consumer.commit
+    await asyncio.wait_for(work(), 5)

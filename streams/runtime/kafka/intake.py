@@ -1,0 +1,133 @@
+"""Admission: a problem gets its episode, durably, and only then its offset is acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from handlers.policies.base import Policy
+from schemas.events.episode import ProblemAdmitted
+from schemas.identity import digest, text_digest
+from schemas.problem import Feedback
+from streams.runtime.embedded.log import now_ms
+from streams.runtime.kafka.admission import Asked, Refused, asked
+from streams.runtime.kafka.append import Appender, as_headers, message_headers
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.place import Place, partition_of
+
+AT_ONCE = 500
+Admitted = Callable[[Owned, str, ProblemAdmitted], None]
+
+
+class Intake:
+    """Admits what came in for a partition, in order."""
+
+    def __init__(
+        self,
+        place: Place,
+        appender: Appender,
+        find: Callable[[str], Policy[Any]],
+        default_policy: str,
+        partitions: int,
+    ) -> None:
+        self.place, self.appender, self.find = place, appender, find
+        self.default_policy, self.partitions = default_policy, partitions
+        self.refused = 0
+
+    async def take(self, owned: Owned, admitted: Admitted) -> int:
+        """Admit a batch; how many episodes are new."""
+        taken = [owned.queue.popleft() for _ in range(min(AT_ONCE, len(owned.queue)))]
+        fresh = [event for event in taken if event.message.offset > owned.source]
+        new: dict[str, ProblemAdmitted] = {}
+        labels: list[Feedback] = []
+        for event in fresh:
+            self._take(owned, event.message, new, labels)
+        await self._publish(labels)
+        if new:
+            assert owned.events is not None
+            for episode, event in new.items():
+                owned.events.state("events", episode, "admitted", event)
+            await owned.events.commit()
+        for event in taken:
+            event.ack()
+            owned.position = max(owned.position, event.message.offset + 1)
+            owned.source = max(owned.source, event.message.offset)
+        for episode, said in new.items():
+            admitted(owned, episode, said)
+        return len(new)
+
+    def _take(
+        self, owned: Owned, message: Any, new: dict[str, ProblemAdmitted], labels: list[Feedback]
+    ) -> None:
+        headers = headers_of_message(message)
+        try:
+            found = asked(headers, message.value, self.find, self.default_policy)
+            self._check_text(owned, found)
+        except Refused as error:
+            self.refuse("problems", message, headers, error)
+            return
+        if found.episode in owned.fold.open or found.episode in owned.fold.closed:
+            return
+        if found.label is not None:
+            labels.append(found.label)
+        new.setdefault(
+            found.episode,
+            ProblemAdmitted(
+                problem=found.problem,
+                scope=found.scope,
+                partition=owned.index,
+                offset=message.offset,
+            ),
+        )
+
+    def _check_text(self, owned: Owned, found: Asked) -> None:
+        key = (found.problem.domain, found.problem.id)
+        said = text_digest(found.problem.problem)
+        if owned.texts.setdefault(key, said) != said:
+            raise Refused(
+                "input.duplicate", f"id: {found.problem.id!r} is taken by another problem text"
+            )
+
+    async def _publish(self, labels: list[Feedback]) -> None:
+        """Labels reach `feedback` before their problems are admitted."""
+        lanes = set[Any]()
+        for label in labels:
+            subject = f"{label.domain}/{label.problem_id}"
+            key = subject.encode()
+            lane = self.appender.lane(
+                self.place.topic("feedback"), partition_of(key, self.partitions)
+            )
+            body = label.model_dump_json(exclude_none=True).encode()
+            lane.add(key, body, message_headers("feedback", feedback_name(label)))
+            lanes.add(lane)
+        for lane in lanes:
+            await lane.commit()
+
+    def refuse(self, topic: str, message: Any, headers: list[tuple[str, bytes]], error: Refused) -> None:
+        """A dead letter: the bytes as they came, and why."""
+        self.refused += 1
+        at = now_ms()
+        said = {
+            "__metalogue.errors.topic": topic,
+            "__metalogue.errors.partition": message.partition,
+            "__metalogue.errors.offset": message.offset,
+            "__metalogue.errors.exception": error.code,
+            "__metalogue.errors.message": str(error),
+            "__metalogue.errors.attempts": 1,
+            "__metalogue.errors.first": at,
+            "__metalogue.errors.last": at,
+        }
+        lane = self.appender.lane(self.place.dead(topic), message.partition)
+        key = f"{topic}/{message.partition}/{message.offset}".encode()
+        lane.add(key, message.value, [*headers, *as_headers(said)])
+
+
+def feedback_name(feedback: Feedback) -> str:
+    """Feedback is known by its content: saying it twice is saying it once."""
+    return digest(feedback.model_dump(mode="json", exclude_none=True))
+
+
+def headers_of_message(message: Any) -> list[tuple[str, bytes]]:
+    """The headers of a Faust message or an aiokafka record, in order."""
+    headers = message.headers or ()
+    return list(headers.items()) if hasattr(headers, "items") else list(headers)

@@ -1,0 +1,205 @@
+"""The learner on Kafka: for the scopes of partitions that are ours it grades, closes batches and learns.
+
+It decides on nothing but what is accepted on the log: while a record of its own is under way there, it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from handlers.answers.grade import CHECKERS
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed
+from schemas.events.learning import BatchClosed, Graded, PositionVoided, Reflected, TickPassed
+from schemas.identity import is_numbered, learning_id
+from schemas.problem import Feedback, Limits
+from streams.grading import Grading
+from streams.learner import Learner, Scope, settings_text
+from streams.relay import check, graded_address
+from streams.runtime.embedded.labels import as_text, said
+from streams.runtime.embedded.worker import learn
+from streams.runtime.kafka.append import KafkaWriter
+from streams.runtime.kafka.place import partition_of
+from streams.runtime.kafka.schedule import Schedule
+from streams.runtime.kafka.view import View
+
+
+class Teacher:
+    """Learner's records for owned partitions. ``writer_of`` gives the writer where we may append."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        view: View,
+        schedule: Schedule,
+        world: Any,
+        limits: Limits,
+        writer_of: Callable[[int], KafkaWriter | None],
+        until: Callable[[Callable[[], bool]], Coroutine[Any, Any, None]],
+    ) -> None:
+        self.learner, self.view, self.schedule = learner, view, schedule
+        self.world, self.limits, self.writer_of, self.until = world, limits, writer_of, until
+        self.grader = Grading()
+        self.batches = 0
+        self.grading: set[tuple[str, str]] = set()
+
+    def partition(self, scope: str) -> int:
+        """Where a scope's learning lies."""
+        return partition_of(scope.encode(), len(self.view.fences))
+
+    # -- grades ------------------------------------------------------------------------------------
+
+    def reflected(self, episode: str, event: Reflected) -> None:
+        """Grade an episode that just left its reflection, by checker and by what was said of it."""
+        writer = self.writer_of(self.partition(event.scope))
+        if writer is None:
+            return
+        for address, graded in check(event):
+            self._state(writer, episode, address, graded)
+        for feedback in self.view.feedback_for(episode, event):
+            self._grade(episode, event, feedback)
+
+    def told(self, feedback: Feedback) -> None:
+        """Grade the answers that new feedback speaks of."""
+        for episode in self.view.episodes_of(feedback):
+            self._grade(episode, self.view.reflected[episode], feedback)
+
+    def catch_up(self, partition: int) -> None:
+        """Grades that the former owner still owed."""
+        for episode, event in self.view.reflected.items():
+            if self.partition(event.scope) == partition:
+                self.reflected(episode, event)
+
+    def _state(self, writer: KafkaWriter, episode: str, address: str, event: Graded) -> None:
+        if (episode, address) not in self.view.known and (episode, address) not in self.grading:
+            self.grading.add((episode, address))
+            writer.state("learning", episode, address, event)
+            _ = writer.lane.commit()
+
+    def _grade(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:
+        partition = self.partition(reflected.scope)
+        if self.writer_of(partition) is None:
+            return
+        name = f"b/grade/{episode}/{len(self.schedule.tasks)}/{id(feedback)}"
+        self.schedule.start(name, partition, self._grade_later(episode, reflected, feedback))
+
+    async def _grade_later(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:
+        grade = await self._opinion(reflected, feedback)
+        event = Graded(
+            scope=reflected.scope,
+            outcome=grade.outcome,
+            grader=grade.grader,
+            by="feedback",
+            source=feedback.by,
+            detail=grade.detail or None,
+        )
+        writer = self.writer_of(self.partition(reflected.scope))
+        if writer is not None:
+            address = graded_address(event, feedback.model_dump(mode="json"))
+            self._state(writer, episode, address, event)
+            await writer.commit()
+
+    async def _opinion(self, reflected: Reflected, feedback: Feedback) -> Any:
+        if feedback.reference is None:
+            return said(feedback, reflected.answer is not None)
+        checker = CHECKERS.get(reflected.domain)
+        if checker is not None:
+            return checker(reflected.problem, reflected.answer)
+        return await self.grader.grade(
+            reflected.answer,
+            as_text(feedback.reference),
+            dataset=reflected.dataset or reflected.domain,
+            problem=reflected.problem,
+        )
+
+    # -- batches -----------------------------------------------------------------------------------
+
+    def settled(self, partition: int, writer: KafkaWriter) -> bool:
+        """Whether everything that we appended there has come back."""
+        lane = writer.lane
+        return lane.quiet and self.view.upto[partition] > lane.last
+
+    def dispatch(self) -> None:
+        """Begin to learn from what is due."""
+        for scope in list(self.learner.scopes.values()):
+            partition = self.partition(scope.id)
+            writer = self.writer_of(partition)
+            if writer is not None and self.settled(partition, writer):
+                self._learn_if_due(scope, partition, writer)
+
+    def _learn_if_due(self, scope: Scope, partition: int, writer: KafkaWriter) -> None:
+        name = learning_id(scope.id, scope.window.versioned + 1)
+        if name in self.schedule.tasks:
+            return
+        closed = scope.unfinished
+        if closed is None:
+            due = scope.window.due()
+            if due is None:
+                return
+            closed = self.learner.batch_closed(scope, due, self.limits)
+            writer.keep(closed.settings, settings_text(scope.settings))
+            writer.state("learning", learning_id(scope.id, due.batch), "batch", closed)
+        self.schedule.start(name, partition, self._learn(scope, closed, partition, writer))
+
+    async def _learn(
+        self, scope: Scope, closed: BatchClosed, partition: int, writer: KafkaWriter
+    ) -> None:
+        episode = learning_id(scope.id, closed.batch)
+        await self._land(partition, writer)
+        if episode not in self.view.journals:
+            return  # the batch did not count: another worker owns the scope
+        journal = dict(self.view.journals[episode])
+        if not isinstance(journal.get("closed"), EpisodeClosed) and scope.policy.learns != "none":
+            numbered = {a: e for a, e in journal.items() if is_numbered(a)}
+            ended = await learn(scope, closed, self.learner, writer, self.world, numbered)
+            writer.state("learning", episode, "closed", ended)
+            await self._land(partition, writer)
+        writer.state("learning", episode, "version", self.learner.version(scope, closed))
+        await self._land(partition, writer)
+        self.batches += 1
+
+    async def _land(self, partition: int, writer: KafkaWriter) -> None:
+        """Durable, and read back."""
+        await writer.commit()
+        offset = await writer.lane.commit()
+        await self.until(lambda: self.view.upto[partition] > offset or writer.fenced)
+        if writer.fenced:
+            await writer.commit()  # raises
+
+    # -- settling ----------------------------------------------------------------------------------
+
+    def owing(self, scope: Scope, parked: set[tuple[str, str | None, int | None]]) -> list[Event]:
+        """What settling would say of a scope: void places that nobody fills, a tick for a part window."""
+        window = scope.window
+        series = window.current
+        if series is not None:
+            missing = [p for p in series.missing() if (scope.id, series.id, p) not in parked]
+            return [
+                PositionVoided(
+                    scope=scope.id, series=series.id, position=position, reason="never arrived"
+                )
+                for position in missing
+            ]
+        if (window.stream or window.late) and window.ticked <= window.closed:
+            return [TickPassed(scope=scope.id, batch=window.closed + 1)]
+        return []
+
+    async def settle(self, scope: Scope, events: list[Event]) -> None:
+        """Say it."""
+        partition = self.partition(scope.id)
+        writer = self.writer_of(partition)
+        if writer is None or not self.settled(partition, writer):
+            return
+        for event in events:
+            if isinstance(event, PositionVoided):
+                writer.state(
+                    "learning", f"n/{scope.id}/{event.series}", f"void.{event.position}", event
+                )
+            elif isinstance(event, TickPassed):
+                writer.state("learning", f"n/{scope.id}/-", f"tick.{event.batch}", event)
+        await self._land(partition, writer)
+
+    def close(self) -> None:
+        """End the grader's process, if one was started."""
+        self.grader.close()

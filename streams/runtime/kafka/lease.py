@@ -1,0 +1,60 @@
+"""The lease: asking costs money, so nobody asks who may have been expelled without noticing.
+
+Never needed for correctness (the fence is): a frozen worker that wakes up waits here for a heartbeat
+that succeeds, or hears of a newer claim and stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from handlers.limits import Reservation
+from schemas.asking import Ask
+from schemas.events.base import AnswerEvent
+from streams.drive import Run
+from streams.world import World
+
+POLL_S = 0.02
+
+
+class Lease:
+    """When the last heartbeat succeeded; another thread renews it."""
+
+    def __init__(self, session_s: float) -> None:
+        self.session_s = session_s
+        self.renewed = time.monotonic()
+        self.waits = 0
+
+    def renew(self) -> None:
+        """A heartbeat succeeded, or the group was joined."""
+        self.renewed = time.monotonic()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the last heartbeat is younger than half the session."""
+        return time.monotonic() - self.renewed < self.session_s / 2
+
+    async def hold(self) -> None:
+        """Wait until it is fresh."""
+        if self.fresh:
+            return
+        self.waits += 1
+        while not self.fresh:
+            await asyncio.sleep(POLL_S)
+
+
+class LeasedWorld:
+    """A world that is only asked under a fresh lease."""
+
+    def __init__(self, world: World, lease: Lease) -> None:
+        self.world, self.lease = world, lease
+
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        """The world's answer."""
+        if not self.lease.fresh:
+            await self.lease.hold()
+        return await self.world.answer(run, question, asked, address, reserved)

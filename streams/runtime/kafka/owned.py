@@ -1,0 +1,92 @@
+"""One partition that is ours: its fold, its writers, what came in, and what the relay still owes."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.events.base import Event
+from schemas.events.codec import decode
+from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
+from streams.relay import Closing
+from streams.runtime.kafka.append import KafkaWriter
+from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.fence import EventsFold, Fence
+
+
+@dataclass(slots=True)
+class Owned:
+    """What a worker knows of a partition from its claim on."""
+
+    index: int
+    fold: EventsFold = field(default_factory=EventsFold)
+    events: KafkaWriter | None = None
+    learning: KafkaWriter | None = None
+    live: bool = False
+    learns: bool = False
+    source: int = -1
+    """Highest offset of `problems` that was admitted."""
+    position: int = 0
+    """The offset of `problems` up to which everything was admitted or refused."""
+    queue: deque[Any] = field(default_factory=deque[Any])
+    texts: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """Digest of a problem's text by domain and id."""
+    closings: dict[str, Closing] = field(default_factory=dict[str, Closing])
+    owed: deque[str] = field(default_factory=deque[str])
+    """Closed episodes whose answer and reflection are not on their topics yet."""
+    relaying: int = 0
+    told: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The checkpoint that was written last."""
+    paused: bool = False
+
+    def fence_off(self) -> None:
+        """Nothing may be appended under our claims any more."""
+        self.live = self.learns = False
+        for writer in (self.events, self.learning):
+            if writer is not None:
+                writer.fenced = True
+
+    @classmethod
+    def beginning(cls, index: int, checkpoint: dict[str, Any] | None) -> Owned:
+        """The state before the partition is read: from its checkpoint, else from nothing."""
+        if checkpoint is None:
+            return cls(index)
+        claim = int(checkpoint["claim"])
+        fold = EventsFold(Fence(claim, [claim] if claim >= 0 else []), upto=checkpoint["from"])
+        return cls(index, fold, source=int(checkpoint["source"]))
+
+    def admitted(self, episode: str) -> ProblemAdmitted:
+        """The admission of an open episode."""
+        event = decode_said(self.fold.open[episode]["admitted"])
+        assert isinstance(event, ProblemAdmitted)
+        return event
+
+    def journal(self, episode: str) -> dict[str, Event]:
+        """The record of an open episode."""
+        said = self.fold.open.get(episode, {})
+        return {address: decode_said(each) for address, each in said.items()}
+
+    def is_parked(self, episode: str) -> bool:
+        """Whether an episode waits for a person."""
+        kinds = [each.kind for each in self.fold.open.get(episode, {}).values()]
+        return kinds.count("episode.parked") > kinds.count("episode.adopted")
+
+    def is_void(self, episode: str) -> bool:
+        """Whether a person took an episode out."""
+        said = self.fold.open.get(episode, {}).values()
+        found = (decode_said(each) for each in said if each.kind == "episode.adopted")
+        return any(isinstance(each, EpisodeAdopted) and each.void for each in found)
+
+    def unfinished(self) -> list[str]:
+        """Open episodes that can go on."""
+        return [e for e, j in self.fold.open.items() if "closed" not in j and not self.is_parked(e)]
+
+    def parked(self) -> list[str]:
+        """Open episodes that wait for a person."""
+        return [e for e, j in self.fold.open.items() if "closed" not in j and self.is_parked(e)]
+
+
+def decode_said(said: Said) -> Event:
+    """The event of a record."""
+    return decode(said.kind, said.body)

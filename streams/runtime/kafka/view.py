@@ -1,0 +1,125 @@
+"""What every worker knows of the whole log: learning, feedback and checkpoints, read from their beginning."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from schemas.events.base import Event
+from schemas.events.codec import BadEvent, decode
+from schemas.events.learning import MemoryVersioned, Reflected
+from schemas.identity import canonical
+from schemas.problem import Feedback
+from streams.learner import Learner
+from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
+from streams.runtime.kafka.fence import CLAIMED, Fence
+from streams.runtime.kafka.place import Place
+
+Heard = Callable[[int, str, Event], None]
+
+
+class View:
+    """Folds of the shared topics. ``heard(partition, episode, event)`` is told of accepted records."""
+
+    def __init__(self, place: Place, learner: Learner, partitions: int, heard: Heard) -> None:
+        self.place, self.learner, self.heard = place, learner, heard
+        self.fences = [Fence() for _ in range(partitions)]
+        self.upto = [0] * partitions
+        self.feedback_upto = [0] * partitions
+        self.known: set[tuple[str, str]] = set()
+        self.reflected: dict[str, Reflected] = {}
+        self.runs: dict[tuple[str, str], list[str]] = defaultdict(list)
+        """Reflected episodes of a problem."""
+        self.journals: dict[str, dict[str, Event]] = defaultdict(dict)
+        """Learning episodes whose version is not there yet."""
+        self.checkpoints: dict[int, dict[str, Any]] = {}
+        self.of_problem: dict[tuple[str, str], list[Feedback]] = defaultdict(list)
+        self.of_episode: dict[str, list[Feedback]] = defaultdict(list)
+        self.on_feedback: Callable[[Feedback], None] = lambda _: None
+        self.on_refused: Callable[[int, Any, str], None] = lambda *_: None
+        self._names = {place.topic(name): name for name in ("learning", "feedback", "checkpoints")}
+
+    def topics(self) -> list[str]:
+        """What is followed, by full names."""
+        return list(self._names)
+
+    def take(self, topic: str, partition: int, record: Any) -> None:
+        """Take one record of any of the topics."""
+        match self._names[topic]:
+            case "learning":
+                self.upto[partition] = record.offset + 1
+                self._learning(partition, record)
+            case "feedback":
+                self.feedback_upto[partition] = record.offset + 1
+                self._feedback(partition, record)
+            case _:
+                self._checkpoint(record)
+
+    def _learning(self, partition: int, record: Any) -> None:
+        try:
+            said = read(record.headers, record.value)
+        except NotOurs:
+            return
+        if not self.fences[partition].admits(record.offset, said):
+            return
+        identity = (said.episode, said.address)
+        if identity in self.known and said.kind != CLAIMED:
+            return
+        try:
+            event = decode(said.kind, said.body)
+            self._accept(partition, said, event)
+        except (BadEvent, LookupError):
+            return
+
+    def _accept(self, partition: int, said: Said, event: Event) -> None:
+        self.known.add((said.episode, said.address))
+        episode = said.episode
+        self.learner.feed(episode, event)
+        if isinstance(event, Reflected):
+            self.reflected[episode] = event
+            self.runs[event.domain, event.problem_id].append(episode)
+        elif isinstance(event, MemoryVersioned):
+            self.journals.pop(episode, None)
+        elif episode.startswith("b/"):
+            self.journals[episode][said.address] = event
+        self.heard(partition, episode, event)
+
+    def _feedback(self, partition: int, record: Any) -> None:
+        try:
+            body, _ = data_of(record.headers, record.value)
+            feedback = Feedback.model_validate_json(body)
+            canonical(feedback.model_dump(mode="json"))
+        except (ValidationError, NotOurs, TypeError, ValueError) as error:
+            self.on_refused(partition, record, str(error)[:200])
+            return
+        if feedback.episode is not None:
+            kept = self.of_episode[feedback.episode]
+        else:
+            kept = self.of_problem[feedback.domain or "", feedback.problem_id or ""]
+        if feedback not in kept:
+            kept.append(feedback)
+            self.on_feedback(feedback)
+
+    def _checkpoint(self, record: Any) -> None:
+        try:
+            found = orjson.loads(record.value)
+            known = self.checkpoints.get(found["partition"])
+            if known is None or found["epoch"] >= known["epoch"]:
+                self.checkpoints[found["partition"]] = found
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return
+
+    def feedback_for(self, episode: str, reflected: Reflected) -> list[Feedback]:
+        """What was said from outside of an episode."""
+        key = (reflected.domain, reflected.problem_id)
+        return [*self.of_problem.get(key, ()), *self.of_episode.get(episode, ())]
+
+    def episodes_of(self, feedback: Feedback) -> list[str]:
+        """The reflected episodes that feedback speaks of."""
+        if feedback.episode is not None:
+            return [feedback.episode] if feedback.episode in self.reflected else []
+        return self.runs.get((feedback.domain or "", feedback.problem_id or ""), [])

@@ -1,0 +1,90 @@
+"""The parts of the README that are made from the code: ``python -m tests.architecture.generated``.
+
+With a file of ``metalogue bench speed --json`` as argument the table of speeds is filled from it too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from handlers.policies.registry import POLICIES
+from streams.topology import mermaid
+from tests.architecture.pages import README
+
+TEACHERS = {"self": "its own runs", "labels": "labels", "none": "nothing"}
+SPEEDS = (
+    ("a durable step, 256 episodes at once", "step_us_256", "floor_us_256", "µs", "floor"),
+    ("a durable step, one episode alone", "step_us_1", "floor_us_1", "µs", "floor"),
+    (
+        "1 000 episodes waiting 200 ms a call, share of the ideal",
+        "efficiency_1000x200ms",
+        "plain_efficiency_1000x200ms",
+        "",
+        "plain asyncio tasks",
+    ),
+)
+
+
+def diagram() -> str:
+    """What flows where."""
+    return f"```mermaid\n{mermaid()}\n```\n"
+
+
+def policies() -> str:
+    """Every policy of this build."""
+    rows = (f"| `{p.name}` | {p.about} | {TEACHERS[p.learns]} |\n" for p in POLICIES.values())
+    return "| policy | what it does | learns from |\n|---|---|---|\n" + "".join(rows)
+
+
+def speeds(figures: Mapping[str, Any]) -> str:
+    """The table of speeds."""
+    rows = [
+        f"| {what} (`{mine}`) | {figures[mine]} {unit} | {beside} {figures[theirs]} {unit} |".replace(
+            "  |", " |"
+        )
+        for what, mine, theirs, unit, beside in SPEEDS
+    ]
+    kept: Mapping[str, float] = figures["kept_bytes_per_step"]
+    steps, sizes = ", ".join(kept), ", ".join(f"{size:,.0f}" for size in kept.values())
+    rows.append(f"| bytes kept a step, at {steps} steps (`kept_bytes_per_step`) | {sizes} | |")
+    rate = f"{figures['replay_events_per_s']:,}"
+    rows.append(f"| events replayed a second, one core (`replay_events_per_s`) | {rate} | |")
+    return "\n".join(("| figure | measured | beside it |", "|---|---|---|", *rows)) + "\n"
+
+
+def parts() -> dict[str, str]:
+    """The generated parts by name; each stands between two comments."""
+    return {"diagram": diagram(), "policies": policies()}
+
+
+def put(text: str, name: str, part: str) -> str:
+    """The page with one part renewed. Raises ``ValueError`` if it has no such place."""
+    begin, end = f"<!-- {name}: generated -->\n", f"<!-- {name}: end -->"
+    if not (begin in text and end in text):
+        raise ValueError(f"no place for {name}")
+    return re.sub(
+        f"{re.escape(begin)}.*?{re.escape(end)}",
+        lambda _: f"{begin}{part}{end}",
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Renew the README."""
+    made = parts()
+    if arguments:
+        made["speed"] = speeds(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    text = README.read_text(encoding="utf-8")
+    for name, part in made.items():
+        text = put(text, name, part)
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

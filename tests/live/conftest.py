@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint import Endpoint, Script, serving
+from tests.live.thinking import KEY, think
+
+Serve = Callable[..., Endpoint]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, and an environment that says nothing of Metalogue."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("METALOGUE_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+@pytest.fixture
+def serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
+    """Start an endpoint that the environment leads to."""
+    with ExitStack() as stack:
+
+        def start(script: Script = think) -> Endpoint:
+            endpoint = stack.enter_context(serving(script))
+            for name, value in (endpoint.env() | {"OPENAI_API_KEY": KEY}).items():
+                monkeypatch.setenv(name, value)
+            return endpoint
+
+        yield start
