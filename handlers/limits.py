@@ -109,10 +109,11 @@ class Ledger:
 
     def _affordable(self, prompt_tokens: int, price: Price | None) -> int | None:
         left = self.cost or 0.0
+        if price is not None:
+            left -= prompt_tokens * price.prompt
         if price is None or price.completion <= 0:
             return None if left > 0 else 0
-        affordable = (left - prompt_tokens * price.prompt) / price.completion
-        return int(min(affordable, MANY))
+        return int(min(left / price.completion, MANY))
 
     def settle(
         self, reserved: Reservation, tokens: int | None, cost: float | None, seconds: float | None

@@ -7,13 +7,14 @@ then begin at nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import orjson
 
+from schemas.identity import learning_id
 from schemas.memory import Memory
 from state.collecting import uncollected
 from state.folds.state import State, Touched, scope_of
@@ -26,6 +27,7 @@ from state.snapshot_parts import (
     load_cost,
     load_life,
     load_uses,
+    load_waiting,
     uses_body,
     version_body,
 )
@@ -45,6 +47,8 @@ class Snapshots:
     def __init__(self, path: Path, log_id: str) -> None:
         self.path, self.log_id = path, log_id
         self.touched: Touched | None = None
+        self.tables: dict[str, int] = {}
+        """Up to which offset each table was written when the snapshot was."""
 
     def load(self) -> State:
         """The state as it was kept, or an empty one; either is watched from now on."""
@@ -65,6 +69,7 @@ class Snapshots:
                 return state
             _fill(state, db)
             state.offset, state.events = head["offset"], head["events"]
+            state.dimensions, self.tables = head["dimensions"], head["tables"]
         finally:
             db.close()
         return state
@@ -77,16 +82,26 @@ class Snapshots:
             state.watchers.append(touched)
             self.drop()
         rows = sorted(_changed(state, touched))
-        head = {"format": FORMAT, "log": self.log_id, "offset": state.offset}
-        head["events"] = state.events
+        head = self._head(state)
         try:
-            self._write([*rows, ("meta", "head", orjson.dumps(head))])
+            self._write([*rows, head])
         except sqlite3.DatabaseError:
             self.drop()
             rows = sorted(_changed(state, everything(state)))
-            self._write([*rows, ("meta", "head", orjson.dumps(head))])
+            self._write([*rows, head])
         touched.clear()
         return len(rows)
+
+    def _head(self, state: State) -> Row:
+        head = {
+            "format": FORMAT,
+            "log": self.log_id,
+            "offset": state.offset,
+            "events": state.events,
+            "dimensions": state.dimensions,
+            "tables": self.tables,
+        }
+        return "meta", "head", orjson.dumps(head)
 
     def _write(self, rows: list[Row]) -> None:
         db = _connected(self.path)
@@ -113,7 +128,12 @@ def everything(state: State) -> Touched:
         set(state.lives.known),
         set(state.digests),
         state.outcomes.known.keys() | state.lives.uses.keys(),
-        {episode for fold in state.memories.values() for episode in fold.learning},
+        {
+            episode
+            for scope, fold in state.memories.items()
+            for episode in (*fold.learning, *(learning_id(scope, n) for n in fold.batches))
+        },
+        {(scope, name) for scope, fold in state.memories.items() for name in fold.reflected},
     )
 
 
@@ -141,15 +161,13 @@ def _changed(state: State, touched: Touched) -> Iterator[Row]:
             yield "outcome", episode, orjson.dumps(known)
         if episode in state.lives.uses:
             yield "uses", episode, uses_body(state, episode)
-    yield from _open_batches(state, touched.batches)
+    for episode in touched.batches:
+        yield "batch", episode, batch_body(state.memory(scope_of(episode)), episode)
+    for scope, episode in touched.waiting:
+        reflected = state.memory(scope).reflected.get(episode)
+        yield "waiting", episode, None if reflected is None else reflected.to_json()
     for column, spent in state.costs.columns.items():
         yield "cost", column, cost_body(spent)
-
-
-def _open_batches(state: State, batches: Iterable[str]) -> Iterator[Row]:
-    for episode in batches:
-        learned = state.memory(scope_of(episode)).learning.get(episode)
-        yield "batch", episode, None if learned is None else batch_body(learned)
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -167,14 +185,16 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         load_uses(state, episode, body)
     for episode, body in _rows(db, "batch"):
         load_batch(state, episode, body)
+    for episode, body in _rows(db, "waiting"):
+        load_waiting(state, episode, body)
     for column, body in _rows(db, "cost"):
         load_cost(state, column, body)
 
 
 def _version(state: State, key: str, body: list[Any]) -> None:
     scope, _, number = key.partition(SEPARATOR)
-    digest, names = body
+    digest, names, learned = body
     known = state.lives.known
     items = tuple(known[scope, name].item for name in names)
-    state.memory(scope).versions[int(number)] = Memory(scope, int(number), items)
+    state.memory(scope).versions[int(number)] = Memory(scope, int(number), items, learned)
     state.digests[scope, int(number)] = digest

@@ -9,11 +9,12 @@ from typing import Any, cast
 import orjson
 
 from schemas.events.codec import decode
+from schemas.events.learning import BatchClosed, Reflected
 from schemas.memory import Memory, MemoryItem
 from state.folds.costs import Column, Spent
 from state.folds.lives import Life, name_of
-from state.folds.memory import Learned
-from state.folds.state import State, scope_of
+from state.folds.memory import Learned, MemoryFold
+from state.folds.state import State, number_of, scope_of
 
 SEPARATOR = "\x1f"
 
@@ -55,7 +56,7 @@ def load_life(key: str, body: bytes) -> Life:
 
 def version_body(memory: Memory, digest: str) -> bytes:
     """A memory version by the names of its items."""
-    return orjson.dumps([digest, [name_of(item) for item in memory.items]])
+    return orjson.dumps([digest, [name_of(item) for item in memory.items], dict(memory.learned)])
 
 
 def uses_body(state: State, episode: str) -> bytes:
@@ -74,20 +75,38 @@ def load_uses(state: State, episode: str, body: bytes) -> None:
     state.lives.uses[episode] = parsed
 
 
-def batch_body(learned: Learned) -> bytes:
-    """What a learning episode has said so far."""
-    said = [*learned.lessons, *learned.rules.values()]
+def batch_body(fold: MemoryFold, episode: str) -> bytes | None:
+    """What a learning episode has said so far, its batch's closing first; none once it is over."""
+    learned = fold.learning.get(episode)
+    closed = fold.batches.get(number_of(episode))
+    if learned is None and closed is None:
+        return None
+    known = learned or Learned()
+    said = [*(() if closed is None else (closed,)), *known.lessons, *known.rules.values()]
     events = [[event.kind, event.to_json().decode()] for event in said]
-    return orjson.dumps([events, learned.vectors, learned.embedder])
+    return orjson.dumps([events, known.vectors, known.embedder, learned is not None])
 
 
 def load_batch(state: State, episode: str, body: bytes) -> None:
     """Put an unfinished learning episode back."""
-    events, vectors, embedder = orjson.loads(body)
+    events, vectors, embedder, begun = orjson.loads(body)
+    fold = state.memory(scope_of(episode))
     learned = Learned(vectors=vectors, embedder=embedder)
-    for kind, event in events:
-        learned.feed(decode(kind, event))
-    state.memory(scope_of(episode)).learning[episode] = learned
+    for kind, said in events:
+        event = decode(kind, said)
+        if isinstance(event, BatchClosed):
+            fold.batches[event.batch] = event
+        else:
+            learned.feed(event)
+    if begun:
+        fold.learning[episode] = learned
+
+
+def load_waiting(state: State, episode: str, body: bytes) -> None:
+    """Put a reflection back that waits for its batch."""
+    event = decode("reflected", body)
+    assert isinstance(event, Reflected)
+    state.memory(event.scope).reflected[episode] = event
 
 
 def cost_body(spent: Spent) -> bytes:

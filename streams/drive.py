@@ -21,6 +21,7 @@ from schemas.memory import Memory
 from schemas.questions import Complete, Remain
 from state.journal import Recorder
 from streams.replay.compare import difference, same
+from streams.backbones.port import BackboneError
 from streams.replies import reply_to
 
 R = TypeVar("R")
@@ -34,6 +35,17 @@ class World(Protocol):
     ) -> AnswerEvent:
         """The answer as an event at ``address``."""
         ...
+
+
+class Paused(Exception):
+    """The work stops here for now and goes on later: no defect, and nothing of the problem's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A lane that stopped for now, and why."""
+
+    error: Exception
 
 
 @dataclass(slots=True)
@@ -75,15 +87,15 @@ async def drive(steps: Steps[R], run: Run, ledger: Ledger, at: str = "") -> R:
         here = f"{at}{turn}"
         turn += 1
         reply = stopped = None
-        if isinstance(request, Event):
-            _state(run, here, request)
-        elif isinstance(request, Ask):
+        if isinstance(request, Ask):
             try:
                 reply = await _ask(run, here, request, ledger)
             except OutOfLimit as limit:
                 stopped = limit
         elif isinstance(request, All):
             reply = await _fork(run, here, request, ledger)
+        elif isinstance(request, Event):
+            _state(run, here, request)
         else:
             raise TypeError(f"a policy may only ask, state or fork; it yielded {request!r}")
 
@@ -112,7 +124,11 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
         if not isinstance(answer, AnswerEvent) or answer.asked != asked:
             _diverged(run, here, question, asked, answer)
     if isinstance(answer, Completed):
-        _settle(ledger, reserved, answer)
+        if ledger.bounded:
+            _settle(ledger, reserved, answer)
+        else:
+            ledger.spent_calls += 1
+            ledger.spent_seconds += answer.seconds or 0.0
     elif isinstance(answer, LimitReached):
         raise OutOfLimit(answer.which)
     return reply_to(question, answer, here, run.memory)
@@ -146,7 +162,8 @@ async def _answer(
         if isinstance(question, Complete):
             recorder.keep(question.template.digest, question.template.text)
         answer = await world.answer(run, question, asked, here, reserved)
-    run.state(here, answer)
+    run.journal[here] = answer
+    recorder.state(run.topic, run.episode, here, answer)
     await recorder.commit()
     return answer
 
@@ -173,15 +190,20 @@ async def _fork(run: Run, here: str, fork: All[Any], ledger: Ledger) -> tuple[An
         for lane, (branch, share) in enumerate(zip(fork.branches, ledgers, strict=True))
     ]
     results = await (_in_turn(work) if run.world is None else _together(work))
+    left = [result.error for result in results if isinstance(result, Left)]
+    if left:
+        raise min(left, key=lambda error: isinstance(error, Paused))
     ledger.join(ledgers)
     return tuple(results)
 
 
-async def _lane(branch: Steps[R], run: Run, ledger: Ledger, at: str) -> R | Stopped:
+async def _lane(branch: Steps[R], run: Run, ledger: Ledger, at: str) -> R | Stopped | Left:
     try:
         return await drive(branch, run, ledger, at)
     except OutOfLimit as limit:
         return Stopped(limit.which)
+    except (BackboneError, Paused) as error:
+        return Left(error)  # no defect: what its siblings have in flight is still recorded
 
 
 async def _in_turn(work: Sequence[Awaitable[Any]]) -> list[Any]:

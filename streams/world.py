@@ -23,7 +23,7 @@ from schemas.questions import Check, Complete, Embed, Recall, Sampling
 from schemas.vectors import pack, unpack
 from streams import normalise
 from streams.backbones.port import Backbone, ModelReply, ModelRequest, Unreachable
-from streams.drive import Run
+from streams.drive import Paused, Run
 from streams.embedders.port import Embedder
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ _log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-_completed = Completed.__pydantic_validator__.validate_python
-
-
-class Draining(Exception):
+class Draining(Paused):
     """The worker is stopping: nothing new is asked, the episode stays open."""
 
 
@@ -262,5 +259,4 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["logprob"] = normalise.finite(reply.logprob)
     if cut:
         said["truncated"] = True
-    event: Completed = _completed(said)
-    return event
+    return Completed.trusted(said)

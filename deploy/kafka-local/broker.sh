@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A broker for development without Docker: start | stop | clean | url
-# Jars lie in the user's cache; the node's data, log and pid in $METALOGUE_BROKER_DIR. `start` prints kafka://HOST:PORT last.
+# Jars lie in the user's cache; the node's data, log and pid in $KAFKA_LOCAL_DIR. `start` prints kafka://HOST:PORT last.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-node=${METALOGUE_BROKER_DIR:-$here/../../build/kafka-local}
+node=${KAFKA_LOCAL_DIR:-$here/../../build/kafka-local}
 version=$(sed -n 's/.*<kafka.version>\(.*\)<.*/\1/p' "$here/pom.xml")
 jars=${XDG_CACHE_HOME:-$HOME/.cache}/metalogue/kafka-$version
 

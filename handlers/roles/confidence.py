@@ -52,7 +52,7 @@ CONFIDENCES: Mapping[Wording, Role] = {
 
 _LABEL = re.compile(r"\bconfidence\b[*_`\"' \t]{0,6}[=:]", re.IGNORECASE)
 _NUMBER = re.compile(
-    r"(?<![\w.])[+\-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w|%)"
+    r"(?<![\w.])[+\-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w|%)", re.ASCII
 )
 
 

@@ -51,9 +51,9 @@ NOTHING: Scores = (None, None, None)
 
 _STEP = re.compile(
     r"^[\s\-*•>\"'`]{0,12}step[ \t]{0,4}(\d{1,4})\b[*_ \t]{0,6}[:.)\-–]?(.{0,1000})",
-    re.IGNORECASE | re.MULTILINE,
+    re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
-_DECIMAL = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})")
+_DECIMAL = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})", re.ASCII)
 _FIELDS = tuple(
     re.compile(rf"\b{name}\b[*_`\"' \t]{{0,6}}[=:][*_`\"' \t]{{0,6}}([^\s,;|]+)", re.IGNORECASE)
     for name in NAMES

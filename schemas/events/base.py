@@ -6,7 +6,8 @@ happened, the record says where. ``act`` sorts events for those who draw them.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from functools import cache
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +22,19 @@ class Event(BaseModel, frozen=True):
     kind: str
     version: Literal[1] = 1
 
+    @classmethod
+    def trusted(cls, values: dict[str, Any]) -> Self:
+        """An event from values that were just normalised: the same as validating them, at half the cost.
+
+        For the driver's hot path only; everything that comes from outside is validated.
+        """
+        event = cls.__new__(cls)
+        object.__setattr__(event, "__dict__", {**_blank(cls), **values})
+        object.__setattr__(event, "__pydantic_fields_set__", _names(cls))
+        object.__setattr__(event, "__pydantic_extra__", None)
+        object.__setattr__(event, "__pydantic_private__", None)
+        return event
+
     def to_json(self) -> bytes:
         """The event's JSON, unknown fields left out (absent means unknown, never zero)."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True)
@@ -30,3 +44,15 @@ class AnswerEvent(Event, frozen=True):
     """What the world answered to a question; ``asked`` is the question's fingerprint."""
 
     asked: str
+
+
+@cache
+def _blank(model: type[Event]) -> dict[str, Any]:
+    """Every field in order, with its default (``None`` where it has none)."""
+    fields = model.model_fields.items()
+    return {name: None if field.is_required() else field.default for name, field in fields}
+
+
+@cache
+def _names(model: type[Event]) -> set[str]:
+    return set(model.model_fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemas.events import episode, learning, reasoning, search
+from schemas.events import episode, learning, monitoring, reasoning, search
 from schemas.events.base import AnswerEvent, Event
 
 ANSWERS: tuple[type[AnswerEvent], ...] = (
@@ -41,6 +41,14 @@ FACTS: tuple[type[Event], ...] = (
     search.ThoughtsKept,
     search.ValueBackedUp,
     search.SearchDecided,
+    monitoring.CasesReached,
+    monitoring.ExperienceFelt,
+    monitoring.StrategyMatched,
+    monitoring.Allocated,
+    monitoring.ThresholdsSet,
+    monitoring.SearchSteered,
+    monitoring.EpisodeAbandoned,
+    monitoring.ExperienceKept,
     learning.LessonDistilled,
     learning.LessonDropped,
     learning.KnowledgeConsolidated,

@@ -40,10 +40,12 @@ class Touched:
     versions: set[VersionKey] = field(default_factory=set[VersionKey])
     episodes: set[str] = field(default_factory=set[str])
     batches: set[str] = field(default_factory=set[str])
+    waiting: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Scope and episode of reflections that began or ceased to wait for their batch."""
 
     def clear(self) -> None:
         """Everything was written."""
-        for keys in (self.lives, self.versions, self.episodes, self.batches):
+        for keys in (self.lives, self.versions, self.episodes, self.batches, self.waiting):
             keys.clear()
 
 
@@ -57,6 +59,8 @@ class State:
         self.outcomes = OutcomesFold()
         self.costs = CostsFold()
         self.offset = self.events = 0
+        self.dimensions: int | None = None
+        """Length of the vectors of lessons, by the first that were recorded."""
         self.watchers: list[Touched] = []
         self.takes: dict[str, Take] = {
             "completed": self._completed,
@@ -64,7 +68,7 @@ class State:
             "episode.opened": self._moved,
             "episode.closed": self._moved,
             "lesson.distilled": self._learned,
-            "embedded": self._learned,
+            "embedded": self._embedded,
             "knowledge.consolidated": self._learned,
             "batch.closed": self._learned,
             "memory.versioned": self._versioned,
@@ -113,9 +117,15 @@ class State:
             for each in self.watchers:
                 each.batches.add(episode)
 
+    def _embedded(self, offset: int, episode: str, event: Embedded) -> None:
+        self._learned(offset, episode, event)
+        if self.dimensions is None and event.vectors and episode.startswith("b/"):
+            self.dimensions = event.dimensions
+
     def _versioned(self, offset: int, episode: str, event: MemoryVersioned) -> None:
         fold = self.memory(event.scope)
         before, learned = fold.latest, fold.learning.get(episode)
+        closed = fold.batches.get(event.number)
         fold.feed(episode, event)
         after = fold.versions[event.number]
         self.digests[event.scope, event.number] = event.state
@@ -124,12 +134,15 @@ class State:
         for each in self.watchers:
             each.versions.add((event.scope, event.number))
             each.batches.add(episode)
+            each.waiting.update((event.scope, m) for m in (closed.members if closed else ()))
         self._changed(changed)
 
     def _reflected(self, offset: int, episode: str, event: Reflected) -> None:
         self._moved(offset, episode, event)
         fold = self.memory(event.scope)
         fold.feed(episode, event)
+        for each in self.watchers:
+            each.waiting.add((event.scope, episode))
         memory = fold.versions.get(event.memory_version)
         if event.items and memory is not None:
             outcome = self.outcomes.outcome(episode)
@@ -173,3 +186,8 @@ class State:
 def scope_of(episode: str) -> str:
     """The scope of a learning episode."""
     return episode[2:].rpartition("/")[0]
+
+
+def number_of(episode: str) -> int:
+    """The batch of a learning episode."""
+    return int(episode.rpartition("/")[2].partition(".")[0])

@@ -21,8 +21,8 @@ SHARED = (
     Column("live", "bool", "whether the newest memory version holds it"),
     Column("withdrawn", "bool", "whether it was withdrawn since its problem was forgotten"),
     Column("uses", "int", "opportunities: episodes that had it in their prompts"),
-    Column("right", "int", "uses whose answer was right"),
-    Column("wrong", "int", "uses whose answer was wrong"),
+    Column("right_uses", "int", "uses whose answer was right"),
+    Column("wrong_uses", "int", "uses whose answer was wrong"),
 )
 LESSON = (
     Column("batch", "int", "the batch that it was learned from"),
@@ -50,8 +50,8 @@ def row(life: Life) -> Row:
         "live": life.until is None,
         "withdrawn": life.withdrawn,
         "uses": life.uses,
-        "right": life.right,
-        "wrong": life.wrong,
+        "right_uses": life.right,
+        "wrong_uses": life.wrong,
     }
 
 

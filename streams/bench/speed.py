@@ -32,6 +32,7 @@ from streams.rebuild import fold
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.tables import PRAGMAS
 from streams.runtime.embedded.worker import Worker
+from streams.runtime.tuning import tune_collector
 from streams.world import World
 
 TEXT = ("First add 4 and 10 to get 14; 14 + 10 = 24, so the remaining 4 has to vanish. " * 4)[:240]
@@ -111,6 +112,7 @@ def fill(path: Path, episodes: int, rounds: int) -> SqliteLog:
 
 def work(log: SqliteLog, concurrency: int, latency_s: float = 0.0) -> tuple[float, float, int]:
     """Run a worker over the log: CPU seconds, wall seconds, commits."""
+    tune_collector()
     world = World({"*": Still(latency_s)}, HashedEmbedder())
     worker = Worker(log, world, lambda _: SPEED, max_concurrency=concurrency)
     cpu, wall = time.process_time(), time.perf_counter()

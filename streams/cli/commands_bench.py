@@ -20,6 +20,22 @@ def speed(json: Json = False) -> int:
     return show(run(say), json=json)
 
 
+@bench_group.command()
+def rebuild(json: Json = False) -> int:
+    """The folds over a log of a million events, beside fetching and beside parsing its rows."""
+    from streams.bench.rebuild import run
+
+    return show(run(say), json=json)
+
+
+@bench_group.command()
+def recall(json: Json = False) -> int:
+    """The three nearest of 1 000 to 100 000 lessons, from the mirror and from LanceDB."""
+    from streams.bench.recall import run
+
+    return show(run(say), json=json)
+
+
 @bench_group.command("game24-recorded")
 def game24_recorded(
     data: Annotated[str, typer.Option("--data", help="Folder with 24.csv and logs/.")],

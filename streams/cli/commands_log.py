@@ -56,7 +56,7 @@ def path(log: Log = None) -> int:
 @state_group.command("hash")
 def state_hash(log: Log = None, json: Json = False) -> int:
     """One SHA-256 over everything learned, from the folds."""
-    from streams.cli.logs import state_hash as run
+    from streams.cli.projecting import state_hash as run
 
     return run(log, json=json)
 

@@ -106,11 +106,17 @@ def topics_list(log: Log = None, json: Json = False) -> None:
 
 
 @topics_group.command("create")
-def topics_create(log: Log = None, json: Json = False) -> None:
+def topics_create(
+    log: Log = None,
+    partitions: Annotated[
+        int, typer.Option("--partitions", min=1, max=1000, help="Of each topic, on Kafka.")
+    ] = 8,
+    json: Json = False,
+) -> None:
     """Make the log with all its topics."""
     from streams.cli.topics import create
 
-    create(log, json=json)
+    create(log, partitions=partitions, json=json)
 
 
 @topics_group.command("check")

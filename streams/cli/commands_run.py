@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, Policy, Set, app
-from streams.cli.common import FLAGS
+from streams.cli.common import FLAGS, log_url
 from streams.cli.errors import usage
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
@@ -140,6 +140,20 @@ def worker(
         base_url=base_url,
         max_connections=max_connections,
     )
+    url = log_url(log)
+    if url.startswith("kafka://"):
+        from streams.cli.kafka_working import work as work_on_kafka
+
+        return work_on_kafka(
+            url,
+            models,
+            policy=policy or default_policy(),
+            until_idle=until_idle,
+            settle=settle,
+            max_concurrency=max_concurrency or episodes_in_flight(),
+            learning_limits=limits_of(learning_call_limit, None, None, None),
+            totals=Totals(total_calls, total_tokens, total_cost, total_time),
+        )
     with watching(log) as watch:
         return work(
             log,

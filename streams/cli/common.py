@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.errors import UNREACHABLE, CliError, usage
+from streams.cli.errors import usage
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -114,13 +114,9 @@ def open_log(given: str | None, *, create: bool = False) -> SqliteLog:
     """The log that a command works on. Raises a ``CliError`` that names what is wrong with it."""
     url = log_url(given)
     if url.startswith("kafka://"):
-        raise CliError(
-            "this build speaks to embedded logs only",
-            error="log.unsupported",
-            exit=UNREACHABLE,
-            where=url,
-            hint="Use --log sqlite:PATH",
-        )
+        from streams.cli.kafka_log import open_kafka
+
+        return open_kafka(url)
     if url.startswith("jsonl:"):
         return _imported(url.removeprefix("jsonl:"), create=create)
     path = log_path(url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PositiveInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -33,6 +33,22 @@ class Kafka(BaseModel):
 
     session_ms: PositiveInt = 20_000
     """After how long a silent worker's partitions go to the others."""
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """How clients connect."""
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    """How clients say who they are."""
+    sasl_username: str | None = None
+    """Who they are."""
+    sasl_password: str | None = None
+    """Their password; never shown."""
+    ssl_ca: str | None = None
+    """File of the authorities that brokers are trusted by."""
+    ssl_certificate: str | None = None
+    """File of the client's own certificate."""
+    ssl_key: str | None = None
+    """File of that certificate's key."""
+    web_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Where a worker serves /livez, /readyz and /metrics; nowhere if unset."""
 
 
 class Config(BaseSettings):

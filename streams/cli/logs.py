@@ -68,22 +68,10 @@ def digest(url: str | None, *, json: bool) -> int:
     return OK
 
 
-def state_hash(url: str | None, *, json: bool) -> int:
-    """Print the hash of everything learned."""
-    from streams.learner import Learner
-    from streams.policies import find
-
-    learner = Learner(find)
-    for record in open_log(url).records("learning"):
-        learner.feed(record.episode, record.event)
-    found = learner.state_hash()
-    out_json({"hash": found}) if json else out(found)
-    return OK
-
-
 def path(url: str | None) -> int:
     """Print the log's file."""
-    out(log_path(log_url(url)))
+    where = log_url(url)
+    out(str(open_log(url).path) if where.startswith("kafka://") else log_path(where))
     return OK
 
 

@@ -27,7 +27,7 @@ class Models:
 
 def world_of(models: Models, *, patient: bool = True, totals: Totals | None = None) -> World:
     """The world of a worker. Raises a ``CliError`` where a backbone's spelling is wrong."""
-    from streams.backbones.port import Backbone
+    from streams.backbones.port import Backbone, BackboneError
     from streams.backbones.spelling import build
     from streams.cli.config import load
     from streams.embedders.hashed import HashedEmbedder
@@ -42,6 +42,8 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
             built[spelling] = build(spelling, wishes)
         except ValueError as error:
             raise usage(str(error), field="--backbone") from error
+        except BackboneError as error:
+            raise as_cli(error) from error
     return World(
         {role: built[name] for role, name in named.items()},
         HashedEmbedder(),
@@ -64,6 +66,17 @@ def wishes_of(models: Models) -> Wishes:
         environ=environment(),
         key_source=None if key is None else f"OPENAI_API_KEY in {key}",
     )
+
+
+def need_prices(world: World, option: str) -> None:
+    """Raises a usage error where a cost is limited and nobody knows what a call costs."""
+    for backbone in world.backbones.values():
+        if not getattr(backbone, "priced", False):
+            raise usage(
+                f"no price is known for {backbone.name}",
+                field=option,
+                hint="Limit calls or tokens instead: --call-limit, --token-limit",
+            )
 
 
 def _default(models: Models) -> str:

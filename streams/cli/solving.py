@@ -17,7 +17,7 @@ from schemas.settings import BadSetting
 from streams.backbones.port import BackboneError
 from streams.cli.common import FLAGS, open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, SPENT, usage
-from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.setup import Models, as_cli, need_prices, world_of
 from streams.episodes import conclude, prepare
 from streams.learner import settings_text
 from streams.policies import NoPolicy, find
@@ -58,6 +58,8 @@ def solve(
         memory=memory,
     )
     world = world_of(models, patient=False)
+    if limits.cost is not None:
+        need_prices(world, "--cost-limit")
     opened = open_log(log, create=True)
     try:
         episode, end = asyncio.run(world.during(_solve(opened, found, problem, world)))

@@ -54,8 +54,13 @@ def show_all(log: str | None, *, json: bool) -> None:
             out(f"{row['topic']:<12} {row['records']:>9,}  {kept:<13}  {row['about']}")
 
 
-def create(log: str | None, *, json: bool) -> None:
+def create(log: str | None, *, partitions: int = 8, json: bool) -> None:
     """``topics create``: the log with all its topics, if it is not there yet."""
+    if log_url(log).startswith("kafka://"):
+        from streams.cli import kafka_log
+
+        kafka_log.create(log_url(log), partitions, json=json)
+        return
     open_log(log, create=True).close()
     if json:
         out_json({"log": log_url(log), "topics": [topic.name for topic in TOPICS]})
@@ -81,6 +86,10 @@ def faults(log: SqliteLog) -> list[str]:
 
 def check(log: str | None, *, json: bool) -> int:
     """``topics check``; the exit code."""
+    if log_url(log).startswith("kafka://"):
+        from streams.cli import kafka_log
+
+        return kafka_log.check(log_url(log), json=json)
     opened = open_log(log)
     wrong = faults(opened)
     opened.close()

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 from streams.cli.common import log_path, log_url, open_log, say
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
-from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.setup import Models, as_cli, need_prices, world_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -79,15 +79,14 @@ def work(
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from schemas.problem import Limits
-    from streams.backbones.port import BackboneError
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
+    from streams.runtime.tuning import tune_collector
 
     path = log_path(log_url(log))
-    try:
-        world = world_of(models, totals=totals)
-    except BackboneError as error:
-        raise as_cli(error) from error
+    world = world_of(models, totals=totals)
+    if totals is not None and totals.cost is not None:
+        need_prices(world, "--total-cost")
     with only_worker(path):
         opened = open_log(log, create=True)
         worker = Worker(
@@ -102,6 +101,7 @@ def work(
         )
         if on_start is not None:
             on_start(worker)
+        tune_collector()
         return report(_finished(worker, until_idle=until_idle, settle=settle))
 
 
@@ -142,8 +142,6 @@ def report(outcome: Outcome) -> int:
     """Say what is held back; the exit code."""
     for episode in outcome.parked:
         say(f"{episode}: parked; see metalogue doctor")
-    for held in outcome.held[:10]:
-        say(f"{held}: waits")
     if outcome.spent is not None:
         raise CliError(
             f"{outcome.spent} spent",
@@ -151,4 +149,6 @@ def report(outcome: Outcome) -> int:
             exit=SPENT,
             hint="Start the worker again with a higher total: it resumes.",
         )
+    for held in outcome.held[:10]:
+        say(f"{held}: waits")
     return FAILED if outcome.held or outcome.parked else OK

@@ -214,9 +214,13 @@ def test_a_cancelled_waiter_does_not_stop_the_commit_of_others(log: SqliteLog) -
 
 
 def test_a_transaction_is_rolled_back_on_error(log: SqliteLog) -> None:
-    with pytest.raises(RuntimeError, match="halfway"), log.transaction():
-        log.commit_position("c", "t", 5)
-        raise RuntimeError("halfway")
+    def halfway() -> None:
+        with log.transaction():
+            log.commit_position("c", "t", 5)
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        halfway()
     assert log.position("c", "t") == 0
     log.publish([("t", "k", {}, b"v")])
     assert log.has_message("t", "k")
@@ -225,7 +229,11 @@ def test_a_transaction_is_rolled_back_on_error(log: SqliteLog) -> None:
 def test_publish_counts_what_is_new_and_takes_a_command_once(log: SqliteLog) -> None:
     void = PositionVoided(scope="s", series="x", position=1, reason="refused")
     other = void.model_copy(update={"reason": "another"})
-    say = [("problems", "a", {}, b"1"), ("problems", "b", {}, b"2"), ("problems", "a", {}, b"3")]
+    say: list[tuple[str, str, dict[str, Any], bytes]] = [
+        ("problems", "a", {}, b"1"),
+        ("problems", "b", {}, b"2"),
+        ("problems", "a", {}, b"3"),
+    ]
     assert log.publish(say, [("n/s/x", "void.1", void)]) == 2
     assert log.publish(say, [("n/s/x", "void.1", other)]) == 0
     assert [value for *_, value in log.messages("problems")] == [b"1", b"2"]

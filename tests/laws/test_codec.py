@@ -79,16 +79,19 @@ def test_two_events_are_the_same_or_a_field_is_named(one: Event, other: Event) -
         name, recorded, now = difference(one, other)
         assert name.startswith(f"{one.kind}.")
         assert name.partition(".")[2] in {*plain(one), *plain(other)} or "." in one.kind
-        assert (recorded, now) != (None, None)
+        assert recorded != now
 
 
 @given(st.sampled_from(sorted(KINDS)), st.binary(max_size=40) | JSON.map(orjson.dumps))
 @settings(max_examples=150)
 def test_what_is_no_event_is_refused_by_name(kind: str, body: bytes) -> None:
     try:
-        decode(kind, body)
+        read = decode(kind, body)
     except BadEvent as error:
-        assert str(error).startswith(f"{kind}: ")
+        said = str(error)
+    else:
+        said = f"{read.kind}: an event after all"
+    assert said.startswith(f"{kind}: ")
 
 
 # -- what no build knows ----------------------------------------------------------------------------
@@ -125,7 +128,7 @@ def test_a_body_climbs_the_ladder_one_hop_a_version(
     newest: int, version: int, more: dict[str, Any]
 ) -> None:
     ladder = {("k", step): hop(step) for step in range(1, newest)}
-    body = {**more, "kind": "k", "version": version, "seen": []}
+    body: dict[str, Any] = {**more, "kind": "k", "version": version, "seen": []}
     risen = upcast(body, ladder)
     assert risen["seen"] == list(range(version, newest))
     assert risen["version"] == max(version, newest)

@@ -7,7 +7,7 @@ a process would.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +31,7 @@ ACTS = st.tuples(st.sampled_from([CLAIM, ASK, ASK, LAND, LAND, TAKE]), st.intege
 
 
 @contextmanager
-def file_of_a_log() -> Iterator[Path]:
+def file_of_a_log() -> Generator[Path]:
     with TemporaryDirectory() as folder:
         path = Path(folder, "law.db")
         SqliteLog(path, create=True).close()

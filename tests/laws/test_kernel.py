@@ -16,7 +16,7 @@ from schemas.asking import Diverged, Exhausted, ReplayError, Steps
 from schemas.events.base import AnswerEvent, Event
 from schemas.events.episode import Completed, Forked, LimitReached, ProblemAdmitted
 from schemas.events.reasoning import Voted
-from schemas.identity import address_order
+from schemas.identity import address_order, text_digest
 from schemas.memory import Memory
 from schemas.problem import Limits, Problem
 from schemas.settings import PolicySettings
@@ -322,7 +322,7 @@ def work_on(program: Program, journal: dict[str, Event], calls: int | None = Non
     made = Policy(name="law", version="1", about="a program", settings=Bare, solve=solve)
     problem = Problem(id="x", problem="x", domain="laws", limits=limits(calls))
     admitted = ProblemAdmitted(problem=problem, scope="s", offset=1)
-    opened = opening(made, Bare(), problem, MEMORY, "law")
+    opened = opening(made, text_digest("{}"), problem, MEMORY, "law")
     return Work(EPISODE, admitted, opened, made, Bare(), MEMORY, dict(journal))
 
 
@@ -356,8 +356,9 @@ def test_an_episode_ends_again_in_the_same_way_over_its_record(
 
 @given(ORDERS)
 def test_of_several_defects_the_record_says_which_ended_it(order: list[int]) -> None:
-    broken: Program = (Say("thinker"), Break("first")), (Say("thinker"), Break("second"))
-    ended = same_over_its_record((Fan(broken),), order, None)
+    first: Program = (Say("thinker"), Break("first"))
+    second: Program = (Say("thinker"), Break("second"))
+    ended = same_over_its_record((Fan((first, second)),), order, None)
     assert ended.ended_by.startswith("error: Defect: ")
 
 
@@ -366,7 +367,7 @@ def test_of_several_defects_the_record_says_which_ended_it(order: list[int]) -> 
 def test_an_episode_that_is_still_open_replays_every_record_up_to_its_end(
     program: Program, order: list[int], other: list[int], stop: int
 ) -> None:
-    whole, record = finished(program, Paced(order))
+    _, record = finished(program, Paced(order))
     assume(stop < len(record.records))
     log = MemoryRecorder(stop_after=stop)
     live(program, log, {}, Paced(other))

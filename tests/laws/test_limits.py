@@ -44,7 +44,7 @@ def test_allowances_are_granted_in_lane_order_and_never_sum_to_more_than_is_left
     left = total
     for wanted, share in zip(allow, shares(total, len(allow), allow), strict=True):
         assert share == max(0, min(wanted, left))
-        left -= share
+        left -= share or 0
     assert left >= 0
 
 

@@ -25,6 +25,7 @@ from schemas.events.learning import (
     SeriesOpened,
     TickPassed,
 )
+from schemas.outcome import Outcome
 from schemas.usage import NOTHING
 from streams.windows import ScopeWindow
 
@@ -146,12 +147,13 @@ class Stage:
             return False
         assert due.batch == len(self.batches) + 1
         self.batches.append((due.series, due.members))
+        unknown: Outcome = "unknown"
         event = BatchClosed(
             scope="s",
             batch=due.batch,
             series=due.series,
             members=due.members,
-            outcomes=("unknown",) * len(due.members),
+            outcomes=(unknown,) * len(due.members),
             previous=self.window.versioned,
             policy="p",
             policy_version="1",

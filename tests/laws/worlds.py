@@ -25,6 +25,7 @@ from tests.laws.programs import Program, policy
 from tests.scripted import hashed
 
 EPISODE = "p/laws/x/0"
+UNLIMITED = Limits()
 
 
 def lesson(number: int) -> MemoryItem:
@@ -152,7 +153,7 @@ def live(
     recorder: Recorder,
     journal: dict[str, Event],
     world: Paced,
-    limits: Limits = Limits(),
+    limits: Limits = UNLIMITED,
 ) -> Ended:
     """Run a program in an event loop of its own; whatever it raises is kept."""
     run = Run(EPISODE, dict(journal), 7, MEMORY, "events", recorder, world)
@@ -167,14 +168,14 @@ def live(
 
 
 def finished(
-    program: Program, world: Paced, limits: Limits = Limits()
+    program: Program, world: Paced, limits: Limits = UNLIMITED
 ) -> tuple[Ended, MemoryRecorder]:
     """A run that was never disturbed, and its record."""
     recorder = MemoryRecorder()
     return live(program, recorder, {}, world, limits), recorder
 
 
-def replay(program: Program, journal: dict[str, Event], limits: Limits = Limits()) -> Ended:
+def replay(program: Program, journal: dict[str, Event], limits: Limits = UNLIMITED) -> Ended:
     """Run a program over its record alone, without an event loop."""
     run = Run(EPISODE, dict(journal), 7, MEMORY)
     ledger = Ledger.of(limits)

@@ -127,6 +127,9 @@ def test_a_key_that_was_never_set_is_said_before_anything_is_done(folder: Path) 
     assert said.code == 5
     assert "OPENAI_API_KEY" in said.err
     assert "[model.auth, exit 5]" in said.err
+    solved = call("solve", "1 + 1", "--backbone", "openai:some", "--log", folder / "b.db")
+    assert (solved.code, "[model.auth, exit 5]" in solved.err) == (5, True)
+    assert not (folder / "b.db").exists()
 
 
 # ── A dead endpoint ──────────────────────────────────────────────────────────────────────────

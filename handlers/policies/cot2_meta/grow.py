@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from handlers.policies.base import Task
+from handlers.policies.cot2_meta.perturb import halved
 from handlers.policies.cot2_meta.scores import earliest_low
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.state import Node
@@ -103,7 +104,8 @@ def segments(text: str, settings: Cot2Settings) -> tuple[str, ...]:
 
 
 def _variables(lane: Lane, role: Role) -> dict[str, str]:
-    said = {"problem": lane.task.problem, "trajectory": shown(lane.prefix)}
+    seen = halved(lane.prefix) if lane.settings.scratchpad == "half" else lane.prefix
+    said = {"problem": lane.task.problem, "trajectory": shown(seen)}
     if lane.old is None:
         exposed = lane.settings.expose_meta and bool(lane.parent.scores)
         return said | {"scores": score_lines(lane.parent) if exposed else ""}

@@ -103,6 +103,8 @@ class Cot2Settings(PolicySettings):
     """Which confidence prompt (table 18)."""
     output_cap: PositiveInt | None = 8_192
     """Tokens of the closing call, as of ``greedy``."""
+    scratchpad: Literal["whole", "half"] = "whole"
+    """D12: perturbation S4 cuts each earlier thought that generators see."""
     audit_leaves: PositiveInt = 3
     """D11: k of the oracle gap."""
     overconfidence_cost: NonNegativeFloat = 0.0

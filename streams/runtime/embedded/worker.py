@@ -153,6 +153,8 @@ class Worker:
 
     async def _take_in(self) -> bool:
         moved = False
+        # Problems are read before commands: who has seen a problem has then seen its series too.
+        arrived = list(self.intake.take())
         for record in self.log.records("learning", after=self.intake.commands_read):
             self.intake.commands_read = record.offset
             if (
@@ -160,7 +162,7 @@ class Worker:
             ):  # a command: what this worker said itself was fed when it was said
                 self.learner.feed(record.episode, record.event)
                 moved = True
-        for episode, admitted in self.intake.take():
+        for episode, admitted in arrived:
             if len(self.fresh) < FRESH:
                 self.fresh[episode] = admitted
             self._enqueue(episode, admitted)

@@ -1,0 +1,135 @@
+"""Calibrators: from a stated confidence to the chance of being right, learned from grades.
+
+None under 30 labels, Platt scaling up to 200, isotonic regression above. All arithmetic is plain,
+in a fixed order, so that the same grades give the same numbers everywhere.
+
+Source: vocabulary page (Confidence); Platt 1999; pool adjacent violators.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+from typing import TypeAlias
+
+from handlers.learning.metrics import Pairs
+
+LEAST = 30
+"""Labels below which there is no calibrator."""
+MOST_PLATT = 200
+EDGE = 1e-6
+_TURNS, _RIDGE, _CLOSE = 100, 1e-9, 1e-14
+
+
+@dataclass(frozen=True, slots=True)
+class Platt:
+    """σ(slope · logit(c) + offset)."""
+
+    slope: float
+    offset: float
+
+    def __call__(self, confidence: float) -> float:
+        """The calibrated confidence."""
+        return sigmoid(self.slope * logit(confidence) + self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Isotonic:
+    """Rising steps through these points, straight between them."""
+
+    points: tuple[tuple[float, float], ...]
+
+    def __call__(self, confidence: float) -> float:
+        """The calibrated confidence."""
+        xs = [x for x, _ in self.points]
+        at = bisect_left(xs, confidence)
+        if at == len(xs):
+            return self.points[-1][1]
+        (right, high) = self.points[at]
+        if at == 0 or right == confidence:
+            return high
+        left, low = self.points[at - 1]
+        return low + (high - low) * (confidence - left) / (right - left)
+
+
+Calibrator: TypeAlias = Platt | Isotonic
+
+
+def fit(pairs: Pairs) -> Calibrator | None:
+    """The calibrator that so many labels allow; none while there are too few of them."""
+    if len(pairs) < LEAST:
+        return None
+    return platt(pairs) if len(pairs) <= MOST_PLATT else isotonic(pairs)
+
+
+def logit(confidence: float) -> float:
+    """Log-odds, kept off both ends."""
+    kept = min(1 - EDGE, max(EDGE, confidence))
+    return log(kept / (1 - kept))
+
+
+def sigmoid(value: float) -> float:
+    """1 / (1 + e^-value) without overflow."""
+    if value >= 0:
+        return 1 / (1 + exp(-value))
+    return exp(value) / (1 + exp(value))
+
+
+def platt(pairs: Pairs) -> Platt:
+    """Maximum likelihood by Newton's method, with Platt's smoothed targets."""
+    rights = sum(right for _, right in pairs)
+    high, low = (rights + 1) / (rights + 2), 1 / (len(pairs) - rights + 2)
+    points = [(logit(c), high if right else low) for c, right in pairs]
+    slope, offset = 1.0, 0.0
+    for _ in range(_TURNS):
+        step = _newton(points, slope, offset)
+        slope, offset = slope - step[0], offset - step[1]
+        if max(map(abs, step)) < _CLOSE:
+            break
+    return Platt(slope, offset)
+
+
+def _newton(
+    points: Sequence[tuple[float, float]], slope: float, offset: float
+) -> tuple[float, float]:
+    """One step, at most of length 1 in each part."""
+    ga = gb = 0.0
+    aa, ab, bb = _RIDGE, 0.0, _RIDGE
+    for x, target in points:
+        p = sigmoid(slope * x + offset)
+        weight = p * (1 - p)
+        ga, gb = ga + (p - target) * x, gb + (p - target)
+        aa, ab, bb = aa + weight * x * x, ab + weight * x, bb + weight
+    determinant = aa * bb - ab * ab
+    if determinant <= 0:
+        return 0.0, max(-1.0, min(1.0, gb / bb))
+    moves = ((bb * ga - ab * gb) / determinant, (aa * gb - ab * ga) / determinant)
+    return max(-1.0, min(1.0, moves[0])), max(-1.0, min(1.0, moves[1]))
+
+
+def isotonic(pairs: Pairs) -> Isotonic:
+    """Least squares among rising functions: neighbours that fall are pooled."""
+    blocks: list[tuple[float, int, float, float]] = []  # rights, labels, first x, last x
+    for x, rights, labels in _grouped(pairs):
+        blocks.append((rights, labels, x, x))
+        while len(blocks) > 1 and _falls(blocks[-2], blocks[-1]):
+            one, other = blocks[-2:]
+            blocks[-2:] = [(one[0] + other[0], one[1] + other[1], one[2], other[3])]
+    ends = [(x, rights / labels) for rights, labels, a, b in blocks for x in dict.fromkeys((a, b))]
+    return Isotonic(tuple(ends))
+
+
+def _falls(one: tuple[float, int, float, float], other: tuple[float, int, float, float]) -> bool:
+    return one[0] * other[1] >= other[0] * one[1]
+
+
+def _grouped(pairs: Pairs) -> list[tuple[float, int, int]]:
+    """Equal confidences together: x, right ones, all."""
+    found: dict[float, list[int]] = {}
+    for confidence, right in sorted(pairs):
+        counts = found.setdefault(confidence, [0, 0])
+        counts[0] += right
+        counts[1] += 1
+    return [(x, rights, labels) for x, (rights, labels) in found.items()]

@@ -1,0 +1,164 @@
+"""Calibration and efficiency, pure: what confidences and outcomes say of each other.
+
+Each function takes confidences in [0, 1] and whether the answers were right, in the same order.
+
+Source: evaluation page; CoT2-Meta § H.1 (15 equal-width bins, 1 000 resamples); D10 for AURC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from math import comb, floor, fsum, log
+from struct import unpack
+from typing import TypeAlias
+
+BINS = 15
+RESAMPLES = 1_000
+Pairs: TypeAlias = Sequence[tuple[float, bool]]
+"""A confidence and whether the answer was right."""
+
+
+def accuracy(right: Sequence[bool]) -> float:
+    """Share of right answers; 0 of none."""
+    return sum(right) / len(right) if right else 0.0
+
+
+def bins(pairs: Pairs, count: int = BINS) -> list[tuple[int, float, float]]:
+    """Per equal-width bin: how many, mean confidence, share right; empty bins are (0, 0, 0)."""
+    found: list[list[tuple[float, bool]]] = [[] for _ in range(count)]
+    for confidence, right in pairs:
+        found[min(int(confidence * count), count - 1)].append((confidence, right))
+    return [
+        (len(each), fsum(c for c, _ in each) / len(each), accuracy([r for _, r in each]))
+        if each
+        else (0, 0.0, 0.0)
+        for each in found
+    ]
+
+
+def ece(pairs: Pairs, count: int = BINS) -> float:
+    """Expected calibration error."""
+    if not pairs:
+        return 0.0
+    parts = (size * abs(right - mean) for size, mean, right in bins(pairs, count))
+    return fsum(parts) / len(pairs)
+
+
+def brier(pairs: Pairs) -> float:
+    """Mean squared distance of confidence and outcome."""
+    return fsum((c - right) ** 2 for c, right in pairs) / len(pairs) if pairs else 0.0
+
+
+def risk_coverage(pairs: Pairs) -> list[tuple[float, float]]:
+    """(k/n, error among the k most confident), ties in the order given."""
+    order = sorted(range(len(pairs)), key=lambda at: -pairs[at][0])
+    wrong = 0
+    curve: list[tuple[float, float]] = []
+    for k, at in enumerate(order, 1):
+        wrong += not pairs[at][1]
+        curve.append((k / len(pairs), wrong / k))
+    return curve
+
+
+def aurc(pairs: Pairs) -> float:
+    """Mean over k of the error among the k most confident. Order ``pairs`` by id: ties fall so."""
+    curve = risk_coverage(pairs)
+    return fsum(risk for _, risk in curve) / len(curve) if curve else 0.0
+
+
+def selective_accuracy(pairs: Pairs, coverage: float) -> float:
+    """Accuracy among the most confident share of answers."""
+    kept = max(1, round(coverage * len(pairs)))
+    order = sorted(range(len(pairs)), key=lambda at: -pairs[at][0])[:kept]
+    return accuracy([pairs[at][1] for at in order])
+
+
+def utility(
+    right: bool | None, confidence: float | None, overconfidence_cost: float = 0.0
+) -> float:
+    """1 if right, 0 if withheld (none), −κ·confidence if wrong. Source: CoT2-Meta eq. U; D14."""
+    if right is None:
+        return 0.0
+    return 1.0 if right else -overconfidence_cost * (confidence or 0.0)
+
+
+# ── Intervals ────────────────────────────────────────────────────────────────────────────────
+
+
+def resample(seed: int, turn: int, size: int) -> list[int]:
+    """``size`` places drawn with replacement: a pure function of seed and turn."""
+    drawn: list[int] = []
+    block = 0
+    while len(drawn) < size:
+        raw = sha256(f"{seed}/{turn}/{block}".encode()).digest()
+        drawn += [value * size >> 32 for value in unpack(">8I", raw)]
+        block += 1
+    return drawn[:size]
+
+
+def interval(
+    size: int,
+    measure: Callable[[Sequence[int]], float],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+) -> tuple[float, float]:
+    """Percentile bootstrap over items; ``measure`` is given the places drawn."""
+    if not size:
+        return 0.0, 0.0
+    values = sorted(measure(resample(seed, turn, size)) for turn in range(resamples))
+    tail = (1 - level) / 2
+    return quantile(values, tail), quantile(values, 1 - tail)
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """A quantile of sorted values, between neighbours in proportion."""
+    place = share * (len(ordered) - 1)
+    low = floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+def of_pairs(
+    pairs: Pairs, measure: Callable[[Pairs], float], *, seed: int = 0, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """The bootstrap interval of a measure of confidences and outcomes."""
+    return interval(
+        len(pairs),
+        lambda drawn: measure([pairs[at] for at in drawn]),
+        seed=seed,
+        resamples=resamples,
+    )
+
+
+# ── Efficiency and samples ───────────────────────────────────────────────────────────────────
+
+
+def per_thousand_tokens(points: float, tokens: float) -> float:
+    """Accuracy points per thousand tokens."""
+    return 1_000 * points / tokens
+
+
+def tokens_per_point(
+    tokens: float, points: float, greedy_tokens: float, greedy_points: float
+) -> float | None:
+    """Tokens spent over greedy for each point gained over it; none where nothing was gained."""
+    gained = points - greedy_points
+    return (tokens - greedy_tokens) / gained if gained > 0 else None
+
+
+def any_of_n(right: Sequence[bool], n: int) -> float:
+    """Chance that n of these samples, drawn without replacement, hold a right one."""
+    wrong = len(right) - sum(right)
+    return 1.0 - comb(wrong, n) / comb(len(right), n)
+
+
+def entropy_share(counts: Sequence[int]) -> float:
+    """Entropy of a distribution over its maximum, in [0, 1]; of fewer than two kinds 0."""
+    total = sum(counts)
+    if total == 0 or len(counts) < 2:
+        return 0.0
+    parts = (count / total for count in counts if count)
+    return -fsum(p * log(p) for p in parts) / log(len(counts))

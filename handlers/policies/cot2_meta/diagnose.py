@@ -1,0 +1,177 @@
+"""Diagnostics of trees whose answers can be judged: flow, repairs, audit, failure classes.
+
+References never enter an episode; here ``right`` says afterwards what an answer is worth.
+
+Source: CoT2-Meta § H.2 to H.4, tables 15, 19 to 21, 25; our D11.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from handlers.answers.normalise import canonical
+from handlers.learning.metrics import entropy_share
+from handlers.policies.cot2_meta.trace import Tree, Twig
+
+Right: TypeAlias = Callable[[str | None], bool]
+Flow: TypeAlias = Literal["correct", "repaired", "over-pruned", "abstained", "incorrect"]
+Failure: TypeAlias = Literal["F1", "F2", "F3", "F4", "unclassified"]
+
+
+def flow(tree: Tree, answer: str | None, right: Right) -> Flow:
+    """Where an episode ended, from the root to its outcome (figure 5c)."""
+    if answer is None:
+        return "abstained"
+    if right(answer):
+        ended = tree.decided.node if tree.decided is not None else None
+        mended = any(tree.nodes[node].repairs is not None for node in tree.path(ended))
+        return "repaired" if mended else "correct"
+    pruned = [twig for twig in tree.nodes.values() if twig.status == "pruned"]
+    return "over-pruned" if any(right(twig.answer) for twig in pruned) else "incorrect"
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """Over repaired trajectories: what was wrong and right before, and what the repair made of it."""
+
+    wrong_before: int = 0
+    rescued: int = 0
+    right_before: int = 0
+    hurt: int = 0
+
+    def __add__(self, other: Repairs) -> Repairs:
+        return Repairs(
+            self.wrong_before + other.wrong_before,
+            self.rescued + other.rescued,
+            self.right_before + other.right_before,
+            self.hurt + other.hurt,
+        )
+
+    @property
+    def rescue(self) -> float | None:
+        """Made right, of those wrong before."""
+        return self.rescued / self.wrong_before if self.wrong_before else None
+
+    @property
+    def harm(self) -> float | None:
+        """Made wrong, of those right before."""
+        return self.hurt / self.right_before if self.right_before else None
+
+    @property
+    def net(self) -> int:
+        """Rescued minus hurt, in trajectories."""
+        return self.rescued - self.hurt
+
+
+def repairs(tree: Tree, right: Right) -> Repairs:
+    """What repair did in one tree. A trajectory without an answer is not right."""
+    found = Repairs()
+    for twig in tree.nodes.values():
+        if twig.repairs is not None:
+            before, after = right(tree.nodes[twig.repairs].answer), right(twig.answer)
+            found += Repairs(not before, after and not before, before, before and not after)
+    return found
+
+
+def parse_rates(trees: Iterable[Tree]) -> dict[str, float]:
+    """Table 25: shares of oracle readings that came first, after the re-prompt, by default."""
+    counts: Counter[str] = Counter()
+    for tree in trees:
+        counts.update(tree.parses)
+    total = counts.total()
+    return {name: counts[name] / total for name in ("first", "recovered", "defaulted") if total}
+
+
+def mean_calls(primary: float, share: float, fallback: int = 16) -> float:
+    """Table 21: calls of a hybrid whose fallback takes this share of the problems."""
+    return primary + share * fallback
+
+
+# ── Audit ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Pruned branches, and how many of them a relaxed shadow run brings to a right answer."""
+
+    pruned: int
+    brought_right: int
+
+    @property
+    def false_prune_rate(self) -> float | None:
+        """Of the pruned branches, those that were worth going on with."""
+        return self.brought_right / self.pruned if self.pruned else None
+
+    @property
+    def prune_precision(self) -> float | None:
+        """The rest."""
+        return 1 - self.brought_right / self.pruned if self.pruned else None
+
+
+def top_leaves(tree: Tree, k: int) -> list[Twig]:
+    """The k answered leaves of the highest value, first seen first among equals."""
+    answered = [twig for twig in tree.leaves if twig.answer is not None]
+    return sorted(answered, key=lambda twig: -(twig.value or 0.0))[:k]
+
+
+def oracle_gap(pairs: Sequence[tuple[Tree, Tree]], right: Sequence[Right], k: int = 3) -> float:
+    """Share with a right leaf in the shadow's top k − share whose own top leaf was right (D11)."""
+    if not pairs:
+        return 0.0
+    shadow = sum(
+        any(judge(leaf.answer) for leaf in top_leaves(relaxed, k))
+        for (_, relaxed), judge in zip(pairs, right, strict=True)
+    )
+    own = sum(
+        any(judge(leaf.answer) for leaf in top_leaves(tree, 1))
+        for (tree, _), judge in zip(pairs, right, strict=True)
+    )
+    return (shadow - own) / len(pairs)
+
+
+def inverted(tree: Tree, right: Right) -> int:
+    """Pairs of answered leaves in which the wrong one's v_proc exceeds the right one's."""
+    scored = [(right(t.answer), t.v_proc) for t in tree.leaves if t.answer is not None]
+    goods = [v for good, v in scored if good and v is not None]
+    bads = [v for good, v in scored if not good and v is not None]
+    return sum(bad > good for bad in bads for good in goods)
+
+
+# ── Failure classes ──────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An episode that came out wrong, with what its classes hang on."""
+
+    tree: Tree
+    right: Right
+    spent: bool
+    """Whether all calls were used."""
+    stop_threshold: float = 0.9
+    shadow_solves: bool | None = None
+    baselines_fail: bool | None = None
+    leaves: int = 3
+
+
+def failure(case: Failed) -> Failure:
+    """Table 15, in the order F2, F3, F4, F1 (D11); then a sheet for a human."""
+    if inverted(case.tree, case.right):
+        return "F2"
+    if case.shadow_solves:
+        return "F3"
+    if case.baselines_fail and not any(case.right(t.answer) for t in case.tree.nodes.values()):
+        return "F4"
+    return "F1" if _undecided(case) else "unclassified"
+
+
+def _undecided(case: Failed) -> bool:
+    """Calls spent, answers apart in the top k, none over the threshold."""
+    top = top_leaves(case.tree, case.leaves)
+    counts = Counter(canonical(leaf.answer or "") for leaf in top)
+    spread = entropy_share([*counts.values()]) >= 0.5
+    below = all((twig.value or 0.0) < case.stop_threshold for twig in case.tree.survivors)
+    return case.spent and spread and below

@@ -1,0 +1,91 @@
+"""Perturbations of a run, and confidence asked again about stored trajectories.
+
+S4 cuts the scratchpad by half; S5 shuffles options and writes LaTeX another way. Both are seeded and
+pure; a re-score generates nothing.
+
+Source: CoT2-Meta § H.1 (table 18), stress tests S4 and S5; our D12.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from handlers.roles.again import Meter
+from handlers.roles.confidence import Wording, trust
+from schemas.asking import Steps
+from schemas.events.search import ConfidenceStated
+from schemas.identity import hash01
+
+_OPTION = re.compile(r"^([ \t]*\(?)([A-J])([).:][ \t]*)(.+?)[ \t]*$", re.MULTILINE)
+_JITTER: tuple[tuple[str, str], ...] = (
+    ("\\dfrac", "\\frac"),
+    ("\\frac", "\\dfrac"),
+    ("\\left(", "("),
+    ("\\right)", ")"),
+    ("\\cdot", "\\times"),
+)
+
+
+def halved(steps: Sequence[str]) -> tuple[str, ...]:
+    """S4: the first half of each earlier thought, the newest whole; as many steps as before."""
+    return (*(step[: (len(step) + 1) // 2] for step in steps[:-1]), *steps[-1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffled:
+    """S5: the problem as it is put now, and which letter each old one became."""
+
+    problem: str
+    letters: Mapping[str, str]
+    seed: int
+
+    def gold(self, answer: str) -> str:
+        """The reference after the shuffle: a letter moves, a text stays."""
+        bare = answer.strip("() .").upper()
+        return self.letters.get(bare, answer)
+
+
+def shuffled(problem: str, seed: int) -> Shuffled:
+    """S5: options in another order under the same letters, and LaTeX jitter."""
+    options = list(_OPTION.finditer(problem))
+    letters = [found[2] for found in options]
+    if len(set(letters)) != len(letters) or len(letters) < 2:
+        return Shuffled(jittered(problem, seed), {}, seed)
+    order = sorted(range(len(options)), key=lambda at: hash01(seed, "option", problem, at))
+    parts, end = [], 0
+    for place, found in enumerate(options):
+        parts += [problem[end : found.start()], found[1] + found[2] + found[3]]
+        parts.append(options[order[place]][4])
+        end = found.end()
+    text = "".join((*parts, problem[end:]))
+    moved = {letters[was]: letters[place] for place, was in enumerate(order)}
+    return Shuffled(jittered(text, seed), moved, seed)
+
+
+def jittered(text: str, seed: int) -> str:
+    """The same formula in other words: one spelling for another, here and there."""
+
+    def respell(found: re.Match[str]) -> str:
+        spelt = dict(_JITTER)[found[0]]
+        return spelt if hash01(seed, "latex", found.start()) < 0.5 else found[0]
+
+    pattern = "|".join(re.escape(was) for was, _ in _JITTER)
+    return re.sub(rf"(?:{pattern})(?![a-z])", respell, text)
+
+
+def rescore(
+    problem: str, trajectories: Mapping[str, Sequence[str]], wordings: Sequence[Wording]
+) -> Steps[dict[str, dict[Wording, float]]]:
+    """Confidence in stored trajectories under several wordings of the query (a probe)."""
+    found: dict[str, dict[Wording, float]] = {}
+    for node, steps in trajectories.items():
+        for wording in wordings:
+            heard = yield from trust(problem, steps, Meter(spare=1), wording)
+            value = float(heard.value or 0)
+            yield ConfidenceStated(
+                node=node, value=value, source=heard.source, wording=wording, parse=heard.parse
+            )
+            found.setdefault(node, {})[wording] = value
+    return found

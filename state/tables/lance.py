@@ -1,0 +1,191 @@
+"""One LanceDB table as an idempotent sink: keyed upserts with the watermark in the same commit.
+
+The only module that touches lancedb and pyarrow; both are loaded when the first table is opened.
+Rules measured on LanceDB 0.40: one writer; a non-null primary key, else a stale handle makes
+duplicates; arrow batches deduplicated by key; compaction by the writer; leaked temporary files are
+swept before opening; whatever goes wrong on opening, the table is dropped and written again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from state.tables.table import WATERMARK, Column, Row, Table, row_hash
+
+COMPACT_EVERY = 32
+"""Commits between compactions."""
+KEPT = timedelta(seconds=60)
+"""How long versions stay for readers in other processes."""
+CHUNK = 5_000
+SCALAR_FROM = 10_000
+VECTOR_FROM = 20_000
+HASHES = 1 << 128
+
+
+class Unsound(Exception):
+    """A table's content is not what its writer left."""
+
+
+class LanceTable:
+    """One open table. ``dimensions`` is the length of its vectors, if it has any yet."""
+
+    def __init__(self, folder: Path, table: Table, dimensions: int | None) -> None:
+        self.folder, self.table, self.dimensions = folder, table, dimensions
+        self.path = folder / f"{table.name}.lance"
+        self.schema = arrow_schema(table, dimensions)
+        self.hashes: dict[str, int] = {}
+        self.watermark = self.total = self.commits = 0
+        self.handle: Any = None
+
+    # -- opening -----------------------------------------------------------------------------------
+
+    def open(self, *, check: bool) -> None:
+        """Open what is there. Raises anything at all where it is not sound: then ``write_anew``."""
+        self.sweep()
+        self.handle = connected(self.folder).open_table(self.table.name)
+        if self.handle.schema.remove_metadata() != self.schema:
+            raise Unsound("another schema")
+        self._read(check=check)
+
+    def _read(self, *, check: bool) -> None:
+        columns = self.schema.names if check else ["key", "off", "row_hash"]
+        self.hashes, sentinel = {}, None
+        for batch in self.handle.search().select(columns).to_batches():
+            for row in batch.to_pylist():
+                if row["key"] == WATERMARK:
+                    sentinel = row
+                elif row["key"] in self.hashes or (check and row_hash(row) != int(row["row_hash"], 16)):
+                    raise Unsound(f"row {row['key']}")
+                else:
+                    self.hashes[row["key"]] = int(row["row_hash"], 16)
+        self.total = sum(self.hashes.values()) % HASHES
+        if sentinel is None or int(sentinel["row_hash"], 16) != self.total:
+            raise Unsound("its sum")
+        self.watermark = sentinel["off"]
+
+    def sweep(self) -> None:
+        """Remove what a killed compaction left; nothing else ever would."""
+        for pattern in (".tmp*", "*.manifest#*"):
+            for leaked in list(self.path.rglob(pattern)):
+                leaked.unlink(missing_ok=True)
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def write_anew(self, rows: Iterable[Row], offset: int) -> None:
+        """Drop the table and write all of its rows; the watermark comes with the last commit."""
+        self.handle = None
+        self._drop()
+        made = connected(self.folder).create_table(self.table.name, schema=self.schema)
+        made.set_unenforced_primary_key("key")
+        self.handle, self.hashes, self.total = made, {}, 0
+        for part in chunks(rows):
+            made.add(self._arrow(self._booked(part)))
+        self.merge([], offset)
+        self.compact()
+
+    def _drop(self) -> None:
+        if self.path.is_dir():
+            shutil.rmtree(self.path)
+        else:
+            self.path.unlink(missing_ok=True)
+
+    def merge(self, rows: Iterable[Row], offset: int) -> None:
+        """Upsert rows by key and move the watermark, in one commit."""
+        last = self._booked({row["key"]: row for row in rows}.values())
+        self.watermark = offset
+        merge = self.handle.merge_insert("key").when_matched_update_all()
+        merge.when_not_matched_insert_all().execute(self._arrow([*last, self._sentinel()]))
+        self.commits += 1
+        if self.commits % COMPACT_EVERY == 0:
+            self.compact()
+
+    def _booked(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows as they are stored, each with its hash, and booked in the table's sum."""
+        stored: list[Row] = []
+        for row in map(self._whole, rows):
+            now = row_hash(row)
+            self.total = (self.total - self.hashes.get(row["key"], 0) + now) % HASHES
+            self.hashes[row["key"]] = now
+            stored.append(row | {"row_hash": f"{now:032x}"})
+        return stored
+
+    def _sentinel(self) -> Row:
+        return self._whole({"key": WATERMARK, "off": self.watermark, "row_hash": f"{self.total:032x}"})
+
+    def _arrow(self, rows: Sequence[Row]) -> Any:
+        import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs]
+
+        arrow: Any = pa
+        return arrow.Table.from_pylist(list(rows), schema=self.schema)
+
+    def _whole(self, row: Row) -> Row:
+        """The row with a vector that fits: zeros for none, and for one of another length."""
+        if not self.dimensions or not self.table.has_vector:
+            return row
+        vector = row.get("vector")
+        fits = vector is not None and len(vector) == self.dimensions
+        return row if fits else row | {"vector": [0.0] * self.dimensions}
+
+    def compact(self) -> None:
+        """Merge fragments, drop old versions, and index what has grown large enough for it."""
+        self.handle.optimize(cleanup_older_than=KEPT)
+        known = {column for index in self.handle.list_indices() for column in index.columns}
+        if len(self.hashes) >= SCALAR_FROM:
+            for column in self.table.scalar_indices:
+                if column not in known:
+                    self.handle.create_scalar_index(column, index_type="BITMAP")
+        if len(self.hashes) >= VECTOR_FROM and self.dimensions and self.table.has_vector:
+            if "vector" not in known:
+                self.handle.create_index(
+                    metric="cosine", vector_column_name="vector", index_type="IVF_FLAT"
+                )
+
+
+def connected(folder: Path) -> Any:
+    """A connection to a folder of tables, made if it is missing."""
+    import lancedb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    connect: Any = lancedb.connect
+    return connect(folder)
+
+
+def chunks(rows: Iterable[Row], size: int = CHUNK) -> Iterator[list[Row]]:
+    """The rows in lists of at most so many."""
+    rest = iter(rows)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def arrow_schema(table: Table, dimensions: int | None) -> Any:
+    """The table's columns as an arrow schema; a vector column only once there are vectors."""
+    import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs]
+
+    arrow: Any = pa
+    fields = [
+        arrow.field(column.name, _type(arrow, column, dimensions), nullable=column.name != "key")
+        for column in table.all_columns
+        if column.kind != "vector" or dimensions
+    ]
+    return arrow.schema(fields)
+
+
+def _type(arrow: Any, column: Column, dimensions: int | None) -> Any:
+    match column.kind:
+        case "text":
+            return arrow.string()
+        case "texts":
+            return arrow.list_(arrow.string())
+        case "int":
+            return arrow.int64()
+        case "float":
+            return arrow.float64()
+        case "bool":
+            return arrow.bool_()
+        case "vector":
+            return arrow.list_(arrow.float32(), dimensions)

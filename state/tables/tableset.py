@@ -1,0 +1,113 @@
+"""All tables of one log: opened or written anew, then kept up with the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from state.folds.state import Touched
+from state.tables.lance import LanceTable, chunks
+from state.tables.registry import TABLES
+from state.tables.table import Source, Table
+
+MARK = ".clean"
+Told = Callable[[str], None]
+
+
+class TableSet:
+    """The tables of one folder, written from one source."""
+
+    def __init__(
+        self, folder: Path, source: Source, names: Iterable[str] = TABLES, told: Told | None = None
+    ) -> None:
+        self.folder, self.source = folder, source
+        self.tables: dict[str, Table] = {name: TABLES[name] for name in names}
+        self.told: Told = told or _nobody
+        self.open_tables: dict[str, LanceTable] = {}
+        self.dimensions: int | None = None
+
+    @property
+    def mark(self) -> Path:
+        """A file that is there while nobody writes: the last writer ended in good order."""
+        return self.folder.with_name(self.folder.name + MARK)
+
+    def open(self, watermarks: Mapping[str, int]) -> None:
+        """Open each table that holds at least what it held at the snapshot; write the others anew."""
+        check = not self.mark.exists()
+        self.mark.unlink(missing_ok=True)
+        self.dimensions = self.source.state.dimensions
+        for name, table in self.tables.items():
+            made = LanceTable(self.folder, table, self.dimensions)
+            least = watermarks.get(name)
+            try:
+                made.open(check=check)
+                sound = least is not None and made.watermark >= least
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # a panic of the library is none of the usual kinds
+                self.told(f"{name}: {_short(error)}")
+                sound = False
+            self.open_tables[name] = made
+            if not sound:
+                self.write_anew(name)
+
+    def write_anew(self, name: str) -> None:
+        """Drop one table and write all of its rows."""
+        table, state = self.tables[name], self.source.state
+        made = LanceTable(self.folder, table, self.dimensions)
+        keys = (list(part) for part in chunks(table.keys(self.source)))  # type: ignore[arg-type]
+        rows = (row for part in keys for row in table.rows(self.source, part))
+        made.write_anew(rows, state.offset)
+        self.open_tables[name] = made
+        self.told(f"{name}: {len(made.hashes):,} rows written")
+
+    def flush(self, touched: Touched) -> int:
+        """Write what changed, one commit a table. How many rows that were."""
+        if self.source.state.dimensions != self.dimensions:
+            self.dimensions = self.source.state.dimensions
+            for name, table in self.tables.items():
+                if table.has_vector:
+                    self.write_anew(name)
+        written = sum(self._flush(name, touched) for name in self.tables)
+        touched.clear()
+        return written
+
+    def _flush(self, name: str, touched: Touched) -> int:
+        table = self.tables[name]
+        if self.open_tables[name].watermark >= self.source.state.offset:
+            return 0  # it was written anew since
+        keys: list[Any] = sorted(table.touched(touched))
+        rows = [row for part in chunks(keys) for row in table.rows(self.source, part)]
+        if not rows:
+            return 0
+        try:
+            self.open_tables[name].merge(rows, self.source.state.offset)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            self.told(f"{name}: {_short(error)}; written anew")
+            self.write_anew(name)
+        return len(rows)
+
+    def close(self) -> None:
+        """End in good order: the next writer need not check every row."""
+        for table in self.open_tables.values():
+            table.compact()
+        self.mark.touch()
+
+    def watermarks(self) -> dict[str, int]:
+        """Up to which offset each table was written."""
+        return {name: table.watermark for name, table in self.open_tables.items()}
+
+    def hashes(self) -> dict[str, str]:
+        """The sum of each table's row hashes: equal sums, equal content."""
+        return {name: f"{table.total:032x}" for name, table in self.open_tables.items()}
+
+
+def _nobody(text: str) -> None:
+    return
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:160]

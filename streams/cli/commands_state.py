@@ -1,0 +1,49 @@
+"""Commands over what was learned: projector, rebuild, export, forget."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from streams.cli.app import Json, Log, app
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
+
+Tables = Annotated[
+    list[str],
+    typer.Option("--tables", metavar="NAMES", help="Only these, by commas; none for none."),
+]
+Scope = Annotated[Optional[str], typer.Option("--scope", help="Whose memory.")]
+
+
+@app.command()
+def projector(
+    log: Log = None,
+    attached: Annotated[
+        bool, typer.Option("--attached", hidden=True, help="End when standard input closes.")
+    ] = False,
+) -> int:
+    """Keep the tables of a log up with it, until stopped."""
+    from streams.cli.projecting import project
+
+    return project(log, attached=attached)
+
+
+@app.command()
+def rebuild(
+    log: Log = None,
+    to: Annotated[
+        Optional[int], typer.Option("--to", min=0, metavar="VERSION", help="A memory version.")
+    ] = None,
+    scope: Scope = None,
+    tables: Tables = [],  # noqa: B006 - typer copies it
+    snapshot: Annotated[
+        bool, typer.Option("--snapshot", help="Begin at the snapshot instead of at nothing.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Fold the whole log, write the tables anew, and print the state's hash last."""
+    from streams.cli.projecting import rebuild as run
+
+    return run(log, to=to, scope=scope, tables=tables, snapshot=snapshot, json=json)

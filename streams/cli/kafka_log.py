@@ -1,0 +1,110 @@
+"""A log on Kafka at the command line: its place, its local import, its topics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from streams.cli.common import out, out_json, say
+from streams.cli.errors import FAILED, OK, UNREACHABLE, CliError, usage
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.imported import KafkaLog
+    from streams.runtime.kafka.place import Place
+
+T = TypeVar("T")
+
+
+def is_kafka(url: str) -> bool:
+    """Whether a log lies on Kafka."""
+    return url.startswith("kafka://")
+
+
+def place_of(url: str) -> Place:
+    """The place that a URL and the configuration name. Raises a usage error."""
+    from streams.cli.config import load
+    from streams.runtime.kafka.place import BadPlace, Place, clients_of
+
+    said = load().kafka
+    try:
+        clients = clients_of(
+            protocol=said.security_protocol,
+            mechanism=said.sasl_mechanism,
+            username=said.sasl_username,
+            password=said.sasl_password,
+            ca=said.ssl_ca,
+            certificate=said.ssl_certificate,
+            key=said.ssl_key,
+        )
+        return Place.of(url, clients)
+    except (BadPlace, OSError) as error:
+        hint = "Write kafka://HOST:PORT[,HOST:PORT][/PREFIX]"
+        raise usage(str(error), field="--log", hint=hint) from error
+
+
+def reached(place: Place, work: Callable[[], T]) -> T:
+    """What talking to the broker gives. Raises a ``CliError`` where it is not there or lacks topics."""
+    from aiokafka.errors import KafkaError
+
+    from streams.runtime.kafka.group import quiet
+    from streams.runtime.kafka.topics import NoTopics
+
+    quiet(100)
+    try:
+        return work()
+    except NoTopics as error:
+        hint = f"Make them: metalogue topics create --partitions 8 --log {place.url}"
+        raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
+    except (KafkaError, OSError) as error:
+        raise CliError(
+            f"{type(error).__name__}: {error}"[:300],
+            error="log.unreachable",
+            exit=UNREACHABLE,
+            where=place.url,
+            hint="Is the broker up? For a local one: make broker",
+        ) from error
+
+
+def run(place: Place, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine against the broker. Raises a ``CliError`` as ``reached`` does."""
+    return reached(place, lambda: asyncio.run(work()))
+
+
+def open_kafka(url: str) -> KafkaLog:
+    """The local file of a log on Kafka, brought up to date."""
+    from streams.cli.config import load
+    from streams.runtime.kafka.imported import KafkaLog
+
+    place = place_of(url)
+    home = Path(load().home).expanduser()
+    return reached(place, lambda: KafkaLog(place, home))
+
+
+def create(url: str, partitions: int, *, json: bool) -> None:
+    """``topics create``."""
+    from streams.runtime.kafka import topics
+
+    place = place_of(url)
+    made = run(place, lambda: topics.create(place, partitions))
+    if json:
+        out_json({"log": place.url, "topics": place.topics(), "created": made})
+    else:
+        out(f"{place.url}: {len(made)} topics made, {len(place.topics()) - len(made)} were there")
+
+
+def check(url: str, *, json: bool) -> int:
+    """``topics check``; the exit code."""
+    from streams.runtime.kafka import topics
+
+    place = place_of(url)
+    found = run(place, lambda: topics.partitions_of(place))
+    wrong = topics.faults(place, found)
+    if json:
+        out_json({"ok": not wrong, "faults": wrong, "partitions": found})
+    else:
+        for fault in wrong:
+            say(f"{fault} [topics.fault]")
+        out(f"{len(found)} topics, {len(wrong)} faults")
+    return FAILED if wrong else OK

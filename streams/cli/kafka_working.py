@@ -1,0 +1,84 @@
+"""Running a worker on Kafka from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from streams.cli.common import say
+from streams.cli.kafka_log import place_of, reached
+from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.working import report
+
+if TYPE_CHECKING:
+    from schemas.problem import Limits
+    from streams.runtime.embedded.worker import Outcome, Progress
+    from streams.runtime.kafka.worker import KafkaWorker
+    from streams.world import Totals
+
+
+def work(
+    url: str,
+    models: Models,
+    *,
+    policy: str,
+    until_idle: bool,
+    settle: bool,
+    max_concurrency: int,
+    learning_limits: Limits,
+    totals: Totals | None,
+    on_change: Callable[[Progress], None] | None = None,
+) -> int:
+    """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
+    from streams.backbones.port import BackboneError
+    from streams.cli.config import load
+    from streams.policies import find
+    from streams.runtime.kafka import topics
+    from streams.runtime.kafka.worker import KafkaWorker
+
+    place, said = place_of(url), load().kafka
+    world = world_of(models, totals=totals)
+
+    async def run() -> Outcome:
+        partitions = await topics.checked(place)
+        worker = KafkaWorker(
+            place,
+            partitions,
+            world,
+            find,
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            default_policy=policy,
+            max_concurrency=max_concurrency,
+            learning_limits=learning_limits,
+            session_ms=said.session_ms,
+            web_port=said.web_port,
+            on_change=on_change,
+        )
+        return await _until_told(worker, until_idle=until_idle, settle=settle)
+
+    try:
+        outcome = reached(place, lambda: asyncio.run(run()))
+    except BackboneError as error:
+        raise as_cli(error) from error
+    return report(outcome)
+
+
+async def _until_told(worker: KafkaWorker, **options: Any) -> Outcome:
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, _drain, worker, each)
+    try:
+        return await worker.run(**options)
+    finally:
+        await worker.world.close()
+
+
+def _drain(worker: KafkaWorker, received: signal.Signals) -> None:
+    if worker.world.draining:
+        os._exit(130 if received == signal.SIGINT else 0)
+    say("draining: calls in flight are recorded, then it stops; again to stop at once")
+    worker.drain()

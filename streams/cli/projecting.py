@@ -1,0 +1,215 @@
+"""The `projector` and `rebuild` commands."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streams.cli.common import log_path, log_url, open_log, out, out_json, say
+from streams.cli.errors import OK, UNREACHABLE, CliError, usage
+
+if TYPE_CHECKING:
+    from state.folds.state import State
+    from state.tables.tableset import TableSet
+    from streams.runtime.embedded.log import SqliteLog
+
+PROGRESS_S, PLAIN_S = 0.5, 10.0
+
+
+def project(log: str | None, *, attached: bool) -> int:
+    """Follow the log until told to end, or until standard input closes; the exit code."""
+    from state.tables.lock import Busy, only_writer
+    from streams.projector import Projector, tables_path
+
+    opened = open_log(log)
+    try:
+        with only_writer(tables_path(opened.path)):
+            projector = Projector(opened, told=None if attached else say)
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, lambda *_: setattr(projector, "stopped", True))
+            projector.open()
+            say(f"ready: tables in {tables_path(opened.path)}")
+            projector.follow(_closed if attached else lambda: False)
+            projector.close()
+    except Busy as error:
+        raise _busy(error, opened.path) from error
+    finally:
+        opened.close()
+    return OK
+
+
+def _closed() -> bool:
+    """Whether whoever started this process closed its standard input, or died."""
+    ready, _, _ = select.select([sys.stdin], [], [], 0)
+    return bool(ready) and not os.read(sys.stdin.fileno(), 1)
+
+
+def _busy(error: Exception, path: Path) -> CliError:
+    return CliError(
+        str(error),
+        error="tables.busy",
+        exit=UNREACHABLE,
+        where=f"sqlite:{path}",
+        hint="Wait for it, or end it: what it was doing is done again.",
+    )
+
+
+def rebuild(
+    log: str | None,
+    *,
+    to: int | None,
+    scope: str | None,
+    tables: list[str],
+    snapshot: bool,
+    json: bool,
+) -> int:
+    """Fold the log, write the tables anew, print the hash last; the exit code."""
+    from state.tables.lock import Busy, only_writer
+    from streams.projector import tables_path
+
+    names = chosen(tables)
+    opened = open_log(log)
+    folder = tables_path(opened.path)
+    if to is not None:
+        folder = folder.with_name(f"{folder.name}.at-{to}")
+    try:
+        upto = None if to is None else _offset(opened, to, scope)
+        with only_writer(folder):
+            figures = _rebuild(opened, folder, names, upto, snapshot=snapshot)
+    except Busy as error:
+        raise _busy(error, opened.path) from error
+    finally:
+        opened.close()
+    return _tell(figures, folder, json=json)
+
+
+def chosen(tables: list[str]) -> list[str]:
+    """Names of tables: all without a choice, none for ``none``. Raises a usage error."""
+    from state.tables.registry import TABLES
+
+    names = [name for each in tables for name in each.split(",") if name]
+    if not names:
+        return list(TABLES)
+    if names == ["none"]:
+        return []
+    for name in names:
+        if name not in TABLES:
+            known = f"There are {', '.join(TABLES)}, or none"
+            raise usage(f"no table {name!r}", field="--tables", hint=known)
+    return names
+
+
+def _offset(log: SqliteLog, number: int, scope: str | None) -> int:
+    from streams.rebuild import offset_of_version
+
+    if number == 0:
+        return 0
+    found = offset_of_version(log, number, scope)
+    if found is None:
+        raise usage(f"no memory version {number}", field="--to", error="memory.version")
+    return found
+
+
+def _rebuild(
+    log: SqliteLog, folder: Path, names: list[str], upto: int | None, *, snapshot: bool
+) -> dict[str, Any]:
+    from state.folds.state import State
+    from state.snapshot import Snapshots
+    from streams.projector import log_id
+    from streams.rebuild import fold, snapshot_path
+
+    kept = Snapshots(snapshot_path(log.path), log_id(log))
+    state = kept.load() if snapshot and upto is None else State()
+    if state.offset > log.end():
+        state = State()
+    known, began, cpu = state.events, time.perf_counter(), time.process_time()
+    fold(log, state, upto, _progress(log.end() if upto is None else upto))
+    spent, busy = time.perf_counter() - began, time.process_time() - cpu
+    written = _write(log, folder, names, state)
+    if upto is None:
+        _keep(kept, state, written, snapshot=snapshot)
+    return {
+        "events": state.events,
+        "from_snapshot": known,
+        "seconds": round(spent, 3),
+        "events_per_s": int((state.events - known) / max(busy, 1e-6)),
+        "tables": {} if written is None else {n: len(t.hashes) for n, t in written.open_tables.items()},
+        "hash": state.hash(),
+    }
+
+
+def _write(log: SqliteLog, folder: Path, names: list[str], state: State) -> TableSet | None:
+    from state.tables.tableset import TableSet
+    from streams.projector import LogSource
+
+    if not names:
+        return None
+    tables = TableSet(folder, LogSource(log, state), names)
+    tables.mark.unlink(missing_ok=True)
+    tables.dimensions = state.dimensions
+    for name in names:
+        tables.write_anew(name)
+    tables.mark.touch()
+    return tables
+
+
+def _keep(kept: Any, state: State, written: TableSet | None, *, snapshot: bool) -> None:
+    """A snapshot of what was folded; tables that were not written anew are not vouched for."""
+    if not snapshot:
+        kept.touched = None
+    kept.tables = {} if written is None else written.watermarks()
+    kept.save(state)
+
+
+def _progress(end: int) -> Callable[[State], None]:
+    terminal = sys.stderr.isatty()
+    began = shown = time.monotonic()
+
+    def told(state: State) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= (PROGRESS_S if terminal else PLAIN_S):
+            shown = now
+            rate = state.events / (now - began)
+            say(f"folded {state.offset:,} of {end:,} offsets, {rate:,.0f} events/s")
+
+    return told
+
+
+def _tell(figures: dict[str, Any], folder: Path, *, json: bool) -> int:
+    if json:
+        out_json(figures)
+        return OK
+    rate = f"{figures['events_per_s']:,} events/s of CPU time"
+    out(f"folded {figures['events']:,} events in {figures['seconds']:.1f} s, {rate}")
+    for name, rows in figures["tables"].items():
+        out(f"{name:<12}{rows:>10,} rows")
+    if figures["tables"]:
+        out(f"tables in {folder}")
+    out(figures["hash"])
+    return OK
+
+
+def state_hash(log: str | None, *, json: bool) -> int:
+    """Print the hash of everything learned."""
+    from state.folds.state import State
+    from streams.rebuild import fold
+
+    opened = open_log(log)
+    found = fold(opened, State()).hash()
+    opened.close()
+    out_json({"hash": found}) if json else out(found)
+    return OK
+
+
+def child_of(log: str | None) -> list[str]:
+    """The command line of a projector that ends with the process that starts it."""
+    start = "import sys; from streams.cli.main import main; sys.exit(main())"
+    url = f"sqlite:{log_path(log_url(log))}"
+    return [sys.executable, "-c", start, "projector", "--log", url, "--attached", "-q"]

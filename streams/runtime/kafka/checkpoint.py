@@ -1,0 +1,48 @@
+"""What an owner notes of its partition: from where a fresh worker must read, and whether anything can move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schemas.identity import digest
+from streams.runtime.kafka.owned import Owned
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.worker import KafkaWorker
+
+
+def checkpoint_of(worker: KafkaWorker, owned: Owned) -> dict[str, Any]:
+    """The checkpoint of a partition.
+
+    ``from`` is the lowest offset that an open or unrelayed episode needs, ``claim`` the one in force
+    there, ``source`` the highest admitted offset of `problems`. The rest says how far the owner is and what
+    is still under way.
+    """
+    fold = owned.fold
+    start = fold.needed()
+    waiting = worker.schedule.waiting(owned.index)
+    parked = owned.parked()
+    moving = len(fold.open) - len(waiting) - len(parked) + len(owned.queue)
+    assert owned.events is not None
+    return {
+        "partition": owned.index,
+        "epoch": owned.events.epoch,
+        "from": start,
+        "claim": fold.fence.in_force(start),
+        "source": owned.source,
+        "problems": owned.position,
+        "events": fold.upto,
+        "learning": worker.view.upto[owned.index],
+        "feedback": sum(worker.view.feedback_upto),
+        "moving": moving,
+        "due": worker.idle.due(owned.index),
+        "owing": worker.idle.owing(owned.index),
+        "held": sorted(waiting)[:20],
+        "parked": [[e, *_place(worker, owned, e)] for e in sorted(parked)],
+        "digest": digest(sorted(fold.open)),
+    }
+
+
+def _place(worker: KafkaWorker, owned: Owned, episode: str) -> list[Any]:
+    admitted = owned.admitted(episode)
+    return [admitted.scope, admitted.problem.series, admitted.problem.position]

@@ -1,0 +1,141 @@
+"""Whether anything in the whole log can still move: told by the owners' checkpoints and the topics' ends."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from streams.runtime.kafka.place import Place
+
+if TYPE_CHECKING:
+    from streams.learner import Scope
+    from streams.runtime.kafka.worker import KafkaWorker
+
+LOOK_S = 0.2
+
+
+class Idle:
+    """Looks now and then, and settles what is ours when nothing else can move."""
+
+    def __init__(self, worker: KafkaWorker) -> None:
+        self.worker = worker
+        self.looked_s = 0.0
+
+    @property
+    def place(self) -> Place:
+        """The log."""
+        return self.worker.place
+
+    def scopes(self, partition: int) -> list[Scope]:
+        """The scopes whose learning lies in a partition."""
+        worker = self.worker
+        found = worker.learner.scopes.values()
+        return [each for each in found if worker.teacher.partition(each.id) == partition]
+
+    def due(self, partition: int) -> bool:
+        """Whether there is something to learn from, or something of ours on its way."""
+        worker = self.worker
+        writer = worker.owning.learning_writer(partition)
+        if writer is None or not worker.teacher.settled(partition, writer):
+            return True
+        running = any(
+            home == partition and name.startswith("b/")
+            for name, (home, _) in worker.schedule.tasks.items()
+        )
+        scopes = self.scopes(partition)
+        return running or any(s.unfinished is not None or s.window.due() for s in scopes)
+
+    def parked_seats(self) -> set[tuple[str, str | None, int | None]]:
+        """Places whose episodes are parked, anywhere."""
+        checkpoints = self.worker.view.checkpoints.values()
+        return {(s, series, p) for c in checkpoints for _, s, series, p in c["parked"]}
+
+    def owing(self, partition: int) -> bool:
+        """Whether settling would say something in a partition."""
+        parked = self.parked_seats()
+        return any(self.worker.teacher.owing(s, parked) for s in self.scopes(partition))
+
+    async def committed(self, partition: int) -> int:
+        """The offset of `problems` that the group committed."""
+        from aiokafka import TopicPartition
+        from aiokafka.admin import AIOKafkaAdminClient
+
+        admin = AIOKafkaAdminClient(**self.place.connection())
+        await admin.start()
+        try:
+            found = await admin.list_consumer_group_offsets(self.place.group)
+        finally:
+            await admin.close()
+        said = found.get(TopicPartition(self.place.topic("problems"), partition))
+        return 0 if said is None else max(0, int(said.offset))
+
+    async def reached(self, *, settle: bool) -> bool:
+        """Whether nothing can move; what settling says is said first."""
+        if not self._quiet() or time.monotonic() - self.looked_s < LOOK_S:
+            return False
+        self.looked_s = time.monotonic()
+        if not await self._still():
+            return False
+        if not settle:
+            return True
+        await self._settle()
+        return not any(c["owing"] for c in self.worker.view.checkpoints.values())
+
+    def _quiet(self) -> bool:
+        worker = self.worker
+        owned = worker.owning.partitions.values()
+        return (
+            worker.owning.joined
+            and not worker.schedule.tasks
+            and not worker.schedule.ready
+            and not worker.owning.busy
+            and all(each.live and each.learns for each in owned)
+        )
+
+    async def _still(self) -> bool:
+        """Whether every owner has seen the ends of its topics and has nothing under way."""
+        worker = self.worker
+        noted = worker.view.checkpoints
+        if len(noted) < worker.partitions:
+            return False
+        if any(c["moving"] or c["due"] for c in noted.values()):
+            return False
+        ends = await worker.shared.ends(self._places())
+        return all(self._seen(noted[p], p, ends) for p in range(worker.partitions))
+
+    def _places(self) -> list[tuple[str, int]]:
+        names = ("problems", "events", "learning", "feedback")
+        return [(self.place.topic(n), p) for n in names for p in range(self.worker.partitions)]
+
+    def _seen(self, noted: dict[str, Any], p: int, ends: dict[tuple[str, int], int]) -> bool:
+        feedback = sum(ends[self.place.topic("feedback"), i] for i in range(self.worker.partitions))
+        return (
+            all(
+                noted[name] == ends[self.place.topic(name), p]
+                for name in ("problems", "events", "learning")
+            )
+            and noted["feedback"] == feedback
+        )
+
+    async def _settle(self) -> None:
+        parked = self.parked_seats()
+        for index in list(self.worker.owning.partitions):
+            for scope in self.scopes(index):
+                events = self.worker.teacher.owing(scope, parked)
+                if events:
+                    await self.worker.teacher.settle(scope, events)
+
+    def held(self) -> list[str]:
+        """What waits for a batch that something holds back."""
+        noted = [self.worker.view.checkpoints[p] for p in sorted(self.worker.view.checkpoints)]
+        held = [episode for each in noted for episode in each["held"]]
+        for name, scope in self.worker.learner.scopes.items():
+            series = scope.window.current
+            if series is not None and (missing := series.missing()):
+                held.append(f"{name}: series {series.id} waits for position {missing[0]}")
+        return held
+
+    def parked(self) -> list[str]:
+        """Episodes that wait for a person."""
+        noted = self.worker.view.checkpoints.values()
+        return [str(each[0]) for c in noted for each in c["parked"]]

@@ -1,0 +1,284 @@
+"""A log on Kafka as a local SQLite file: what counts is stored, stale and repeated answers are counted.
+
+The claim fence runs over the raw records. An episode on two partitions counts on the lower one. What is
+published goes to Kafka, and is read back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import fcntl
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from schemas.events.base import Event
+from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
+from streams.runtime.kafka import outgoing, topics
+from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
+from streams.runtime.kafka.fence import CLAIMED, Fence
+from streams.runtime.kafka.place import Place
+
+RECORDS = ("events", "learning")
+AT_ONCE = 50_000
+CONSUMER = "kafka"
+FIRST = "select kind, body, epoch from records where episode = ? and address = ?"
+HOME = "select partition from records where episode = ? and address = 'admitted'"
+
+
+class KafkaLog(SqliteLog):
+    """The local file of a log on Kafka; ``refresh`` brings it up to date."""
+
+    def __init__(self, place: Place, home: Path) -> None:
+        self.place = place
+        self.loop = asyncio.new_event_loop()
+        try:
+            self.partitions = self._run(topics.checked(place))
+            folder = home / str(self._run(topics.cluster_id(place)))
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{place.prefix or 'metalogue'}.db"
+            self.consumer: Any = self._run(self._connect())
+        except BaseException:
+            self.loop.close()
+            raise
+        self.versions = 0
+        with _alone(path):
+            if path.exists() and not self._same_topics(path):
+                drop(path)
+            super().__init__(path, create=True)
+        self.db.execute("pragma synchronous=normal")
+        atexit.register(self.close)
+        self.refresh()
+
+    def _run(self, work: Any) -> Any:
+        return self.loop.run_until_complete(work)
+
+    async def _connect(self) -> Any:
+        from aiokafka import AIOKafkaConsumer
+
+        consumer = AIOKafkaConsumer(
+            **self.place.connection(),
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=50,
+            max_partition_fetch_bytes=4 << 20,
+        )
+        await consumer.start()
+        return consumer
+
+    def close(self) -> None:
+        """Let go of the broker and the file."""
+        if not self.loop.is_closed():
+            self._run(self.consumer.stop())
+            self.loop.close()
+        super().close()
+
+    def data_version(self) -> int:
+        """Looks for what is new, and changes whenever there was something."""
+        self.refresh()
+        return self.versions
+
+    # -- reading from Kafka ------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in everything up to the present ends."""
+        with _alone(self.path):
+            while self._run(self._more()):
+                self.versions += 1
+
+    def _names(self) -> dict[str, str]:
+        """Topics by full name."""
+        place = self.place
+        names = {place.topic(n): n for n in ("problems", "answers", "feedback", *RECORDS)}
+        return names | {place.dead(n): "dead-letters" for n in ("problems", "feedback")}
+
+    async def _more(self) -> bool:
+        from aiokafka import TopicPartition
+
+        tps = [TopicPartition(t, p) for t in self._names() for p in range(self.partitions)]
+        ends = await self.consumer.end_offsets(tps)
+        starts = {tp: self.position(f"{CONSUMER}/{tp.partition}", tp.topic) for tp in tps}
+        wanted = [tp for tp in tps if ends[tp] > starts[tp]]
+        if not wanted:
+            return False
+        self.consumer.assign(wanted)
+        for tp in wanted:
+            self.consumer.seek(tp, starts[tp])
+        found = await self._fetch({tp: ends[tp] for tp in wanted}, starts)
+        self._store(found)
+        return True
+
+    async def _fetch(self, ends: Mapping[Any, int], starts: Mapping[Any, int]) -> list[Any]:
+        positions, found = {tp: starts[tp] for tp in ends}, list[Any]()
+        while len(found) < AT_ONCE:
+            left = [tp for tp, end in ends.items() if positions[tp] < end]
+            if not left:
+                break
+            taken = await self.consumer.getmany(*left, timeout_ms=500, max_records=10_000)
+            for tp, records in taken.items():
+                found.extend(records)
+                positions[tp] = records[-1].offset + 1
+            for tp in left if not taken else ():
+                positions[tp] = max(positions[tp], await self.consumer.position(tp))
+        return in_time(found)
+
+    # -- storing -----------------------------------------------------------------------------------
+
+    def _store(self, found: list[Any]) -> None:
+        names = self._names()
+        fences = self._fences()
+        homes: dict[str, int | None] = {}
+        counted = {"stale": 0, "repeated": 0, "duplicate": 0}
+        upto: dict[tuple[str, int], int] = {}
+        with self.transaction():
+            for record in found:
+                name = names[record.topic]
+                if name in RECORDS:
+                    self._record(name, record, fences, homes, counted)
+                else:
+                    self._message(name, record)
+                upto[record.topic, record.partition] = record.offset + 1
+            for (topic, partition), offset in upto.items():
+                self.commit_position(f"{CONSUMER}/{partition}", topic, offset)
+            self._keep(fences, counted)
+
+    def _fences(self) -> dict[tuple[str, int], Fence]:
+        rows = self.db.execute("select topic, partition, epoch from claims").fetchall()
+        found = {(t, p): Fence() for t in RECORDS for p in range(self.partitions)}
+        return found | {(topic, partition): Fence(epoch) for topic, partition, epoch in rows}
+
+    def _keep(self, fences: Mapping[tuple[str, int], Fence], counted: Mapping[str, int]) -> None:
+        for (topic, partition), fence in fences.items():
+            if fence.claims:
+                row = (topic, partition, fence.epoch, "")
+                self.db.execute("insert or replace into claims values (?, ?, ?, ?)", row)
+        for name, more in counted.items():
+            if more:
+                query = "insert into counters values (?, ?) on conflict(name) do update set value = value + excluded.value"
+                self.db.execute(query, (name, more))
+
+    def _record(
+        self,
+        topic: str,
+        record: Any,
+        fences: Mapping[tuple[str, int], Fence],
+        homes: dict[str, int | None],
+        counted: dict[str, int],
+    ) -> None:
+        try:
+            said = read(record.headers, record.value)
+        except NotOurs:
+            return
+        answer = said.kind == "completed"
+        if not fences[topic, record.partition].admits(record.offset, said):
+            counted["stale"] += answer
+            return
+        if topic == "events" and not self._at_home(said, record.partition, homes):
+            counted["duplicate"] += answer
+            return
+        address = f"{said.address}.{topic}.{record.offset}" if said.kind == CLAIMED else said.address
+        row = (topic, record.partition, said.epoch or 0, said.episode, address, said.kind)
+        body = said.body.decode("utf-8", "surrogatepass")
+        done = self.db.execute(INSERT, (*row, record.timestamp, body))
+        if answer and not done.rowcount:
+            first = self.db.execute(FIRST, (said.episode, address)).fetchone()
+            counted["repeated"] += first != (said.kind, body, said.epoch or 0)
+
+    def _at_home(self, said: Said, partition: int, homes: dict[str, int | None]) -> bool:
+        """Whether a record lies where its episode counts: on the lowest partition that admitted it."""
+        if not said.episode.startswith("p/"):
+            return True
+        if said.episode not in homes:
+            row = self.db.execute(HOME, (said.episode,)).fetchone()
+            homes[said.episode] = None if row is None else int(row[0])
+        home = homes[said.episode]
+        if home is None or home == partition:
+            homes[said.episode] = partition if said.address == "admitted" else home
+            return home is not None or said.address == "admitted"
+        if said.address != "admitted" or partition > home:
+            return False
+        self.db.execute(
+            "delete from records where episode = ? and topic = 'events'", (said.episode,)
+        )
+        homes[said.episode] = partition
+        return True
+
+    def _message(self, topic: str, record: Any) -> None:
+        key, value = outgoing.name_of(topic, record), record.value or b""
+        headers = {n: outgoing.header_value(n, v) for n, v in record.headers}
+        if topic != "dead-letters":
+            try:
+                value, _ = data_of(record.headers, record.value)
+            except NotOurs:
+                pass
+        said = orjson.dumps(headers, default=str).decode()
+        self.db.execute(SEND, (topic, key, record.timestamp, said, value))
+
+    def _same_topics(self, path: Path) -> bool:
+        """Whether the file was read from these topics: none is shorter than what was read of it."""
+        old = SqliteLog(path)
+        try:
+            rows = old.db.execute(
+                "select name, topic, offset from consumers where name like 'kafka/%'"
+            ).fetchall()
+        finally:
+            old.close()
+        return bool(self._run(self._long_enough(rows)))
+
+    async def _long_enough(self, rows: list[tuple[str, str, int]]) -> bool:
+        from aiokafka import TopicPartition
+
+        at = {TopicPartition(t, int(name.rpartition("/")[2])): offset for name, t, offset in rows}
+        if any(tp.partition >= self.partitions for tp in at):
+            return False
+        ends = await self.consumer.end_offsets(list(at)) if at else {}
+        return all(ends[tp] >= offset for tp, offset in at.items())
+
+    # -- publishing --------------------------------------------------------------------------------
+
+    def publish(
+        self,
+        messages: Iterable[tuple[str, str, Mapping[str, Any], bytes]] = (),
+        commands: Iterable[tuple[str, str, Event]] = (),
+    ) -> int:
+        """Send messages and commands; how many messages were new. All of it is then here too."""
+        sent, said = list(messages), list(commands)
+        new = len({(t, k) for t, k, _, _ in sent if not self.has_message(t, k)})
+        homes = {episode: self._home(episode) for episode, _, _ in said}
+        self._run(outgoing.publish(self.place, self.partitions, sent, said, homes))
+        self.refresh()
+        return new
+
+    def _home(self, episode: str) -> int | None:
+        row = self.db.execute(HOME, (episode,)).fetchone()
+        return None if row is None else int(row[0])
+
+
+def in_time(found: list[Any]) -> list[Any]:
+    """Records of many partitions in one order: each partition's own, and by time between them."""
+    latest: dict[tuple[str, int], int] = {}
+    keyed: list[tuple[int, int, Any]] = []
+    for index, record in enumerate(found):
+        place = (record.topic, record.partition)
+        latest[place] = max(latest.get(place, 0), record.timestamp)
+        keyed.append((latest[place], index, record))
+    keyed.sort(key=lambda each: each[:2])
+    return [record for _, _, record in keyed]
+
+
+def drop(path: Path) -> None:
+    """Remove a file of a log that is no more."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One import of a file at a time."""
+    with open(f"{path}.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,117 @@
+"""What the command line sends: problems, feedback, dead letters and learning commands, each where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from schemas.events.base import Event
+from schemas.problem import Feedback
+from streams.runtime.embedded.log import now_ms
+from streams.runtime.kafka.append import Appender, Lane, message_headers
+from streams.runtime.kafka.envelope import Headers, headers_of
+from streams.runtime.kafka.intake import feedback_name
+from streams.runtime.kafka.place import Place, partition_of
+
+Message = tuple[str, str, Mapping[str, Any], bytes]
+Command = tuple[str, str, Event]
+ORDER = {"feedback": 0, "problems": 1, "dead-letters": 2}
+"""Labels first: a problem must not be closed before its label is there."""
+JSON_HEADERS = frozenset({"__metalogue.plan"})
+
+
+async def publish(
+    place: Place,
+    partitions: int,
+    messages: Iterable[Message],
+    commands: Iterable[Command],
+    homes: Mapping[str, int | None],
+) -> None:
+    """Send everything. Series are announced last: what died in between is sent again the same."""
+    appender = Appender(place)
+    await appender.start()
+    try:
+        for topic in sorted({each[0] for each in messages}, key=lambda t: ORDER.get(t, 9)):
+            lanes = {_send(appender, partitions, each) for each in messages if each[0] == topic}
+            for lane in lanes:
+                await lane.commit()
+        lanes = {_command(appender, partitions, each, homes) for each in commands}
+        for lane in lanes:
+            await lane.commit()
+    finally:
+        await appender.stop()
+
+
+def _send(appender: Appender, partitions: int, message: Message) -> Lane:
+    topic, key, headers, value = message
+    place = appender.place
+    if topic == "dead-letters":
+        meant = str(headers.get("__metalogue.errors.topic", "problems"))
+        name = place.dead(meant if meant in ("problems", "feedback") else "problems")
+        raw: Headers = [(n, _header(v)) for n, v in headers.items()]
+        lane = appender.lane(name, partition_of(key.encode(), partitions))
+        lane.add(key.encode(), value, raw)
+        return lane
+    said = partition_key(topic, value)
+    lane = appender.lane(place.topic(topic), partition_of(said, partitions))
+    kind = "feedback" if topic == "feedback" else "problem"
+    lane.add(said, value, message_headers(kind, key))
+    return lane
+
+
+def partition_key(topic: str, value: bytes) -> bytes:
+    """Problems go by their id, feedback by what it speaks of."""
+    try:
+        said = orjson.loads(value)
+        if topic == "problems":
+            return str(said["id"]).encode()
+        return str(said.get("episode") or f"{said.get('domain')}/{said.get('problem_id')}").encode()
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return value[:64]
+
+
+def _header(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else orjson.dumps(value)
+
+
+def header_value(name: str, value: bytes) -> Any:
+    """A header as it is shown."""
+    if name in JSON_HEADERS:
+        try:
+            return orjson.loads(value)
+        except ValueError:
+            pass
+    return (value or b"").decode("utf-8", "backslashreplace")
+
+
+def _command(
+    appender: Appender, partitions: int, command: Command, homes: Mapping[str, int | None]
+) -> Lane:
+    episode, address, event = command
+    scope = getattr(event, "scope", None)
+    place = appender.place
+    if scope is None:
+        lane = appender.lane(place.topic("events"), homes.get(episode) or 0)
+    else:
+        lane = appender.lane(place.topic("learning"), partition_of(scope.encode(), partitions))
+    headers = headers_of(event.kind, episode, address, now_ms())
+    lane.add((scope or episode).encode(), event.to_json(), headers)
+    return lane
+
+
+def name_of(topic: str, record: Any) -> str:
+    """What a message is known by: what it speaks of, else where it lies."""
+    found = dict(record.headers)
+    place = f"{record.partition}/{record.offset}"
+    if topic in ("answers", "dead-letters") and record.key:
+        return str(record.key.decode("utf-8", "replace"))
+    if "ce_subject" in found and "ce_type" in found:
+        return str(found["ce_subject"].decode("utf-8", "replace"))
+    if topic == "feedback":
+        try:
+            return feedback_name(Feedback.model_validate_json(record.value or b""))
+        except ValueError:
+            return place
+    return place

@@ -1,0 +1,229 @@
+"""Which partitions are ours: claimed by a record, read up to it, and let go when they move.
+
+A rebalance is eager: the work of partitions that stay with us goes on; only what really moved is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from schemas.events.episode import PartitionClaimed
+from streams.runtime.embedded.log import now_ms
+from streams.runtime.kafka.append import KafkaWriter, Lane
+from streams.runtime.kafka.checkpoint import checkpoint_of
+from streams.runtime.kafka.envelope import headers_of
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.place import checkpoint_bytes
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.worker import KafkaWorker
+
+CHECKPOINT_S = 0.25
+PAUSE_AT, RESUME_AT = 2_000, 500
+
+
+class Ownership:
+    """Partitions, by number, that the group gave us."""
+
+    def __init__(self, worker: KafkaWorker) -> None:
+        self.worker = worker
+        self.partitions: dict[int, Owned] = {}
+        self.early: dict[int, list[Any]] = {}
+        self.taking: dict[int, asyncio.Task[None]] = {}
+        self.again: dict[int, asyncio.Task[None]] = {}
+        """Partitions that are to be claimed once more."""
+        self.busy: dict[tuple[str, int], asyncio.Task[Any]] = {}
+        self.joined = False
+        self.written_s = 0.0
+        self.takeovers: list[float] = []
+
+    # -- what the group says -----------------------------------------------------------------------
+
+    def offered(self, event: Any) -> None:
+        """A problem came in; the intake task of its partition admits it."""
+        owned = self.partitions.get(event.message.partition)
+        if owned is not None:
+            owned.queue.append(event)
+            if len(owned.queue) > PAUSE_AT and not owned.paused:
+                self._pause(owned, event.message.tp)
+            self.worker.schedule.changed.set()
+
+    def _pause(self, owned: Owned, tp: Any) -> None:
+        owned.paused = True
+        self.worker.app.consumer.pause_partitions({tp})
+
+    async def assigned(self, partitions: set[int]) -> None:
+        """These are ours now, and no others."""
+        for index in set(self.partitions) - partitions:
+            self.let_go(index)
+        for index in partitions:
+            owned = self.partitions.get(index)
+            if owned is None:
+                self.partitions[index] = Owned(index)
+                self._take(index)
+            else:
+                owned.queue.clear()  # what is not acknowledged comes again
+                owned.paused = False
+        self.joined = True
+        self.worker.schedule.changed.set()
+
+    def let_go(self, index: int) -> None:
+        """The partition moved: nothing of it goes on here."""
+        task = self.taking.pop(index, None)
+        if task is not None:
+            task.cancel()
+        self._drop(index)
+        self.partitions.pop(index, None)
+
+    def _drop(self, index: int) -> None:
+        owned = self.partitions[index]
+        owned.fence_off()
+        self.worker.schedule.cancel(index, learning=False)
+        self.worker.schedule.cancel(index, learning=True)
+        self.worker.tail.drop((self.worker.place.topic("events"), index))
+
+    # -- claims ------------------------------------------------------------------------------------
+
+    def _take(self, index: int) -> None:
+        task = asyncio.create_task(self._take_over(index))
+        self.taking[index] = task
+        task.add_done_callback(lambda done: self._took(index, done))
+
+    def _took(self, index: int, task: asyncio.Task[None]) -> None:
+        if self.taking.get(index) is task:
+            del self.taking[index]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.worker.broke(error)
+        self.worker.schedule.changed.set()
+
+    async def _take_over(self, index: int) -> None:
+        """Claim, read up to the claim, then go live. One at a time for a partition."""
+        worker, began = self.worker, time.perf_counter()
+        place = worker.place
+        checkpoint = worker.view.checkpoints.get(index)
+        before = self.partitions[index]
+        owned = Owned.beginning(index, checkpoint)
+        owned.queue = before.queue
+        self.partitions[index] = owned
+        events = await self._claim(worker.appender.lane(place.topic("events"), index))
+        learning = await self._claim(worker.appender.lane(place.topic("learning"), index))
+        owned.events, owned.learning = events, learning
+        worker.tail.add([(place.topic("events"), index)], owned.fold.upto)
+        owned.position = int((checkpoint or {}).get("problems", 0))
+        committed = await worker.idle.committed(index)
+        await worker.tail.until(lambda: owned.fold.upto > events.epoch)
+        await worker.shared.until(lambda: worker.view.upto[index] > learning.epoch)
+        owned.position = max(owned.position, committed, owned.source + 1)
+        owned.live = not events.fenced
+        owned.learns = not learning.fenced
+        for episode in owned.unfinished():
+            worker.enqueue(owned, episode, owned.admitted(episode))
+        worker.teacher.catch_up(index)
+        self.takeovers.append(time.perf_counter() - began)
+
+    async def _claim(self, lane: Lane) -> KafkaWriter:
+        worker = self.worker
+        event = PartitionClaimed(worker=worker.name)
+        address = f"claimed.{worker.name}.{time.time_ns()}"
+        headers = headers_of(event.kind, f"w/{lane.partition}", address, now_ms())
+        lane.add(b"w/%d" % lane.partition, event.to_json(), headers)
+        return KafkaWriter(lane, await lane.commit())
+
+    def claimed(self, owned: Owned, offset: int) -> None:
+        """A claim on a partition of `events` was read: one newer than ours ends our work there."""
+        if owned.events is not None and offset > owned.events.epoch:
+            self._lost(owned)
+
+    def claimed_learning(self, partition: int) -> None:
+        """A claim on a partition of `learning` was read."""
+        owned = self.partitions.get(partition)
+        if owned is None or owned.learning is None:
+            return
+        if self.worker.view.fences[partition].epoch > owned.learning.epoch:
+            self._lost(owned)
+
+    def _lost(self, owned: Owned) -> None:
+        """Another worker claimed it. If the group still says that it is ours, we claim it again."""
+        if self.partitions.get(owned.index) is not owned or owned.index in self.again:
+            return
+        self._drop(owned.index)
+        self.again[owned.index] = asyncio.create_task(self._again(owned))
+
+    async def _again(self, owned: Owned) -> None:
+        lease = self.worker.lease
+        heard = time.monotonic()
+        while lease.renewed <= heard:  # only a heartbeat after the claim shows that we are still in
+            await asyncio.sleep(0.05)
+        self.again.pop(owned.index, None)
+        if self.partitions.get(owned.index) is owned and owned.index not in self.taking:
+            self._take(owned.index)
+
+    def learning_writer(self, partition: int) -> KafkaWriter | None:
+        """Where we may append learner's records of a partition."""
+        owned = self.partitions.get(partition)
+        return owned.learning if owned is not None and owned.learns else None
+
+    # -- moving ------------------------------------------------------------------------------------
+
+    def dispatch(self) -> None:
+        """Admit, relay and note how far each partition is."""
+        for owned in self.partitions.values():
+            if owned.live and owned.queue and not self.worker.world.draining:
+                self._start(("intake", owned.index), self._admit(owned))
+            if owned.live and owned.owed:
+                self._start(("relay", owned.index), self.worker.relay.take(owned))
+        if time.monotonic() - self.written_s > CHECKPOINT_S:
+            self.written_s = time.monotonic()
+            self._note()
+
+    def _start(self, name: tuple[str, int], work: Any) -> None:
+        if name in self.busy:
+            work.close()
+            return
+        task = self.busy[name] = asyncio.create_task(work)
+        task.add_done_callback(lambda done: self._done(name, done))
+
+    def _done(self, name: tuple[str, int], task: asyncio.Task[Any]) -> None:
+        self.busy.pop(name, None)
+        self.worker.schedule.changed.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.worker.broke(error)
+
+    async def _admit(self, owned: Owned) -> None:
+        await self.worker.intake.take(owned, self.worker.admitted)
+        if owned.paused and len(owned.queue) < RESUME_AT:
+            owned.paused = False
+            tps = {tp for tp in self.worker.app.consumer.assignment() if tp.partition == owned.index}
+            self.worker.app.consumer.resume_partitions(tps)
+
+    def _note(self) -> None:
+        """Write the checkpoints that changed."""
+        for owned in self.partitions.values():
+            if not owned.live or owned.events is None:
+                continue
+            found = checkpoint_of(self.worker, owned)
+            if found != owned.told:
+                owned.told = found
+                lane = self.worker.appender.lane(
+                    self.worker.place.topic("checkpoints"), owned.index
+                )
+                lane.add(b"%d" % owned.index, checkpoint_bytes(found), [])
+                _ = lane.commit()
+
+    def relayed(self) -> bool:
+        """Whether nothing that we closed is still to be read back or sent."""
+        return all(
+            not owned.owed and not owned.relaying and not owned.closings
+            for owned in self.partitions.values()
+            if owned.live
+        )
+
+    async def stop(self) -> None:
+        """Nothing goes on."""
+        tasks = [*self.taking.values(), *self.again.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *self.busy.values(), return_exceptions=True)
+        self._note()

@@ -1,0 +1,98 @@
+"""Making and checking the topics of a log on Kafka."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streams.runtime.kafka.place import Place
+
+FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
+ANSWERS = {"cleanup.policy": "delete"}
+COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "600000"}
+KEPT = ("problems", "events", "learning", "feedback")
+
+
+class NoTopics(Exception):
+    """The log's topics are not all there, or do not fit each other."""
+
+
+def config_of(place: Place, topic: str) -> dict[str, str]:
+    """The settings of a topic, by its full name."""
+    if topic == place.topic("checkpoints"):
+        return COMPACTED
+    return ANSWERS if topic == place.topic("answers") else FOR_EVER
+
+
+async def create(place: Place, partitions: int, replicas: int = 3) -> list[str]:
+    """Make the topics that are missing, on as many brokers as there are but no more than asked."""
+    from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+    admin = AIOKafkaAdminClient(**place.connection())
+    await admin.start()
+    try:
+        there = set(await admin.list_topics())
+        missing = [name for name in place.topics() if name not in there]
+        brokers = len((await admin.describe_cluster())["brokers"])
+        copies = max(1, min(replicas, brokers))
+        new = [
+            NewTopic(name, partitions, copies, topic_configs=config_of(place, name))
+            for name in missing
+        ]
+        if new:
+            _raise_for(await admin.create_topics(new))
+        return missing
+    finally:
+        await admin.close()
+
+
+def _raise_for(response: Any) -> None:
+    from aiokafka.errors import for_code
+
+    for topic, code, *message in response.topic_errors:
+        if code not in (0, 36):  # 36: it exists already
+            raise NoTopics(f"{topic}: {for_code(code).__name__} {message[0] if message else ''}")
+
+
+async def partitions_of(place: Place) -> dict[str, int]:
+    """How many partitions each of the log's topics has; those that are missing are left out."""
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    admin = AIOKafkaAdminClient(**place.connection())
+    await admin.start()
+    try:
+        there = set(await admin.list_topics())
+        names = [name for name in place.topics() if name in there]
+        found = await admin.describe_topics(names) if names else []
+        return {each["topic"]: len(each["partitions"]) for each in found}
+    finally:
+        await admin.close()
+
+
+def faults(place: Place, found: dict[str, int]) -> list[str]:
+    """What is wrong with the topics; nothing if they are sound."""
+    wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
+    counts = {found[name] for name in place.topics() if name in found}
+    if len(counts) > 1:
+        wrong += [f"{name}: {count} partitions; all topics need as many" for name, count in found.items()]
+    return wrong
+
+
+async def checked(place: Place) -> int:
+    """The number of partitions of a sound log. Raises ``NoTopics``."""
+    found = await partitions_of(place)
+    wrong = faults(place, found)
+    if wrong:
+        raise NoTopics("; ".join(wrong[:3]))
+    return next(iter(found.values()))
+
+
+async def cluster_id(place: Place) -> str:
+    """The name of the cluster."""
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    admin = AIOKafkaAdminClient(**place.connection())
+    await admin.start()
+    try:
+        return str((await admin.describe_cluster())["cluster_id"])
+    finally:
+        await admin.close()

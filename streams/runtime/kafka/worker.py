@@ -1,0 +1,319 @@
+"""The worker on Kafka: who it is in the group, what it owns, and how its parts move together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from handlers.policies.base import Policy
+from schemas.asking import ReplayError
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from schemas.events.learning import MemoryVersioned, PositionVoided, Reflected, SeriesOpened
+from schemas.identity import text_digest
+from schemas.problem import Feedback, Limits
+from state.journal import Fenced
+from streams.episodes import conclude, prepare
+from streams.learner import Learner, settings_text
+from streams.relay import closing
+from streams.runtime.embedded.worker import Outcome, Progress
+from streams.runtime.kafka.admission import Refused
+from streams.runtime.kafka.append import Appender, KafkaWriter
+from streams.runtime.kafka.envelope import NotOurs, read
+from streams.runtime.kafka.fence import CLAIMED
+from streams.runtime.kafka.follow import Follower
+from streams.runtime.kafka.idle import Idle
+from streams.runtime.kafka.intake import Intake, headers_of_message
+from streams.runtime.kafka.learning import Teacher
+from streams.runtime.kafka.lease import Lease, LeasedWorld
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.ownership import Ownership
+from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.relay import Relay
+from streams.runtime.kafka.schedule import Schedule, Seat
+from streams.runtime.kafka.view import View
+from streams.world import World
+
+POLL_S = 0.1
+VERSION_WAIT_S = 30.0
+
+
+class KafkaWorker:
+    """One worker of a group. ``run`` ends when idle (if asked), drained, or when the set-up is broken."""
+
+    def __init__(
+        self,
+        place: Place,
+        partitions: int,
+        world: World,
+        find: Callable[[str], Policy[Any]],
+        *,
+        name: str = "worker",
+        default_policy: str = "cot",
+        max_concurrency: int = 256,
+        learning_limits: Limits = Limits(),
+        session_ms: int = 20_000,
+        web_port: int | None = None,
+        on_change: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.place, self.partitions, self.name = place, partitions, name
+        self.world, self.find, self.default_policy = world, find, default_policy
+        self.web_port, self.on_change, self.progress = web_port, on_change, Progress()
+        self.error: BaseException | None = None
+        self.lease = Lease(session_ms / 1000)
+        self.leased: Any = LeasedWorld(world, self.lease)
+        self.learner = Learner(find)
+        self.appender = Appender(place)
+        self.schedule = Schedule(self.learner, max_concurrency, self.broke)
+        self.view = View(place, self.learner, partitions, self.heard)
+        self.shared = Follower(place, self.view.take)
+        self.tail = Follower(place, self.tailed)
+        self.intake = Intake(place, self.appender, find, default_policy, partitions)
+        self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
+        self.owning = Ownership(self)
+        self.teacher = Teacher(
+            self.learner,
+            self.view,
+            self.schedule,
+            self.leased,
+            learning_limits,
+            self.owning.learning_writer,
+            self.shared.until,
+        )
+        self.idle = Idle(self)
+        self.view.on_feedback = self.told
+        self.view.on_refused = self.refused
+        self.app: Any = None
+
+    # -- life --------------------------------------------------------------------------------------
+
+    async def run(self, *, until_idle: bool = False, settle: bool = False) -> Outcome:
+        """Work until idle, drained or broken. Raises what broke the set-up."""
+        try:
+            await self._start()
+            await self._loop(until_idle, settle)
+        finally:
+            await self._stop()
+        if self.error is not None:
+            raise self.error
+        return Outcome(self.idle.held(), self.idle.parked(), self.world.exhausted)
+
+    async def _start(self) -> None:
+        from streams.runtime.kafka import group
+
+        group.quiet()
+        await self.appender.start()
+        names = self.view.topics()
+        self.shared.add((topic, p) for topic in names for p in range(self.partitions))
+        self.shared.after.append(self.schedule.changed.set)
+        self.tail.after.append(self.schedule.changed.set)
+        await self.shared.start()
+        await self.shared.caught_up()
+        await self.tail.start()
+        self.app = group.make(self.place, self.owning, self.lease, self.web_port)
+        if self.web_port is not None:
+            from streams.runtime.kafka import web
+
+            web.serve(self.app, self)
+        self.app.finalize()
+        await self.app.maybe_start()
+
+    async def _loop(self, until_idle: bool, settle: bool) -> None:
+        while not self.world.draining and self.error is None:
+            self.schedule.changed.clear()
+            self.dispatch()
+            if (until_idle or settle) and await self.idle.reached(settle=settle) and until_idle:
+                return
+            await self._wait()
+
+    async def _wait(self) -> None:
+        try:
+            await asyncio.wait_for(self.schedule.changed.wait(), POLL_S)
+        except TimeoutError:
+            pass
+
+    def drain(self) -> None:
+        """Stop gracefully: no new episode or question; what is in flight is still recorded."""
+        self.world.draining = True
+        self.schedule.changed.set()
+
+    def broke(self, error: BaseException) -> None:
+        """Something ended that should not: a lost claim ends nothing else, all else ends the worker."""
+        if isinstance(error, Fenced):
+            return
+        if self.error is None:
+            self.error = error
+        self.drain()
+
+    async def _stop(self) -> None:
+        self.world.draining = True
+        while tasks := [task for _, task in self.schedule.tasks.values()]:
+            await asyncio.wait(tasks)
+        if self.error is None:
+            await self._settle_relay()
+        await self.owning.stop()
+        self.teacher.close()
+        if self.app is not None:
+            await asyncio.wait_for(self.app.stop(), 30)
+        for each in (self.tail, self.shared, self.appender):
+            await each.stop()
+
+    async def _settle_relay(self) -> None:
+        """What was closed leaves before we do, as far as that takes no time."""
+        for _ in range(50):
+            self.owning.dispatch()
+            if self.owning.relayed():
+                return
+            await asyncio.sleep(0.05)
+
+    # -- what comes in -----------------------------------------------------------------------------
+
+    def tailed(self, topic: str, partition: int, record: Any) -> None:
+        """A record of a partition of `events` that is ours."""
+        owned = self.owning.partitions.get(partition)
+        if owned is None:
+            return
+        try:
+            said = read(record.headers, record.value)
+        except NotOurs:
+            owned.fold.upto = record.offset + 1
+            return
+        if not owned.fold.take(record.offset, said):
+            return
+        if said.kind == CLAIMED:
+            self.owning.claimed(owned, record.offset)
+        elif said.kind == "problem.admitted" and not owned.live:
+            self._remember(owned, said.episode)
+        elif said.kind == "episode.closed":
+            self._closed(owned, said.episode)
+        elif said.kind == "episode.adopted" and owned.live:
+            self._adopted(owned, said.episode)
+
+    def _remember(self, owned: Owned, episode: str) -> None:
+        event = owned.admitted(episode)
+        problem = event.problem
+        owned.source = max(owned.source, event.offset)
+        owned.texts.setdefault((problem.domain, problem.id), text_digest(problem.problem))
+
+    def _closed(self, owned: Owned, episode: str) -> None:
+        if (episode, "reflected") in self.view.known:
+            owned.fold.forget(episode)
+        else:
+            owned.owed.append(episode)
+
+    def _adopted(self, owned: Owned, episode: str) -> None:
+        if not owned.is_parked(episode) and not owned.is_void(episode):
+            self.enqueue(owned, episode, owned.admitted(episode))
+
+    def heard(self, partition: int, episode: str, event: Event) -> None:
+        """A record of `learning` counts."""
+        match event:
+            case Reflected():
+                self.teacher.reflected(episode, event)
+            case MemoryVersioned() | SeriesOpened() | PositionVoided():
+                self.schedule.release(event.scope)
+            case _ if event.kind == CLAIMED:
+                self.owning.claimed_learning(partition)
+            case _:
+                pass
+
+    def told(self, feedback: Feedback) -> None:
+        """New feedback."""
+        self.teacher.told(feedback)
+
+    def refused(self, partition: int, record: Any, why: str) -> None:
+        """Feedback that cannot be read, of a partition that is ours."""
+        if self.owning.learning_writer(partition) is not None:
+            error = Refused("input.feedback", why)
+            self.intake.refuse("feedback", record, headers_of_message(record), error)
+            _ = self.appender.lane(self.place.dead("feedback"), partition).commit()
+
+    # -- episodes ----------------------------------------------------------------------------------
+
+    def enqueue(self, owned: Owned, episode: str, admitted: ProblemAdmitted) -> None:
+        """An admitted episode is to be worked on."""
+        problem = admitted.problem
+        try:
+            policy = self.find(problem.policy or self.default_policy)
+        except LookupError:
+            return  # not installed here: it stays open for a worker that has it
+        self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
+        seat = Seat(owned.index, admitted.scope, problem.series, problem.position)
+        self.schedule.enqueue(episode, seat)
+
+    def admitted(self, owned: Owned, episode: str, event: ProblemAdmitted) -> None:
+        """The intake admitted a problem."""
+        self.progress.admitted += 1
+        self.enqueue(owned, episode, event)
+
+    def dispatch(self) -> None:
+        """Begin whatever can begin."""
+        self.owning.dispatch()
+        if not self.world.draining:
+            self.teacher.dispatch()
+        while not self.world.draining and (found := self.schedule.next()) is not None:
+            episode, seat = found
+            owned = self.owning.partitions.get(seat.partition)
+            if owned is not None and owned.live and owned.events is not None:
+                self.schedule.start(episode, seat.partition, self._work(owned, episode, owned.events))
+        self.progress.running = len(self.schedule.tasks)
+        self.progress.batches = self.teacher.batches
+        if self.on_change is not None:
+            self.on_change(self.progress)
+
+    async def _work(self, owned: Owned, episode: str, writer: KafkaWriter) -> None:
+        await self.tail.until(lambda: episode in owned.fold.open or writer.fenced)
+        if writer.fenced:
+            return
+        journal = owned.journal(episode)
+        admitted = journal["admitted"]
+        assert isinstance(admitted, ProblemAdmitted)
+        problem = admitted.problem
+        fresh = "opened" not in journal
+        try:
+            policy = self.find(problem.policy or self.default_policy)
+            scope = self.learner.scope(
+                admitted.scope, policy.name, problem.profile, problem.settings
+            )
+            await self._version(journal, scope.memory.versions)
+            work = prepare(
+                episode, admitted, journal, policy, scope.memory.versions, self.world.description
+            )
+            if fresh:
+                writer.keep(work.opened.settings, settings_text(work.settings))
+                writer.state("events", episode, "opened", work.opened)
+            conclusion, seconds = await conclude(work, work.run(writer, self.leased))
+        except (ReplayError, LookupError) as error:
+            await self._park(writer, episode, error, journal)
+            return
+        end = closing(
+            policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+        )
+        owned.closings[episode] = end
+        writer.state("events", episode, "closed", end.closed)
+        await writer.commit()
+        self.schedule.seats.pop(episode, None)
+        self.progress.closed += 1
+        self.progress.failed += end.closed.status == "failed"
+        self.progress.resumed += not fresh
+
+    async def _version(self, journal: dict[str, Event], versions: dict[int, Any]) -> None:
+        """A version that the record pins exists on the log; we may not have read so far yet."""
+        wanted = getattr(journal.get("opened"), "memory_version", 0)
+        if wanted not in versions:
+            waiting = self.shared.until(lambda: wanted in versions)
+            try:
+                await asyncio.wait_for(waiting, VERSION_WAIT_S)
+            except TimeoutError:
+                pass
+
+    async def _park(
+        self, writer: KafkaWriter, episode: str, error: Exception, journal: dict[str, Event]
+    ) -> None:
+        number = sum(address.startswith("parked.") for address in journal)
+        reason = f"{type(error).__name__}: {error}"[:500]
+        event = EpisodeParked(reason=reason, address=getattr(error, "address", None))
+        writer.state("events", episode, f"parked.{number}", event)
+        await writer.commit()
+        self.schedule.seats.pop(episode, None)

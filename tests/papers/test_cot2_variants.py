@@ -1,0 +1,175 @@
+"""CoT2-Meta's config block, its variants, and the perturbations of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.policies.cot2_meta.diagnose import mean_calls
+from handlers.policies.cot2_meta.perturb import halved, jittered, shuffled
+from handlers.policies.cot2_meta.settings import VARIANTS, Cot2Settings
+from schemas.events.search import (
+    ConfidenceStated,
+    NodeExpanded,
+    NodePruned,
+    NodeRepaired,
+    OracleScored,
+)
+from schemas.settings import BadSetting
+from tests.papers.cot2_says import GOOD, always, ran, scores, setting, sure, thought
+from tests.scripted import Ran, shown
+
+
+@pytest.mark.claim("cot2-i6")
+def test_every_constant_has_a_name_and_the_paper_s_value() -> None:
+    made = setting()
+    assert made.step_weights == (0.2, 0.5, 0.3)
+    assert (made.outcome_share, made.health_threshold, made.exploration) == (0.4, 0.5, 1.25)
+    assert (made.prune_threshold, made.stop_threshold) == (0.35, 0.9)
+    assert (made.abstain_threshold, made.primary_calls, made.fallback_samples) == (None, 16, 16)
+    assert (made.max_depth, made.max_repairs, made.audit_leaves) == (8, 1, 3)
+    assert made.overconfidence_cost == 0
+    assert made.strategies == ("direct", "decompose", "verify")
+    with pytest.raises(BadSetting, match="step_weights"):
+        setting(step_weights=[0.5, 0.5, 0.5])
+
+
+@pytest.mark.claim("cot2-i6")
+def test_profiles_differ_where_the_page_says() -> None:
+    service, paper = Cot2Settings.resolve("service", {}), setting()
+    differing = {
+        name: (getattr(service, name), getattr(paper, name))
+        for name in Cot2Settings.model_fields
+        if getattr(service, name) != getattr(paper, name)
+    }
+    assert differing == {
+        "keep_better": (True, False),
+        "fix_absent": ("neutral", "zero"),
+        "defaulted": ("unknown", "zero"),
+        "output_cap": (8192, None),
+    }
+
+
+def variant(name: str, step: tuple[float, float, float] = GOOD, **more: object) -> Ran[object]:
+    values = {**VARIANTS[name], **more}
+    return ran(always(step=step, trust=0.5, answer="24"), calls=16, **values)  # type: ignore[return-value]
+
+
+LOW, SICK = (0.2, 0.2, 0.2), (0.45, 0.45, 0.45)
+
+
+@pytest.mark.claim("cot2-variants")
+def test_what_must_be_absent_is() -> None:
+    assert variant("full", LOW).of(NodePruned)
+    assert variant("full", SICK).of(NodeRepaired)
+    alone = variant("no tree")
+    assert (alone.roles, alone.facts) == (["reasoner"], ["generated"])
+    blind = variant("no evaluator")
+    assert not blind.of(OracleScored)
+    assert not blind.of(NodeRepaired)
+    assert [g.value for g in blind.of(NodeExpanded)[0].children] == [0.5, 0.5]
+    assert not variant("no pruning", LOW, repair="none").of(NodePruned)
+    assert not variant("no repair", SICK).of(NodeRepaired)
+
+
+@pytest.mark.claim("cot2-variants")
+def test_process_only_still_asks_for_confidence_and_outcome_only_still_asks_the_oracle() -> None:
+    process = variant("process-only", SICK, repair="none")
+    assert process.of(ConfidenceStated)
+    assert process.of(NodeExpanded)[0].children[0].value == 0.45
+    outcome = variant("outcome-only", SICK)
+    assert outcome.of(NodeExpanded)[0].children[0].value == 0.5
+    assert outcome.of(NodeRepaired)
+
+
+@pytest.mark.claim("cot2-variants")
+def test_repair_all_repairs_every_survivor_at_its_lowest_step() -> None:
+    healthy = variant("repair-all")
+    assert [fact.step for fact in healthy.of(NodeRepaired)] == [1, 1]
+    assert not variant("full").of(NodeRepaired)
+
+
+@pytest.mark.claim("cot2-variants")
+def test_switches_of_the_decisions() -> None:
+    marked = ran(
+        {
+            "thinker": [thought("Step 1: a\nStep 2: b"), thought("c")],
+            "oracle": [scores(GOOD, GOOD), scores(GOOD)],
+            "confidence": [sure(0.5)] * 2,
+        },
+        calls=6,
+        segment="marked",
+    )
+    assert [len(fact.steps) for fact in marked.of(OracleScored)] == [2, 1]
+    newest = ran(always(step=GOOD), calls=9, oracle_scope="newest")
+    assert dict(newest.asks("oracle")[2].variables)["steps"] == "2"
+    shut = ran(always(step=GOOD), calls=16, reopen=False)
+    assert all(fact.node != "opened" for fact in shut.of(NodeExpanded)[1:])
+    exposed = ran(always(step=GOOD), calls=9, expose_meta=True)
+    assert "Step 1: Semantic=1.00" in shown(exposed.asks("thinker")[2])
+    rejected = ran(always(step=SICK), calls=16, show_rejected=True)
+    assert "thought 1" in shown(rejected.asks("repairer")[0])
+    plain = ran(always(step=SICK), calls=16)
+    assert "thought 1" not in shown(plain.asks("repairer")[0])
+
+
+@pytest.mark.claim("cot2-variants")
+def test_a_verify_thought_s_own_confidence_is_ignored_unless_it_is_to_count() -> None:
+    own = thought("all is well", "24") + "\nConfidence: 0.3"
+    script = {
+        "thinker": [thought("a", "24"), thought("b", "24"), own],
+        "oracle": [scores(GOOD), scores((0.5, 0.5, 0.5)), scores(GOOD, GOOD)],
+        "confidence": [sure(0.5)] * 3,
+    }
+    assert [f.value for f in ran(script, calls=9).of(ConfidenceStated)] == [0.5, 0.5, 0.5]
+    counted = ran(script, calls=9, own_confidence=True).of(ConfidenceStated)
+    assert [fact.value for fact in counted] == [0.5, 0.5, 0.3]
+    assert counted[-1].wording == "own"
+
+
+@pytest.mark.claim("cot2-hybrid")
+def test_mean_calls_of_a_hybrid() -> None:
+    assert mean_calls(16, 0.2) == pytest.approx(19.2)
+    assert mean_calls(16, 0.4) == pytest.approx(22.4)
+    assert VARIANTS["hybrid 0.6"] == {"abstain_threshold": 0.6}
+
+
+# ── Perturbations ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.claim("cot2-perturb")
+def test_half_a_scratchpad_keeps_the_step_count() -> None:
+    assert halved(("abcdef", "abcde", "whole")) == ("abc", "abc", "whole")
+    cut = ran(always(step=GOOD), calls=15, scratchpad="half")
+    whole = ran(always(step=GOOD), calls=15)
+    for one, other in zip(cut.asks("thinker"), whole.asks("thinker"), strict=True):
+        steps = [dict(q.variables)["trajectory"].count("[Step ") for q in (one, other)]
+        assert steps[0] == steps[1]
+
+
+OPTIONS = "Which holds?\nA) \\frac{1}{2}\nB) two\nC) \\left(3\\right)\nD) four"
+
+
+@pytest.mark.claim("cot2-perturb")
+def test_shuffled_options_are_seeded_and_the_reference_follows() -> None:
+    texts = dict(zip("ABCD", ("1", "two", "3", "four"), strict=True))
+    moved = 0
+    for seed in range(8):
+        one = shuffled(OPTIONS, seed)
+        assert one == shuffled(OPTIONS, seed)
+        assert sorted(one.letters.values()) == list("ABCD")
+        lines = {line[0]: line for line in one.problem.splitlines()[1:]}
+        for was, text in texts.items():
+            assert text in lines[one.gold(was)]
+        assert one.gold("(B)") == one.letters["B"]
+        assert one.gold("42") == "42"
+        moved += one.letters != {letter: letter for letter in "ABCD"}
+    assert moved > 4
+
+
+@pytest.mark.claim("cot2-perturb")
+def test_latex_jitter_is_seeded_and_leaves_plain_text_alone() -> None:
+    formula = "\\frac{1}{2} + \\frac{3}{4} \\cdot \\left(5\\right)"
+    assert len({jittered(formula, seed) for seed in range(12)}) > 3
+    assert jittered(formula, 3) == jittered(formula, 3)
+    assert jittered("plain 1/2", 3) == "plain 1/2"
+    assert shuffled("no options here", 1).letters == {}
