@@ -128,7 +128,12 @@ class ScopeWindow:
             self.late.append(episode)
 
     def _place(self, series: Series, episode: str, position: int | None) -> None:
-        if position is None or position >= series.size or position in series.voids or series.filled.setdefault(position, episode) != episode:
+        if (
+            position is None
+            or position >= series.size
+            or position in series.voids
+            or series.filled.setdefault(position, episode) != episode
+        ):
             self.late.append(episode)
 
     def _close(self, event: BatchClosed) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
@@ -18,3 +19,9 @@ settings.register_profile(
     "search", deadline=None, max_examples=2_000, suppress_health_check=SLOW, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def no_projector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that run inside a test start no process of their own."""
+    monkeypatch.setattr("streams.cli.tabling.enabled", lambda: False)

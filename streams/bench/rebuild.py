@@ -64,7 +64,9 @@ def copied(rows: list[tuple[Any, ...]], number: int, first: int) -> Iterator[tup
         return text.replace("/main/", memory).replace(run, digest([run, number]))
 
     folds: dict[str, MemoryFold] = {}
-    for offset, (topic, partition, epoch, episode, address, kind, at, body) in enumerate(rows, first):
+    for offset, (topic, partition, epoch, episode, address, kind, at, body) in enumerate(
+        rows, first
+    ):
         where, said = under(episode), under(body)
         if topic == "learning" and where.startswith("b/"):
             said = _learned(folds, where, kind, said)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.app import Json, group
+from streams.cli.app import Json, Log, group
 from streams.cli.common import out, out_json, say
 
 bench_group = group("bench", "Measurements, each printed by one command.")
@@ -34,6 +34,14 @@ def recall(json: Json = False) -> int:
     from streams.bench.recall import run
 
     return show(run(say), json=json)
+
+
+@bench_group.command()
+def kafka(log: Log = None, json: Json = False) -> int:
+    """On a broker: appends beside plain aiokafka, admission to answer, replay on take-over."""
+    from streams.cli.kafka_bench import run
+
+    return show(run(log, say), json=json)
 
 
 @bench_group.command("game24-recorded")

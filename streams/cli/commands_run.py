@@ -165,6 +165,7 @@ def worker(
             learning_limits=limits_of(learning_call_limit, None, None, None),
             totals=Totals(total_calls, total_tokens, total_cost, total_time),
             on_change=watch,
+            tables=not no_tables,
         )
 
 

@@ -46,8 +46,7 @@ def place_of(url: str) -> Place:
 
 def reached(place: Place, work: Callable[[], T]) -> T:
     """What talking to the broker gives. Raises a ``CliError`` where it is not there or lacks topics."""
-    from aiokafka.errors import KafkaError
-
+    from streams.runtime.kafka import aio
     from streams.runtime.kafka.group import quiet
     from streams.runtime.kafka.topics import NoTopics
 
@@ -57,7 +56,7 @@ def reached(place: Place, work: Callable[[], T]) -> T:
     except NoTopics as error:
         hint = f"Make them: metalogue topics create --partitions 8 --log {place.url}"
         raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
-    except (KafkaError, OSError) as error:
+    except (aio.kafka_error(), OSError) as error:
         raise CliError(
             f"{type(error).__name__}: {error}"[:300],
             error="log.unreachable",

@@ -76,9 +76,11 @@ def work(
     totals: Totals | None = None,
     on_change: Callable[[Progress], None] | None = None,
     on_start: Callable[[Worker], None] | None = None,
+    tables: bool = False,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from schemas.problem import Limits
+    from streams.cli.tabling import Attached
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
     from streams.runtime.tuning import tune_collector
@@ -89,6 +91,7 @@ def work(
         need_prices(world, "--total-cost")
     with only_worker(path):
         opened = open_log(log, create=True)
+        projector = Attached(log, on_change, wanted=tables)
         worker = Worker(
             opened,
             world,
@@ -97,12 +100,14 @@ def work(
             default_policy=policy,
             max_concurrency=max_concurrency,
             learning_limits=learning_limits or Limits(),
-            on_change=on_change,
+            on_change=projector,
         )
+        projector.worker = worker
         if on_start is not None:
             on_start(worker)
         tune_collector()
-        return report(_finished(worker, until_idle=until_idle, settle=settle))
+        with projector:
+            return report(_finished(worker, until_idle=until_idle, settle=settle))
 
 
 def _finished(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from handlers.policies.base import Policy
 from schemas.asking import Diverged, Exhausted
 from schemas.events.base import Event
+from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import BatchClosed, MemoryVersioned
 from schemas.identity import is_numbered, learning_id
 from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.drive import Run, replayed
-from streams.episodes import PolicyChanged, conclude, prepare
+from streams.episodes import PolicyChanged, Work, conclude, opening, prepare, resolved
 from streams.learner import Learner, Scope
 from streams.policies import NoPolicy
-from streams.relay import Closing, closing
+from streams.relay import Closing, close, closing, trace_of
 from streams.replay.compare import difference, same
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
@@ -48,6 +50,18 @@ def expect(episode: str, address: str, recorded: Event | None, derived: Event) -
         raise Diverged(episode, address, *difference(recorded, derived))
 
 
+def unreadable(log: SqliteLog, episode: str | None = None) -> list[Diverged]:
+    """Records that are no events of their kind."""
+    query = "select episode, address, kind, body from records where ?1 is null or episode = ?1 order by offset"
+    found: list[Diverged] = []
+    for name, address, kind, body in log.db.execute(query, (episode,)):
+        try:
+            decode(kind, body)
+        except BadEvent as error:
+            found.append(Diverged(name, address, "body", str(error), f"an event of kind {kind}"))
+    return found
+
+
 class Verifier:
     """One pass over one log."""
 
@@ -58,10 +72,16 @@ class Verifier:
 
     def run(self, only: str | None = None) -> Verified:
         """Verify the whole log, or what was learned and one episode."""
-        for record in self.log.records("learning"):
-            self._guard(record.episode, lambda record=record: self._learned(record))  # type: ignore[misc]
+        try:
+            records = list(self.log.records("learning"))
+        except BadEvent:
+            self.done.diverged += unreadable(self.log)
+            return self.done
+        for record in records:
+            self._guard(record.episode, partial(self._learned, record))
+            self._guard(record.episode, partial(self.learner.feed, record.episode, record.event))
         for episode in self._episodes(only):
-            self._guard(episode, lambda episode=episode: self._episode(episode))  # type: ignore[misc]
+            self._guard(episode, partial(self._episode, episode))
         return self.done
 
     def _episodes(self, only: str | None) -> Iterator[str]:
@@ -79,20 +99,22 @@ class Verifier:
             )
         except (NoPolicy, PolicyChanged, BadSetting) as error:
             self.done.unverifiable.append(f"{episode}: {error}")
+        except BadEvent:
+            self.done.diverged += unreadable(self.log, episode)
+        except Exception as error:  # what was changed can break anything that relied on it
+            said = f"{type(error).__name__}: {error}"
+            self.done.diverged.append(Diverged(episode, "-", "replay", "a record to follow", said))
 
     # -- what was learned --------------------------------------------------------------------------
 
     def _learned(self, record: Record) -> None:
-        try:
-            match record.event:
-                case BatchClosed():
-                    self._batch(record.episode, record.event)
-                case MemoryVersioned():
-                    self._version(record.episode, record.event)
-                case _:
-                    pass
-        finally:
-            self.learner.feed(record.episode, record.event)
+        match record.event:
+            case BatchClosed():
+                self._batch(record.episode, record.event)
+            case MemoryVersioned():
+                self._version(record.episode, record.event)
+            case _:
+                pass
 
     def _batch(self, episode: str, closed: BatchClosed) -> None:
         scope = self.learner.scopes[closed.scope]
@@ -168,23 +190,32 @@ class Verifier:
             self._count(run, work.journal, episode)
             return
         if "closed" in journal:
-            own = {
-                a: e
-                for a, e in work.journal.items()
-                if opened.parent is None or a in numbered(self.log.journal(episode))
-            }
-            end = closing(
-                policy, work.settings, episode, admitted, opened, own, conclusion, seconds
-            )
-            self._closing(episode, journal, opened, end)
+            numbers = numbered(self.log.journal(episode))
+            own = {a: e for a, e in work.journal.items() if opened.parent is None or a in numbers}
+            if (
+                opened.purpose is not None
+            ):  # a fork's trace begins in the middle: it teaches nothing
+                closed = close(trace_of(own), conclusion, seconds)
+                expect(episode, "closed", journal["closed"], closed)
+            else:
+                self._opening(work, opened)
+                self._closing(
+                    episode,
+                    journal,
+                    closing(
+                        policy, work.settings, episode, admitted, opened, own, conclusion, seconds
+                    ),
+                )
         self._count(run, work.journal, episode)
 
-    def _closing(
-        self, episode: str, journal: dict[str, Event], opened: EpisodeOpened, end: Closing
-    ) -> None:
+    def _opening(self, work: Work, opened: EpisodeOpened) -> None:
+        problem = work.admitted.problem
+        settings = resolved(work.policy, problem).digest
+        told = opening(work.policy, settings, problem, work.memory, opened.backbones)
+        expect(work.episode, "opened", opened, told)
+
+    def _closing(self, episode: str, journal: dict[str, Event], end: Closing) -> None:
         expect(episode, "closed", journal["closed"], end.closed)
-        if opened.purpose is not None:
-            return
         expect(episode, "reflected", journal.get("reflected"), end.reflected)
         for address, graded in end.graded:
             expect(episode, address, journal.get(address), graded)

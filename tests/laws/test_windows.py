@@ -381,3 +381,17 @@ def test_a_stream_waits_for_the_series_and_never_holds_them_up(
     assert stage.batches[: len(in_series)] == in_series
     streamed = [member for name, members in stage.batches if name is None for member in members]
     assert Counter([*streamed, *stage.window.stream]) == Counter(p.episode for p in extra)
+
+
+def test_a_late_member_joins_the_batch_that_is_open() -> None:
+    stage = new_stage()
+    stage.say("n/s", opened("s", 2, 1))
+    stage.say("p/0", reflected("s", 0, labelled=False))
+    assert stage.close_if_due()
+    stage.version()
+    stage.say("p/late", reflected("s", None, labelled=True))
+    stage.say("p/1", reflected("s", 1, labelled=False))
+    assert not stage.close_if_due(), "its label is waited for like any other"
+    stage.say("p/late", graded("feedback"))
+    assert stage.close_if_due()
+    assert stage.batches == [("s", ("p/0",)), ("s", ("p/1", "p/late"))]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.data import shared
-from tests.live.thinking import IDLE, QUICK, reading
 from tests.live.conftest import Serve
+from tests.live.thinking import IDLE, QUICK, reading
 from tests.streams.cli.calling import call
 
 
@@ -39,8 +39,7 @@ def test_a_hundred_gsm8k_problems_are_answered_and_graded(
     outcomes = grades(log)
     assert outcomes.keys() == {answer["episode"] for answer in answers}
     assert set(outcomes.values()) <= {"right", "wrong", "withheld"}
-    assert Counter(outcomes.values())["right"] > 0
-    assert Counter(outcomes.values())["wrong"] > 0
+    assert sum(outcome != "withheld" for outcome in outcomes.values()) > 80
     assert call("verify", "--log", log).code == 0
     assert call(*words, "--log", log).lines == ["produced 0 known 100 refused 0"]
 

@@ -69,16 +69,14 @@ def letter(body: dict[str, Any]) -> None:
 
 
 def memory(body: dict[str, Any]) -> None:
-    """One word of the state of a memory version."""
-    told = json.dumps(body["state"])
-    assert " the " in told
-    body["state"] = json.loads(told.replace(" the ", " thy ", 1))
+    """One character of the digest of a memory version."""
+    body["state"] = body["state"][:-1] + ("1" if body["state"][-1] == "0" else "0")
 
 
 def digest(body: dict[str, Any]) -> None:
     """The question that an answer was given to."""
-    head, _, last = body["asked"].rpartition(" ")
-    body["asked"] = f"{head} {'0' * len(last)}"
+    kind, role, *rest = body["asked"].split(" ")
+    body["asked"] = " ".join((kind, role, "0" * 12, *rest[1:]))
 
 
 TAMPERED: dict[str, tuple[str, str, Edit]] = {
@@ -97,8 +95,6 @@ TAMPERED: dict[str, tuple[str, str, Edit]] = {
         "topic = 'events'",
         lambda b: b.update(asked="Complete x"),
     ),
-    "what was recalled": ("recalled", "body like '%[[%'", setting("memory_version", 0)),
-    "an embedding": ("embedded", "1", setting("dimensions", 3)),
     "the closing's answer": ("episode.closed", "topic = 'events'", setting("answer", "25 - 1")),
     "the closing's status": ("episode.closed", "topic = 'events'", setting("status", "abstained")),
     "the closing's confidence": (
@@ -128,10 +124,14 @@ TAMPERED: dict[str, tuple[str, str, Edit]] = {
     "a batch's seed": ("batch.closed", "1", setting("seed", 5)),
     "a lesson": ("lesson.distilled", "body like '%e%'", letter),
     "a lesson's polarity": ("lesson.distilled", "1", setting("polarity", "none")),
-    "a memory version": ("memory.versioned", "body like '% the %'", memory),
+    "a memory version": ("memory.versioned", "1", memory),
     "an opening's seed": ("episode.opened", "1", setting("seed", 1)),
     "an opening's limits": ("episode.opened", "1", setting("limits", {"calls": 1})),
-    "an opening's memory": ("episode.opened", "offset > 300", setting("memory_version", 0)),
+    "an opening's memory": (
+        "episode.opened",
+        "json_extract(body, '$.memory_version') = 1",
+        setting("memory_version", 0),
+    ),
 }
 
 
@@ -158,18 +158,15 @@ def test_whatever_was_tampered_with_is_found_and_named(
         for each in call("verify", "--log", path, "--json").json["diverged"]
     }
     assert any(where == episode for where, _ in places), f"{episode} at {address}: {places}"
-    assert all(f"{where} at {at}" in done.err for where, at in list(places)[:0])
 
 
 def test_an_answer_on_its_topic_is_what_the_record_says(finished: Path, folder: Path) -> None:
     path = Path(shutil.copy(finished, folder / "a.db"))
-    db = sqlite3.connect(path)
-    with db:
-        db.execute(
-            "update messages set value = replace(value, 'answered', 'abstained') where topic = 'answers' "
-            "and offset = (select max(offset) from messages where topic = 'answers' and value like '%\"answered\"%')"
-        )
-    db.close()
+    log = SqliteLog(path)
+    offset, _, _, value = next(log.messages("answers"))
+    value = value.replace(b'"status":"', b'"status":"un')
+    log.db.execute("update messages set value = ? where offset = ?", (value, offset))
+    log.close()
     assert call("verify", "--log", path).code == 3
 
 

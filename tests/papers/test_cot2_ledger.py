@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.limits import Ledger
-from handlers.policies.base import Conclusion, Task, Trace
+from handlers.policies.base import Conclusion
 from handlers.policies.cot2_meta import solve
 from handlers.policies.cot2_meta.trace import COLUMNS, calls_by_column
 from handlers.policies.registry import find
@@ -237,8 +237,3 @@ def test_one_call_is_the_request_and_answer_of_greedy() -> None:
     assert mine.result.answer == theirs.result.answer == "24"
     none = ran([chained("24")], tree=False)
     assert none.requests == theirs.requests
-
-
-def test_a_trace_keeps_its_events() -> None:
-    done = run(solve(Task("a", "b", "c", 1), setting()), fickle(1), calls=16)
-    assert isinstance(done.trace, Trace)

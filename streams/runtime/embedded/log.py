@@ -1,15 +1,7 @@
-"""The embedded log: records and messages in one SQLite file, with fenced, atomic, grouped appends.
-
-One commit is made per turn of the event loop: it holds everything stated in that turn, so that many
-episodes share one fsync with no thread and no timer. Source: the architecture page, *Durability that
-costs nearly nothing* and *One fence for both*.
-"""
+"""The embedded log: records and messages in one SQLite file, with claims on its partitions."""
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,63 +13,21 @@ from schemas.events.codec import decode
 from schemas.events.episode import PartitionClaimed, TextKept
 from schemas.identity import text_key
 from schemas.record import Record
-from state.journal import Fenced
-from streams.runtime.embedded.tables import PRAGMAS, SCHEMA_VERSION, TABLES, VIEWS
-
-INSERT = (
-    "insert or ignore into records(topic, partition, epoch, episode, address, kind, at_ms, body) "
-    "values (?, ?, ?, ?, ?, ?, ?, ?)"
+from streams.runtime.embedded.rows import (
+    COLUMNS,
+    INSERT,
+    LOG_TOPICS,
+    SEND,
+    NoLog,
+    NotALog,
+    Transaction,
+    connect,
+    now_ms,
+    record_of,
 )
-SEND = "insert or ignore into messages(topic, key, at_ms, headers, value) values (?, ?, ?, ?, ?)"
-COLUMNS = "offset, topic, partition, epoch, episode, address, at_ms, kind, body"
-LOG_TOPICS = ("events", "learning")
+from streams.runtime.embedded.writer import Writer
 
-
-class NoLog(Exception):
-    """There is no log at this path, and this command may not make one."""
-
-
-class NotALog(Exception):
-    """The file is not a log of ours, or of a version that this build cannot read."""
-
-
-def now_ms() -> int:
-    """Unix time in milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
-def connect(path: Path, *, create: bool) -> sqlite3.Connection:
-    """A connection to the log at ``path``. Raises ``NoLog`` or ``NotALog``."""
-    if not path.exists() and not create:
-        raise NoLog(f"no log at {path}")
-    try:
-        db = sqlite3.connect(path, isolation_level=None)
-    except sqlite3.DatabaseError as error:
-        raise NotALog(f"{path}: {error}") from error
-    try:
-        new = _is_new(db, path)
-        db.executescript(PRAGMAS)
-        if new:
-            db.executescript(
-                f"begin immediate;{TABLES}{VIEWS}pragma user_version={SCHEMA_VERSION};commit;"
-            )
-    except (NotALog, sqlite3.DatabaseError) as error:
-        db.close()
-        raise error if isinstance(error, NotALog) else NotALog(f"{path}: {error}") from error
-    return db
-
-
-def _is_new(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file holds nothing yet. Raises ``NotALog``; what another wrote is left untouched."""
-    found = "select user_version, (select group_concat(name, ' ') from sqlite_master) from pragma_user_version"
-    version, names = db.execute(found).fetchone()
-    if names is None and version == 0:
-        return True
-    if "records_identity" not in (names or "").split():
-        raise NotALog(f"{path}: a SQLite file, but not a log")
-    if version != SCHEMA_VERSION:
-        raise NotALog(f"{path}: log format {version}, this build reads {SCHEMA_VERSION}")
-    return False
+__all__ = ["INSERT", "SEND", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"]
 
 
 class SqliteLog:
@@ -249,145 +199,3 @@ class SqliteLog:
         """A partition that nobody has claimed yet, for a side run that must disturb nobody."""
         query = "select coalesce(max(partition), 0) + 1 from claims"
         return int(self.db.execute(query).fetchone()[0])
-
-
-class Transaction:
-    """An immediate transaction as a context."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db
-
-    def __enter__(self) -> None:
-        self.db.execute("begin immediate")
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self.db.execute("commit" if kind is None else "rollback")
-
-
-class Writer:
-    """The append side under one claim; implements ``state.journal.Recorder``.
-
-    What is stated waits in memory until the next turn of the event loop commits it. Nothing is
-    written after the claim was lost: such records are only counted (``stale``), and ``Fenced`` is raised.
-    """
-
-    def __init__(self, log: SqliteLog, partition: int, epoch: int) -> None:
-        self.log, self.partition, self.epoch = log, partition, epoch
-        self.rows: list[tuple[Any, ...]] = []
-        self.sent: list[tuple[str, str, str, bytes]] = []
-        self.positions: dict[tuple[str, str], int] = {}
-        self.kept: set[str] = set()
-        self.waiting: list[asyncio.Future[None]] = []
-        self.commits = 0
-        self.at_ms = 0
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.fenced = False
-
-    def state(self, topic: str, episode: str, address: str, event: Event) -> None:
-        """Record with the next commit."""
-        rows = self.rows
-        if not rows:
-            self.at_ms = now_ms()
-        body = event.to_json().decode()
-        rows.append(
-            (topic, self.partition, self.epoch, episode, address, event.kind, self.at_ms, body)
-        )
-
-    def keep(self, digest: str, text: str) -> None:
-        """Keep a text once per log."""
-        if digest not in self.kept:
-            self.kept.add(digest)
-            self.state("events", text_key(digest), "text", TextKept(text=text))
-
-    def send(
-        self, topic: str, key: str, value: bytes, headers: Mapping[str, Any] | None = None
-    ) -> None:
-        """A message in the same commit."""
-        self.sent.append((topic, key, orjson.dumps(headers or {}).decode(), value))
-
-    def advance(self, consumer: str, topic: str, offset: int) -> None:
-        """Move a consumer's position in the same commit."""
-        self.positions[consumer, topic] = offset
-
-    def commit(self) -> asyncio.Future[None]:
-        """Done when everything stated so far is on disk; one commit serves a whole turn of the loop."""
-        waiting = self.waiting
-        if not waiting:  # once a turn: asking for the loop costs a system call before Python 3.12
-            self.loop = asyncio.get_running_loop()
-            self.loop.call_soon(self._turn)
-        assert self.loop is not None
-        done = self.loop.create_future()
-        waiting.append(done)
-        return done
-
-    def _turn(self) -> None:
-        waiting, self.waiting = self.waiting, []
-        try:
-            self.flush()
-        except Exception as error:
-            for done in waiting:
-                if not done.done():
-                    done.set_exception(error)
-            return
-        for done in waiting:
-            if not done.done():
-                done.set_result(None)
-
-    def flush(self) -> None:
-        """Commit now, without a loop. Raises ``Fenced`` when the claim is no longer the latest."""
-        rows, self.rows = self.rows, []
-        sent, self.sent = self.sent, []
-        positions, self.positions = self.positions, {}
-        if not (rows or sent or positions):
-            return
-        db, at = self.log.db, now_ms()
-        db.execute("begin immediate")
-        try:
-            self._check_claim(rows)
-            before = db.total_changes
-            db.executemany(INSERT, rows)
-            if db.total_changes - before != len(rows):
-                self._count("repeated", self._answers_lost(rows))
-            if sent:
-                db.executemany(
-                    SEND, [(topic, key, at, headers, value) for topic, key, headers, value in sent]
-                )
-            for (consumer, topic), offset in positions.items():
-                self.log.commit_position(consumer, topic, offset)
-        except BaseException:
-            if db.in_transaction:
-                db.execute("rollback")
-            raise
-        db.execute("commit")
-        self.commits += 1
-
-    def _check_claim(self, rows: list[tuple[Any, ...]]) -> None:
-        query = "select epoch from claims where topic = 'events' and partition = ?"
-        latest = self.log.db.execute(query, (self.partition,)).fetchone()
-        if latest is not None and latest[0] == self.epoch:
-            return
-        self.fenced = True
-        self._count("stale", sum(row[5] == "completed" for row in rows))
-        self.log.db.execute("commit")
-        raise Fenced(f"partition {self.partition} was claimed by another worker")
-
-    def _answers_lost(self, rows: list[tuple[Any, ...]]) -> int:
-        """Completions of this commit that were not the first at their address."""
-        query = "select epoch, body from records where episode = ? and address = ?"
-        lost = 0
-        for _, _, epoch, episode, address, kind, _, body in rows:
-            if kind == "completed":
-                first = self.log.db.execute(query, (episode, address)).fetchone()
-                lost += first != (epoch, body)
-        return lost
-
-    def _count(self, name: str, more: int) -> None:
-        if more:
-            query = "insert into counters values (?, ?) on conflict(name) do update set value = value + excluded.value"
-            self.log.db.execute(query, (name, more))
-
-
-def record_of(row: tuple[Any, ...]) -> Record:
-    """A record from its row. Raises ``BadEvent`` naming the field that is wrong."""
-    offset, topic, partition, epoch, episode, address, at_ms, kind, body = row
-    return Record(offset, topic, partition, epoch, episode, address, at_ms, decode(kind, body))

@@ -6,52 +6,29 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.limits import Ledger
 from handlers.policies.base import Policy
-from schemas.asking import OutOfLimit, ReplayError
+from schemas.asking import ReplayError
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed, EpisodeParked, ProblemAdmitted
-from schemas.events.learning import BatchClosed, PositionVoided, TickPassed
-from schemas.identity import is_numbered, learning_id
-from schemas.memory import Memory
+from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from schemas.events.learning import BatchClosed
+from schemas.identity import learning_id
 from schemas.problem import Limits
-from streams.drive import Run, drive, first_of, is_group
+from streams.drive import first_of, is_group
 from streams.episodes import conclude, prepare
-from streams.learner import Learner, Scope, settings_text
-from streams.relay import Closing, closing, trace_of, usage_of
+from streams.learner import Learner, Scope
+from streams.relay import Closing, closing
+from streams.runtime.embedded.batches import Batches, learn
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.windows import Due
+from streams.runtime.progress import Outcome, Progress
 from streams.world import Draining, World
 
 POLL_S = 0.1
 FRESH = 4096
 """Admitted problems that are kept in memory until they open; others are read again."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """What a worker did since it started, for those who watch."""
-
-    admitted: int = 0
-    closed: int = 0
-    failed: int = 0
-    resumed: int = 0
-    batches: int = 0
-    running: int = 0
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How a worker's run ended: what is held back and by what."""
-
-    held: list[str] = field(default_factory=list[str])
-    parked: list[str] = field(default_factory=list[str])
-    spent: str | None = None
 
 
 class Worker:
@@ -70,11 +47,15 @@ class Worker:
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.log, self.world, self.find = log, world, find
-        self.max_concurrency, self.learning_limits = max_concurrency, learning_limits or Limits()
+        self.max_concurrency = max_concurrency
         self.writer: Writer = log.claim(name)
         self.learner = Learner(find)
         self.intake = Intake(log, self.writer, find, default_policy, self.learner.scopes)
         self.labels = Labels(log, self.writer, self.learner)
+        limits = learning_limits or Limits()
+        self.batches = Batches(
+            log, self.writer, self.learner, world, limits, self.intake.is_admitted
+        )
         self.progress, self.on_change = Progress(), on_change
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.ready: deque[str] = deque()
@@ -198,7 +179,7 @@ class Worker:
 
     def _dispatch(self) -> None:
         for scope in list(self.learner.scopes.values()):
-            self._warm_up(scope)
+            self.batches.warm_up(scope)
             self._learn_if_due(scope)
         while self.ready and len(self.tasks) < self.max_concurrency and not self.world.draining:
             self._start(self.ready[0], self._work(self.ready.popleft()))
@@ -225,7 +206,9 @@ class Worker:
 
     async def _work(self, episode: str) -> None:
         known = self.fresh.pop(episode, None)
-        journal: dict[str, Event] = self.log.journal(episode) if known is None else {"admitted": known}
+        journal: dict[str, Event] = (
+            self.log.journal(episode) if known is None else {"admitted": known}
+        )
         admitted = journal["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
         scope = self.learner.scopes[admitted.scope]
@@ -252,12 +235,12 @@ class Worker:
         grades = (*end.graded, *await self.labels.known(episode, end.reflected))
         self.writer.state("events", episode, "closed", end.closed)
         self.writer.send("answers", episode, end.answer)
-        self._say(episode, "reflected", end.reflected)
+        self.batches.say(episode, "reflected", end.reflected)
         for address, graded in grades:
-            self._say(episode, address, graded)
+            self.batches.say(episode, address, graded)
         await self.writer.commit()
         for address, graded in await self.labels.missed(episode, end.reflected, len(grades)):
-            self._say(episode, address, graded)
+            self.batches.say(episode, address, graded)
         self.places.pop(episode, None)
         self.progress.closed += 1
         self.progress.failed += end.closed.status == "failed"
@@ -271,12 +254,6 @@ class Worker:
         self.writer.state("events", episode, f"parked.{number}", event)
         await self.writer.commit()
 
-    def _warm_up(self, scope: Scope) -> None:
-        source = self.learner.scopes.get(scope.warm_source or "")
-        if source is not None:
-            for address, event in self.learner.warm(scope, source.memory.latest):
-                self._say(learning_id(scope.id, 0), address, event)
-
     # -- learning ----------------------------------------------------------------------------------
 
     def _learn_if_due(self, scope: Scope) -> None:
@@ -287,99 +264,21 @@ class Worker:
         if closed is not None:
             self._start(name, self._learn(scope, closed))
         elif (due := scope.window.due()) is not None:
-            self._start(name, self._learn(scope, self._close_batch(scope, due)))
-
-    def _close_batch(self, scope: Scope, due: Due) -> BatchClosed:
-        closed = self.learner.batch_closed(scope, due, self.learning_limits)
-        self.writer.keep(closed.settings, settings_text(scope.settings))
-        self._say(learning_id(scope.id, due.batch), "batch", closed)
-        return closed
+            self._start(name, self._learn(scope, self.batches.close(scope, due)))
 
     async def _learn(self, scope: Scope, closed: BatchClosed) -> None:
-        episode = learning_id(scope.id, closed.batch)
-        ended = self.log.find(episode, "closed")
-        if ended is None and scope.policy.learns != "none":
-            await self._distil(scope, closed, episode)
-        self._say(episode, "version", self.learner.version(scope, closed))
-        await self.writer.commit()
+        await self.batches.learn(scope, closed)
         self.progress.batches += 1
         self._release(scope)
-
-    async def _distil(self, scope: Scope, closed: BatchClosed, episode: str) -> None:
-        journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
-        recorder = Relayed(self.writer, self.learner)
-        ended = await learn(scope, closed, self.learner, recorder, self.world, journal)
-        self._say(episode, "closed", ended)
 
     # -- settling ----------------------------------------------------------------------------------
 
     async def _settle(self) -> bool:
         """Void what never arrived and close partial windows. Returns whether anything moved."""
-        moved = False
-        for scope in self.learner.scopes.values():
-            moved = self._settle_scope(scope) or moved
-        if moved:
+        moved = [self.batches.settle(scope) for scope in self.learner.scopes.values()]
+        if any(moved):
             await self.writer.commit()
-        return moved
-
-    def _settle_scope(self, scope: Scope) -> bool:
-        window = scope.window
-        series = window.current
-        if series is not None:
-            missing = [p for p in series.missing() if not self._admitted(scope, series.id, p)]
-            for position in missing:
-                event = PositionVoided(
-                    scope=scope.id, series=series.id, position=position, reason="never arrived"
-                )
-                self._say(f"n/{scope.id}/{series.id}", f"void.{position}", event)
-            return bool(missing)
-        if (window.stream or window.late) and window.ticked <= window.closed:
-            tick = TickPassed(scope=scope.id, batch=window.closed + 1)
-            self._say(f"n/{scope.id}/-", f"tick.{tick.batch}", tick)
-            return True
-        return False
-
-    def _admitted(self, scope: Scope, series: str, position: int) -> bool:
-        return self.intake.is_admitted(scope.id, series, position)
-
-    def _say(self, episode: str, address: str, event: Event) -> None:
-        self.writer.state("learning", episode, address, event)
-        self.learner.feed(episode, event)
+        return any(moved)
 
 
-class Relayed:
-    """A recorder that also feeds the learner with what a learning episode says."""
-
-    def __init__(self, writer: Writer, learner: Learner) -> None:
-        self.writer, self.learner = writer, learner
-        self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
-
-    def state(self, topic: str, episode: str, address: str, event: Event) -> None:
-        """Record, and let the fold see it."""
-        self.writer.state(topic, episode, address, event)
-        self.learner.feed(episode, event)
-
-
-async def learn(
-    scope: Scope,
-    closed: BatchClosed,
-    learner: Learner,
-    recorder: Any,
-    world: World | None,
-    journal: dict[str, Event],
-    watch: Callable[[Run], None] | None = None,
-) -> EpisodeClosed:
-    """Run the learning episode of a closed batch, or replay it with no world; its closing event."""
-    episode = learning_id(scope.id, closed.batch)
-    memory: Memory = scope.memory.versions[closed.previous]
-    run = Run(episode, journal, closed.seed, memory, "learning", recorder, world)
-    if watch is not None:
-        watch(run)
-    ledger = Ledger.of(closed.limits)
-    ended_by, status = "learned", "answered"
-    try:
-        await drive(scope.policy.learn(learner.batch(scope, closed), scope.settings), run, ledger)
-    except OutOfLimit as limit:
-        ended_by, status = f"limit: {limit.which}", "exhausted"
-    usage = usage_of(trace_of(run.journal), round(ledger.spent_seconds, 6))
-    return EpisodeClosed.model_validate({"status": status, "ended_by": ended_by, "usage": usage})
+__all__ = ["Outcome", "Progress", "Worker", "learn"]

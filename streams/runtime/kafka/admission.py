@@ -53,7 +53,9 @@ def asked(
         canonical(problem.settings)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Refused("input.field", f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise Refused(
+            "input.field", f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        ) from error
     except BadLine as error:
         raise Refused(error.code, str(error)) from error
     except NoPolicy as error:

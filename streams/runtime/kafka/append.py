@@ -6,18 +6,16 @@ While one batch of a lane is under way, what is stated meanwhile becomes the nex
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schemas.events.base import Event
 from schemas.events.episode import TextKept
 from schemas.identity import text_key
 from state.journal import Fenced
 from streams.runtime.embedded.log import now_ms
+from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import Headers, headers_of
 from streams.runtime.kafka.place import Place
-
-if TYPE_CHECKING:
-    from aiokafka import AIOKafkaProducer
 
 BATCH_BYTES = 900_000
 PATIENCE_MS = 300_000
@@ -32,16 +30,14 @@ class Appender:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.producer: AIOKafkaProducer | None = None
+        self.producer: Any = None
         self.lanes: dict[tuple[str, int], Lane] = {}
         self.appended = 0
 
     async def start(self) -> None:
         """Connect."""
-        from aiokafka import AIOKafkaProducer
-
-        self.producer = AIOKafkaProducer(
-            **self.place.connection(),
+        self.producer = aio.producer(
+            self.place,
             acks="all",
             enable_idempotence=True,
             linger_ms=0,
@@ -120,7 +116,6 @@ class Lane:
 
     async def _send(self, rows: list[Row]) -> list[tuple[int, int]]:
         producer = self.appender.producer
-        assert producer is not None
         at, index = now_ms(), 0
         spans: list[tuple[int, int]] = []
         while index < len(rows):
@@ -132,9 +127,7 @@ class Lane:
                 index += 1
             if index == first:
                 raise ValueError(f"a record of {len(rows[index][1] or b''):,} bytes is too large")
-            told = await (
-                await producer.send_batch(batch, self.topic, partition=self.partition)
-            )
+            told = await (await producer.send_batch(batch, self.topic, partition=self.partition))
             spans.append((first, told.offset))
             self.last = told.offset + (index - first) - 1
         self.appender.appended += len(rows)

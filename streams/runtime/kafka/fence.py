@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schemas.events.learning import PositionVoided, Reflected, SeriesOpened
-from schemas.events.union import kind_of
 from streams.runtime.kafka.envelope import Said
 
 CLAIMED = "partition.claimed"
-FREE = frozenset({*map(kind_of, (SeriesOpened, PositionVoided, Reflected)), "episode.adopted"})
+FREE = frozenset({"series.opened", "position.voided", "reflected", "episode.adopted"})
 """Kinds that need no claim."""
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import Place
 
-if TYPE_CHECKING:
-    from aiokafka import AIOKafkaConsumer, TopicPartition
-
-Place2 = tuple[str, int]
+Spot = tuple[str, int]
 Take = Callable[[str, int, Any], None]
 AT_ONCE = 2_000
 WAIT_MS = 200
@@ -22,8 +20,8 @@ class Follower:
 
     def __init__(self, place: Place, take: Take) -> None:
         self.place, self.take = place, take
-        self.positions: dict[Place2, int] = {}
-        self.consumer: AIOKafkaConsumer | None = None
+        self.positions: dict[Spot, int] = {}
+        self.consumer: Any = None
         self.moved = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.after: list[Callable[[], None]] = []
@@ -31,12 +29,8 @@ class Follower:
 
     async def start(self) -> None:
         """Connect and begin to read."""
-        from aiokafka import AIOKafkaConsumer
-
-        self.consumer = AIOKafkaConsumer(
-            **self.place.connection(),
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
+        self.consumer = aio.consumer(
+            self.place,
             fetch_max_wait_ms=WAIT_MS,
             max_partition_fetch_bytes=4 << 20,
             metadata_max_age_ms=60_000,
@@ -53,13 +47,13 @@ class Follower:
         if self.consumer is not None:
             await self.consumer.stop()
 
-    def add(self, places: Iterable[Place2], start: int = 0) -> None:
+    def add(self, places: Iterable[Spot], start: int = 0) -> None:
         """Read these partitions too, from an offset on."""
         for place in places:
             self.positions[place] = start
         self._assign()
 
-    def drop(self, place: Place2) -> None:
+    def drop(self, place: Spot) -> None:
         """Read this partition no more."""
         if self.positions.pop(place, None) is not None:
             self._assign()
@@ -67,20 +61,14 @@ class Follower:
     def _assign(self) -> None:
         if self.consumer is None:
             return
-        found = {self._tp(place): position for place, position in self.positions.items()}
+        found = {aio.spot(*place): position for place, position in self.positions.items()}
         self.consumer.assign(list(found))
         for tp, position in found.items():
             self.consumer.seek(tp, position)
 
-    def _tp(self, place: Place2) -> TopicPartition:
-        from aiokafka import TopicPartition
-
-        return TopicPartition(*place)
-
-    async def ends(self, places: Iterable[Place2]) -> dict[Place2, int]:
+    async def ends(self, places: Iterable[Spot]) -> dict[Spot, int]:
         """The present ends of partitions."""
-        assert self.consumer is not None
-        wanted = {self._tp(place): place for place in places}
+        wanted = {aio.spot(*place): place for place in places}
         found = await self.consumer.end_offsets(list(wanted))
         return {wanted[tp]: end for tp, end in found.items()}
 
@@ -105,7 +93,6 @@ class Follower:
             self._tell()
 
     async def _turn(self) -> None:
-        assert self.consumer is not None
         if not self.positions:
             await asyncio.sleep(0.02)
             return
@@ -118,7 +105,7 @@ class Follower:
             self._tell()
         await asyncio.sleep(0)
 
-    def _hand_on(self, place: Place2, records: list[Any]) -> None:
+    def _hand_on(self, place: Spot, records: list[Any]) -> None:
         for record in records:
             position = self.positions.get(place)
             if position is None:
@@ -130,5 +117,3 @@ class Follower:
     def _tell(self) -> None:
         moved, self.moved = self.moved, asyncio.Event()
         moved.set()
-
-

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import tempfile
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any, Protocol
 
 from streams.runtime.kafka.lease import Lease
@@ -33,12 +34,12 @@ class Member(Protocol):
 
 def make(place: Place, member: Member, lease: Lease, web_port: int | None = None) -> Any:
     """The app, ready to be started."""
-    import faust
-    from faust.transport.drivers import TRANSPORTS
+    faust: Any = import_module("faust")
+    transports: Any = import_module("faust.transport.drivers").TRANSPORTS
 
     from streams.runtime.kafka import driver
 
-    TRANSPORTS.aliases["metalogue"] = "streams.runtime.kafka.driver:Transport"
+    transports.aliases["metalogue"] = "streams.runtime.kafka.driver:Transport"
     driver.LEASE = lease
     session = lease.session_s
     extra: dict[str, Any] = credentials(place)
@@ -70,7 +71,11 @@ def make(place: Place, member: Member, lease: Lease, web_port: int | None = None
         **extra,
     )
     problems = app.topic(
-        place.topic("problems"), key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+        place.topic("problems"),
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
     )
 
     async def intake(stream: Any) -> None:
@@ -85,7 +90,6 @@ def make(place: Place, member: Member, lease: Lease, web_port: int | None = None
         lease.renew()
 
     app.on_partitions_assigned.connect(assigned, weak=False)
-    app.kept = (assigned, intake)
     return app
 
 
@@ -95,8 +99,7 @@ def credentials(place: Place) -> dict[str, Any]:
     protocol = str(clients.get("security_protocol", "PLAINTEXT"))
     if protocol == "PLAINTEXT":
         return {}
-    import faust
-
+    faust: Any = import_module("faust")
     context = clients.get("ssl_context")
     if protocol == "SSL":
         return {"broker_credentials": context}

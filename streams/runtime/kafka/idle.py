@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import Place
 
 if TYPE_CHECKING:
@@ -57,16 +58,13 @@ class Idle:
 
     async def committed(self, partition: int) -> int:
         """The offset of `problems` that the group committed."""
-        from aiokafka import TopicPartition
-        from aiokafka.admin import AIOKafkaAdminClient
-
-        admin = AIOKafkaAdminClient(**self.place.connection())
+        admin = aio.admin(self.place)
         await admin.start()
         try:
             found = await admin.list_consumer_group_offsets(self.place.group)
         finally:
             await admin.close()
-        said = found.get(TopicPartition(self.place.topic("problems"), partition))
+        said = found.get(aio.spot(self.place.topic("problems"), partition))
         return 0 if said is None else max(0, int(said.offset))
 
     async def reached(self, *, settle: bool) -> bool:

@@ -18,7 +18,7 @@ import orjson
 
 from schemas.events.base import Event
 from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
-from streams.runtime.kafka import outgoing, topics
+from streams.runtime.kafka import aio, outgoing, topics
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.place import Place
@@ -58,15 +58,7 @@ class KafkaLog(SqliteLog):
         return self.loop.run_until_complete(work)
 
     async def _connect(self) -> Any:
-        from aiokafka import AIOKafkaConsumer
-
-        consumer = AIOKafkaConsumer(
-            **self.place.connection(),
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            fetch_max_wait_ms=50,
-            max_partition_fetch_bytes=4 << 20,
-        )
+        consumer = aio.consumer(self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=4 << 20)
         await consumer.start()
         return consumer
 
@@ -97,9 +89,7 @@ class KafkaLog(SqliteLog):
         return names | {place.dead(n): "dead-letters" for n in ("problems", "feedback")}
 
     async def _more(self) -> bool:
-        from aiokafka import TopicPartition
-
-        tps = [TopicPartition(t, p) for t in self._names() for p in range(self.partitions)]
+        tps = [aio.spot(t, p) for t in self._names() for p in range(self.partitions)]
         ends = await self.consumer.end_offsets(tps)
         starts = {tp: self.position(f"{CONSUMER}/{tp.partition}", tp.topic) for tp in tps}
         wanted = [tp for tp in tps if ends[tp] > starts[tp]]
@@ -180,7 +170,9 @@ class KafkaLog(SqliteLog):
         if topic == "events" and not self._at_home(said, record.partition, homes):
             counted["duplicate"] += answer
             return
-        address = f"{said.address}.{topic}.{record.offset}" if said.kind == CLAIMED else said.address
+        address = (
+            f"{said.address}.{topic}.{record.offset}" if said.kind == CLAIMED else said.address
+        )
         row = (topic, record.partition, said.epoch or 0, said.episode, address, said.kind)
         body = said.body.decode("utf-8", "surrogatepass")
         done = self.db.execute(INSERT, (*row, record.timestamp, body))
@@ -230,9 +222,7 @@ class KafkaLog(SqliteLog):
         return bool(self._run(self._long_enough(rows)))
 
     async def _long_enough(self, rows: list[tuple[str, str, int]]) -> bool:
-        from aiokafka import TopicPartition
-
-        at = {TopicPartition(t, int(name.rpartition("/")[2])): offset for name, t, offset in rows}
+        at = {aio.spot(t, int(name.rpartition("/")[2])): offset for name, t, offset in rows}
         if any(tp.partition >= self.partitions for tp in at):
             return False
         ends = await self.consumer.end_offsets(list(at)) if at else {}

@@ -103,7 +103,9 @@ class Intake:
         for lane in lanes:
             await lane.commit()
 
-    def refuse(self, topic: str, message: Any, headers: list[tuple[str, bytes]], error: Refused) -> None:
+    def refuse(
+        self, topic: str, message: Any, headers: list[tuple[str, bytes]], error: Refused
+    ) -> None:
         """A dead letter: the bytes as they came, and why."""
         self.refused += 1
         at = now_ms()

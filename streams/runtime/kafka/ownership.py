@@ -195,7 +195,9 @@ class Ownership:
         await self.worker.intake.take(owned, self.worker.admitted)
         if owned.paused and len(owned.queue) < RESUME_AT:
             owned.paused = False
-            tps = {tp for tp in self.worker.app.consumer.assignment() if tp.partition == owned.index}
+            tps = {
+                tp for tp in self.worker.app.consumer.assignment() if tp.partition == owned.index
+            }
             self.worker.app.consumer.resume_partitions(tps)
 
     def _note(self) -> None:

@@ -94,9 +94,10 @@ def clients_of(
 
 def partition_of(key: bytes, partitions: int) -> int:
     """Where a key lies among this many partitions: murmur2, as Kafka's own clients place it."""
-    from aiokafka.partitioner import murmur2
+    from streams.runtime.kafka.aio import module
 
-    return (murmur2(key) & 0x7FFFFFFF) % partitions
+    hashed: int = module(".partitioner").murmur2(key)
+    return (hashed & 0x7FFFFFFF) % partitions
 
 
 def checkpoint_bytes(value: Mapping[str, Any]) -> bytes:

@@ -72,5 +72,3 @@ class Relay:
         return closing(
             policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
         )
-
-

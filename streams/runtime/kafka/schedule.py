@@ -26,7 +26,9 @@ class Seat:
 class Schedule:
     """Ready, blocked and running episodes. A problem that waits for a version holds no slot."""
 
-    def __init__(self, learner: Learner, slots: int, broken: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, learner: Learner, slots: int, broken: Callable[[BaseException], None]
+    ) -> None:
         self.learner, self.slots, self.broken = learner, slots, broken
         self.ready: deque[str] = deque()
         self.blocked: dict[str, deque[str]] = {}
@@ -99,4 +101,6 @@ class Schedule:
 
     def waiting(self, partition: int) -> list[str]:
         """Episodes of a partition that wait for a version."""
-        return [e for e, s in self.seats.items() if s.partition == partition and not self.may_open(s)]
+        return [
+            e for e, s in self.seats.items() if s.partition == partition and not self.may_open(s)
+        ]

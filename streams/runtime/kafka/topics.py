@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import Place
 
 FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
 ANSWERS = {"cleanup.policy": "delete"}
-COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "600000"}
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.1",
+    "segment.ms": "600000",
+}
 KEPT = ("problems", "events", "learning", "feedback")
 
 
@@ -25,9 +30,7 @@ def config_of(place: Place, topic: str) -> dict[str, str]:
 
 async def create(place: Place, partitions: int, replicas: int = 3) -> list[str]:
     """Make the topics that are missing, on as many brokers as there are but no more than asked."""
-    from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-
-    admin = AIOKafkaAdminClient(**place.connection())
+    admin = aio.admin(place)
     await admin.start()
     try:
         there = set(await admin.list_topics())
@@ -35,7 +38,9 @@ async def create(place: Place, partitions: int, replicas: int = 3) -> list[str]:
         brokers = len((await admin.describe_cluster())["brokers"])
         copies = max(1, min(replicas, brokers))
         new = [
-            NewTopic(name, partitions, copies, topic_configs=config_of(place, name))
+            aio.module(".admin").NewTopic(
+                name, partitions, copies, topic_configs=config_of(place, name)
+            )
             for name in missing
         ]
         if new:
@@ -46,8 +51,7 @@ async def create(place: Place, partitions: int, replicas: int = 3) -> list[str]:
 
 
 def _raise_for(response: Any) -> None:
-    from aiokafka.errors import for_code
-
+    for_code = aio.module(".errors").for_code
     for topic, code, *message in response.topic_errors:
         if code not in (0, 36):  # 36: it exists already
             raise NoTopics(f"{topic}: {for_code(code).__name__} {message[0] if message else ''}")
@@ -55,9 +59,7 @@ def _raise_for(response: Any) -> None:
 
 async def partitions_of(place: Place) -> dict[str, int]:
     """How many partitions each of the log's topics has; those that are missing are left out."""
-    from aiokafka.admin import AIOKafkaAdminClient
-
-    admin = AIOKafkaAdminClient(**place.connection())
+    admin = aio.admin(place)
     await admin.start()
     try:
         there = set(await admin.list_topics())
@@ -73,7 +75,9 @@ def faults(place: Place, found: dict[str, int]) -> list[str]:
     wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
     counts = {found[name] for name in place.topics() if name in found}
     if len(counts) > 1:
-        wrong += [f"{name}: {count} partitions; all topics need as many" for name, count in found.items()]
+        wrong += [
+            f"{name}: {count} partitions; all topics need as many" for name, count in found.items()
+        ]
     return wrong
 
 
@@ -88,9 +92,7 @@ async def checked(place: Place) -> int:
 
 async def cluster_id(place: Place) -> str:
     """The name of the cluster."""
-    from aiokafka.admin import AIOKafkaAdminClient
-
-    admin = AIOKafkaAdminClient(**place.connection())
+    admin = aio.admin(place)
     await admin.start()
     try:
         return str((await admin.describe_cluster())["cluster_id"])

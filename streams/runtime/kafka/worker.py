@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from handlers.policies.base import Policy
@@ -33,6 +34,7 @@ from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.schedule import Schedule, Seat
 from streams.runtime.kafka.view import View
+from streams.runtime.kafka.watchdog import Watchdog
 from streams.world import World
 
 POLL_S = 0.1
@@ -84,6 +86,8 @@ class KafkaWorker:
         self.idle = Idle(self)
         self.view.on_feedback = self.told
         self.view.on_refused = self.refused
+        self.watchdog = Watchdog(self._mark, self._busy)
+        self.guard: asyncio.Task[None] | None = None
         self.app: Any = None
 
     # -- life --------------------------------------------------------------------------------------
@@ -103,6 +107,7 @@ class KafkaWorker:
         from streams.runtime.kafka import group
 
         group.quiet()
+        self.guard = asyncio.create_task(self.watchdog.run())
         await self.appender.start()
         names = self.view.topics()
         self.shared.add((topic, p) for topic in names for p in range(self.partitions))
@@ -128,10 +133,8 @@ class KafkaWorker:
             await self._wait()
 
     async def _wait(self) -> None:
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self.schedule.changed.wait(), POLL_S)
-        except TimeoutError:
-            pass
 
     def drain(self) -> None:
         """Stop gracefully: no new episode or question; what is in flight is still recorded."""
@@ -146,6 +149,16 @@ class KafkaWorker:
             self.error = error
         self.drain()
 
+    def _mark(self) -> object:
+        """What changes when anything moves."""
+        read = (self.appender.appended, self.relay.relayed, self.world.calls_begun)
+        return read, sum(self.view.upto), sum(o.fold.upto for o in self.owning.partitions.values())
+
+    def _busy(self) -> bool:
+        """Whether there is work that should move."""
+        queued = any(owned.queue or owned.owed for owned in self.owning.partitions.values())
+        return bool(self.owning.taking or queued or self.schedule.ready or self.schedule.tasks)
+
     async def _stop(self) -> None:
         self.world.draining = True
         while tasks := [task for _, task in self.schedule.tasks.values()]:
@@ -158,6 +171,9 @@ class KafkaWorker:
             await asyncio.wait_for(self.app.stop(), 30)
         for each in (self.tail, self.shared, self.appender):
             await each.stop()
+        self.watchdog.stopped.set()
+        if self.guard is not None:
+            self.guard.cancel()
 
     async def _settle_relay(self) -> None:
         """What was closed leaves before we do, as far as that takes no time."""
@@ -256,7 +272,9 @@ class KafkaWorker:
             episode, seat = found
             owned = self.owning.partitions.get(seat.partition)
             if owned is not None and owned.live and owned.events is not None:
-                self.schedule.start(episode, seat.partition, self._work(owned, episode, owned.events))
+                self.schedule.start(
+                    episode, seat.partition, self._work(owned, episode, owned.events)
+                )
         self.progress.running = len(self.schedule.tasks)
         self.progress.batches = self.teacher.batches
         if self.on_change is not None:
@@ -303,10 +321,8 @@ class KafkaWorker:
         wanted = getattr(journal.get("opened"), "memory_version", 0)
         if wanted not in versions:
             waiting = self.shared.until(lambda: wanted in versions)
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(waiting, VERSION_WAIT_S)
-            except TimeoutError:
-                pass
 
     async def _park(
         self, writer: KafkaWriter, episode: str, error: Exception, journal: dict[str, Event]

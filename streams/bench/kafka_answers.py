@@ -1,0 +1,86 @@
+"""From a problem on its topic to its answer on its topic, with a backbone that takes no time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from streams.backbones.port import ModelReply, ModelRequest
+from streams.embedders.hashed import HashedEmbedder
+from streams.policies import find
+from streams.runtime.kafka.follow import Follower
+from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.topics import partitions_of
+from streams.runtime.kafka.worker import KafkaWorker
+from streams.world import World
+
+ASKED, WARM = 300, 30
+
+
+class Instant:
+    """Answers everything at once."""
+
+    name = "instant"
+    simulated = True
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The same reply to all."""
+        return ModelReply(
+            text="ANSWER: 24",
+            finish="stop",
+            model="instant",
+            prompt_tokens=1,
+            completion_tokens=1,
+            seconds=0.0,
+        )
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+async def latencies(place: Place) -> tuple[float, float]:
+    """Milliseconds from a problem's append to its answer's arrival: the median and the 99th percentile."""
+    from streams.bench.kafka import problem_line
+
+    fresh = Place(place.servers, f"{place.prefix}.a", place.clients)
+    from streams.runtime.kafka import topics
+
+    await topics.create(fresh, 4)
+    partitions = next(iter((await partitions_of(fresh)).values()))
+    worker = KafkaWorker(fresh, partitions, World({"*": Instant()}, HashedEmbedder()), find)
+    running = asyncio.create_task(worker.run())
+    try:
+        return await _ask(fresh, partitions, worker, problem_line)
+    finally:
+        worker.drain()
+        await running
+
+
+async def _ask(
+    place: Place, partitions: int, worker: KafkaWorker, line: Any
+) -> tuple[float, float]:
+    came: dict[str, asyncio.Event] = {}
+
+    def take(topic: str, partition: int, record: Any) -> None:
+        name = (record.key or b"").decode().split("/")[2]
+        came.setdefault(name, asyncio.Event()).set()
+
+    answers = Follower(place, take)
+    answers.add((place.topic("answers"), p) for p in range(partitions))
+    await answers.start()
+    while not (worker.owning.joined and all(o.live for o in worker.owning.partitions.values())):
+        await asyncio.sleep(0.05)
+    took: list[float] = []
+    for number in range(ASKED + WARM):
+        name = f"b{number}"
+        waiting = came.setdefault(name, asyncio.Event())
+        begun = time.perf_counter()
+        lane = worker.appender.lane(place.topic("problems"), number % partitions)
+        lane.add(name.encode(), line(number), [])
+        await lane.commit()
+        await waiting.wait()
+        took.append((time.perf_counter() - begun) * 1000)
+    await answers.stop()
+    took = sorted(took[WARM:])
+    return took[len(took) // 2], took[int(len(took) * 0.99)]

@@ -1,0 +1,121 @@
+"""Batches: closing windows, running learning episodes, settling what will never arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from handlers.limits import Ledger
+from schemas.asking import OutOfLimit
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed
+from schemas.events.learning import BatchClosed, PositionVoided, TickPassed
+from schemas.identity import is_numbered, learning_id
+from schemas.memory import Memory
+from schemas.problem import Limits
+from streams.drive import Run, World, drive
+from streams.learner import Learner, Scope, settings_text
+from streams.relay import trace_of, usage_of
+from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.windows import Due
+
+
+class Batches:
+    """The learner's effects on one log: what it says is recorded and fed to the fold at once."""
+
+    def __init__(
+        self,
+        log: SqliteLog,
+        writer: Writer,
+        learner: Learner,
+        world: World,
+        limits: Limits,
+        is_admitted: Callable[[str, str, int], bool],
+    ) -> None:
+        self.log, self.writer, self.learner = log, writer, learner
+        self.world, self.limits, self.is_admitted = world, limits, is_admitted
+
+    def say(self, episode: str, address: str, event: Event) -> None:
+        """Record on ``learning``; the fold sees records in the order in which they are stated."""
+        self.writer.state("learning", episode, address, event)
+        self.learner.feed(episode, event)
+
+    def warm_up(self, scope: Scope) -> None:
+        """Make version 0 of a scope that starts from another's memory, if that is still to do."""
+        source = self.learner.scopes.get(scope.warm_source or "")
+        if source is not None:
+            for address, event in self.learner.warm(scope, source.memory.latest):
+                self.say(learning_id(scope.id, 0), address, event)
+
+    def close(self, scope: Scope, due: Due) -> BatchClosed:
+        """Close a batch that is due."""
+        closed = self.learner.batch_closed(scope, due, self.limits)
+        self.writer.keep(closed.settings, settings_text(scope.settings))
+        self.say(learning_id(scope.id, due.batch), "batch", closed)
+        return closed
+
+    async def learn(self, scope: Scope, closed: BatchClosed) -> None:
+        """Run or resume the learning episode of a closed batch, and make its memory version."""
+        episode = learning_id(scope.id, closed.batch)
+        if self.log.find(episode, "closed") is None and scope.policy.learns != "none":
+            journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
+            recorder = Relayed(self.writer, self.learner)
+            ended = await learn(scope, closed, self.learner, recorder, self.world, journal)
+            self.say(episode, "closed", ended)
+        self.say(episode, "version", self.learner.version(scope, closed))
+        await self.writer.commit()
+
+    def settle(self, scope: Scope) -> bool:
+        """Void what never arrived, or close a partial window. Returns whether anything moved."""
+        window, series = scope.window, scope.window.current
+        if series is not None:
+            never = [p for p in series.missing() if not self.is_admitted(scope.id, series.id, p)]
+            for position in never:
+                event = PositionVoided(
+                    scope=scope.id, series=series.id, position=position, reason="never arrived"
+                )
+                self.say(f"n/{scope.id}/{series.id}", f"void.{position}", event)
+            return bool(never)
+        if (window.stream or window.late) and window.ticked <= window.closed:
+            tick = TickPassed(scope=scope.id, batch=window.closed + 1)
+            self.say(f"n/{scope.id}/-", f"tick.{tick.batch}", tick)
+            return True
+        return False
+
+
+class Relayed:
+    """A recorder that also feeds the learner with what a learning episode says."""
+
+    def __init__(self, writer: Writer, learner: Learner) -> None:
+        self.writer, self.learner = writer, learner
+        self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
+
+    def state(self, topic: str, episode: str, address: str, event: Event) -> None:
+        """Record, and let the fold see it."""
+        self.writer.state(topic, episode, address, event)
+        self.learner.feed(episode, event)
+
+
+async def learn(
+    scope: Scope,
+    closed: BatchClosed,
+    learner: Learner,
+    recorder: Any,
+    world: World | None,
+    journal: dict[str, Event],
+    watch: Callable[[Run], None] | None = None,
+) -> EpisodeClosed:
+    """Run the learning episode of a closed batch, or replay it with no world; its closing event."""
+    episode = learning_id(scope.id, closed.batch)
+    memory: Memory = scope.memory.versions[closed.previous]
+    run = Run(episode, journal, closed.seed, memory, "learning", recorder, world)
+    if watch is not None:
+        watch(run)
+    ledger = Ledger.of(closed.limits)
+    ended_by, status = "learned", "answered"
+    try:
+        await drive(scope.policy.learn(learner.batch(scope, closed), scope.settings), run, ledger)
+    except OutOfLimit as limit:
+        ended_by, status = f"limit: {limit.which}", "exhausted"
+    usage = usage_of(trace_of(run.journal), round(ledger.spent_seconds, 6))
+    return EpisodeClosed.model_validate({"status": status, "ended_by": ended_by, "usage": usage})

@@ -1,0 +1,26 @@
+"""What a worker did, and how its run ended: for those who watch it and for its exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a worker did since it started, for those who watch."""
+
+    admitted: int = 0
+    closed: int = 0
+    failed: int = 0
+    resumed: int = 0
+    batches: int = 0
+    running: int = 0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a worker's run ended: what is held back and by what."""
+
+    held: list[str] = field(default_factory=list[str])
+    parked: list[str] = field(default_factory=list[str])
+    spent: str | None = None

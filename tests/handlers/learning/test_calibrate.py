@@ -1,0 +1,89 @@
+"""Calibrators: which one so many labels allow, and that each equals a plain reference."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handlers.learning.calibrate import Isotonic, Platt, fit, isotonic, logit, platt, sigmoid
+from schemas.identity import hash01
+
+RAW = st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=30)
+
+
+def said(count: int) -> list[tuple[float, bool]]:
+    """Too sure: right with the square of the confidence."""
+    drawn = [(round(hash01("c", at), 3), hash01("r", at)) for at in range(count)]
+    return [(c, luck < c * c) for c, luck in drawn]
+
+
+def test_labels_decide_which() -> None:
+    assert fit(said(29)) is None
+    assert isinstance(fit(said(30)), Platt)
+    assert isinstance(fit(said(200)), Platt)
+    assert isinstance(fit(said(201)), Isotonic)
+
+
+@given(RAW)
+@settings(max_examples=60)
+def test_isotonic_equals_the_min_max_formula(raw: list[tuple[int, bool]]) -> None:
+    pairs = [(n / 20, right) for n, right in raw]
+    xs = sorted({c for c, _ in pairs})
+    sums = [[sum(r for c, r in pairs if c == x), sum(c == x for c, _ in pairs)] for x in xs]
+
+    def mean(low: int, high: int) -> float:
+        rights, labels = (sum(part[n] for part in sums[low : high + 1]) for n in (0, 1))
+        return rights / labels
+
+    made = isotonic(pairs)
+    for at, x in enumerate(xs):
+        plain = max(min(mean(i, j) for j in range(at, len(xs))) for i in range(at + 1))
+        assert made(x) == pytest.approx(plain, abs=1e-12)
+
+
+@given(RAW, st.floats(0, 1), st.floats(0, 1))
+def test_isotonic_rises_and_stays_in_the_unit(
+    raw: list[tuple[int, bool]], one: float, other: float
+) -> None:
+    made = isotonic([(n / 20, right) for n, right in raw])
+    low, high = sorted((one, other))
+    assert 0 <= made(low) <= made(high) + 1e-12
+    assert made(high) <= 1
+
+
+def loss(pairs: list[tuple[float, bool]], made: Platt) -> float:
+    rights = sum(right for _, right in pairs)
+    high, low = (rights + 1) / (rights + 2), 1 / (len(pairs) - rights + 2)
+    total = 0.0
+    for c, right in pairs:
+        p, target = sigmoid(made.slope * logit(c) + made.offset), high if right else low
+        total -= target * math.log(p) + (1 - target) * math.log(1 - p)
+    return total
+
+
+@given(st.integers(30, 120))
+@settings(max_examples=20)
+def test_platt_is_at_the_minimum_of_its_loss(count: int) -> None:
+    pairs = said(count)
+    made = platt(pairs)
+    for slope, offset in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
+        other = Platt(made.slope + slope, made.offset + offset)
+        assert loss(pairs, made) <= loss(pairs, other) + 1e-12
+    gradient = sum(
+        sigmoid(made.slope * logit(c) + made.offset)
+        - ((sum(r for _, r in pairs) + 1) / (sum(r for _, r in pairs) + 2) if right else
+           1 / (len(pairs) - sum(r for _, r in pairs) + 2))
+        for c, right in pairs
+    )  # fmt: skip
+    assert gradient == pytest.approx(0, abs=1e-6)
+
+
+def test_what_was_too_sure_becomes_less_so() -> None:
+    for count in (120, 900):
+        made = fit(said(count))
+        assert made is not None
+        assert made(0.5) < 0.42
+        assert made(0.2) < made(0.9)

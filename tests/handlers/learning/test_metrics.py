@@ -1,0 +1,90 @@
+"""Calibration metrics against plain references, to 1e-12."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.learning import metrics
+
+PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
+THREE = [(0.95, True), (0.90, False), (0.10, False)]
+
+
+@pytest.mark.claim("cot2-metrics")
+def test_three_answers_by_hand() -> None:
+    assert metrics.ece(THREE) == pytest.approx(0.35, abs=1e-12)
+    assert metrics.brier(THREE) == pytest.approx(0.2741666666666667, abs=1e-12)
+    assert metrics.aurc(THREE) == pytest.approx((0 + 1 / 2 + 2 / 3) / 3, abs=1e-12)
+    assert metrics.risk_coverage(THREE) == [(1 / 3, 0.0), (2 / 3, 0.5), (1.0, 2 / 3)]
+
+
+def plain_ece(pairs: list[tuple[float, bool]], count: int) -> float:
+    total = 0.0
+    for n in range(count):
+        low, high = n / count, (n + 1) / count
+        held = [(c, r) for c, r in pairs if low <= c < high or (n == count - 1 and c == 1.0)]
+        if held:
+            gap = sum(c for c, _ in held) / len(held) - sum(r for _, r in held) / len(held)
+            total += len(held) / len(pairs) * abs(gap)
+    return total
+
+
+@pytest.mark.claim("cot2-metrics")
+@given(st.lists(st.tuples(st.integers(0, 100), st.booleans()), min_size=1, max_size=40))
+def test_ece_and_brier_equal_a_plain_reference(raw: list[tuple[int, bool]]) -> None:
+    pairs = [(n / 100, right) for n, right in raw]
+    assert metrics.ece(pairs, 8) == pytest.approx(plain_ece(pairs, 8), abs=1e-12)
+    plain = sum((c - int(r)) * (c - int(r)) for c, r in pairs) / len(pairs)
+    assert metrics.brier(pairs) == pytest.approx(plain, abs=1e-12)
+
+
+@pytest.mark.claim("cot2-metrics")
+@given(PAIRS)
+def test_aurc_equals_a_plain_reference(pairs: list[tuple[float, bool]]) -> None:
+    ordered = sorted(enumerate(pairs), key=lambda each: (-each[1][0], each[0]))
+    risks = [sum(not right for _, (_, right) in ordered[:k]) / k for k in range(1, len(pairs) + 1)]
+    assert metrics.aurc(pairs) == pytest.approx(sum(risks) / len(risks), abs=1e-12)
+    assert metrics.selective_accuracy(pairs, 1.0) == pytest.approx(1 - risks[-1], abs=1e-12)
+
+
+@given(st.integers(0, 99), st.integers(0, 9), st.integers(1, 60))
+def test_resamples_are_places_and_follow_from_seed_and_turn(seed: int, turn: int, n: int) -> None:
+    drawn = metrics.resample(seed, turn, n)
+    assert len(drawn) == n
+    assert all(0 <= at < n for at in drawn)
+    assert drawn == metrics.resample(seed, turn, n)
+
+
+def test_intervals_hold_the_measure_and_narrow_with_more_items() -> None:
+    few = [(0.5, at % 4 == 0) for at in range(20)]
+    many = few * 20
+
+    def share(pairs: metrics.Pairs) -> float:
+        return metrics.accuracy([right for _, right in pairs])
+
+    low, high = metrics.of_pairs(few, share)
+    assert low < 0.25 < high
+    narrow = metrics.of_pairs(many, share, resamples=200)
+    assert narrow[1] - narrow[0] < high - low
+    assert metrics.interval(0, lambda drawn: 1.0) == (0.0, 0.0)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=9), st.data())
+def test_any_of_n_counts_the_draws_that_hold_a_right_one(
+    right: list[bool], data: st.DataObject
+) -> None:
+    n = data.draw(st.integers(1, len(right)))
+    draws = list(combinations(right, n))
+    assert metrics.any_of_n(right, n) == pytest.approx(sum(map(any, draws)) / len(draws))
+
+
+def test_utility() -> None:
+    assert metrics.utility(True, 0.3) == 1.0
+    assert metrics.utility(None, 0.9, 2.0) == 0.0
+    assert metrics.utility(False, 0.5, 2.0) == -1.0
+    assert metrics.entropy_share([1, 1, 1]) == pytest.approx(1.0)
+    assert metrics.entropy_share([3]) == 0.0
