@@ -24,10 +24,19 @@ def canonical(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
-@lru_cache(maxsize=1024)
+CACHED_CHARS = 4096
+
+
 def text_digest(text: str) -> str:
     """Twelve hexadecimal digits of the text's SHA-256; lone surrogates are kept apart, never refused."""
+    return _cached_digest(text) if len(text) <= CACHED_CHARS else _digest_of(text)
+
+
+def _digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+_cached_digest = lru_cache(maxsize=1024)(_digest_of)
 
 
 def digest(value: Any) -> str:

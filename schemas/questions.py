@@ -175,6 +175,25 @@ class Check(Ask[Outcome]):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool returned: ``found``, ``empty``, ``refused`` (no such tool here) or ``error``."""
+
+    text: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class UseTool(Ask[ToolResult]):
+    """One call of a tool with its arguments. Tools never raise into a policy: a failure is a result."""
+
+    tool: str
+    arguments: tuple[tuple[str, str | int], ...]
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        return (("tool", text_digest(self.tool)), ("arguments", digest(self.arguments)))
+
+
+@dataclass(frozen=True, slots=True)
 class Remaining:
     """What limit and allowance leave to the policy at this point; ``None`` means unlimited."""
 

@@ -1,7 +1,8 @@
 """The mirror: lessons of a memory as NumPy blocks by role, so that a recall takes microseconds.
 
-A float32 product proposes, exact arithmetic decides: the product (NumPy's own loop; a BLAS would start
-threads, which take turns with everybody else's) is only trusted up to a bound on its error, everything within the bound is reckoned again in float64 in a fixed order, and ties go by id.
+A float32 product proposes, exact arithmetic decides. The product (NumPy's own loop: a BLAS would start
+threads, which wait for everybody else's) is only trusted up to a bound on its error; everything within
+the bound is reckoned again in float64 in a fixed order, and ties go by id.
 So what is recalled equals ``handlers.learning.recall.select`` on every machine. A scope is of one
 domain and policy: its memory is the mirror's partition by domain, a block the one by role.
 """
@@ -40,12 +41,12 @@ class Block:
     """Rows by the problem that they came from."""
 
     @classmethod
-    def of(cls, items: tuple[MemoryItem, ...]) -> Block:
-        """The block of these lessons."""
+    def of(cls, items: tuple[MemoryItem, ...], before: Block | None = None) -> Block:
+        """The block of these lessons; rows that an earlier block has are copied."""
         own: dict[str, list[int]] = {}
         for row, item in enumerate(items):
             own.setdefault(item.subject, []).append(row)
-        return cls(items, _matrix(items), own)
+        return cls(items, _matrix(items, before), own)
 
     def nearest(self, question: Recall, query: Sequence[float]) -> list[Hit]:
         """As ``handlers.learning.recall.nearest``, over the few that can be among the nearest."""
@@ -101,13 +102,31 @@ def _unit(vector: NDArray[np.float64]) -> Vectors | None:
     return (vector / length).astype(np.float32)
 
 
-def _matrix(items: Sequence[MemoryItem]) -> Vectors | None:
+def _matrix(items: Sequence[MemoryItem], before: Block | None) -> Vectors | None:
     """Unit rows; zeros for lessons without a vector or direction."""
+    known: dict[int, int] = {}
+    if before is not None and before.matrix is not None:
+        known = {id(item): row for row, item in enumerate(before.items)}
+    new = [row for row, item in enumerate(items) if id(item) not in known]
+    made = _rows([items[row] for row in new])
+    if made is None or before is None or before.matrix is None:
+        return made
+    old = [row for row, item in enumerate(items) if id(item) in known]
+    if new and made.shape[1] != before.matrix.shape[1]:
+        return None
+    whole = np.zeros((len(items), before.matrix.shape[1]), dtype=np.float32)
+    whole[old] = before.matrix[[known[id(items[row])] for row in old]]
+    if new:
+        whole[new] = made
+    return whole
+
+
+def _rows(items: Sequence[MemoryItem]) -> Vectors | None:
     rows = [None if item.vector is None else _halves(item.vector) for item in items]
     lengths = {len(row) for row in rows if row is not None}
-    if len(lengths) != 1:
+    if len(lengths) > 1 or (rows and not lengths):
         return None
-    made = np.zeros((len(rows), lengths.pop()), dtype=np.float32)
+    made = np.zeros((len(rows), lengths.pop() if lengths else 0), dtype=np.float32)
     for at, row in enumerate(rows):
         if row is None:
             continue
@@ -125,6 +144,7 @@ class Mirrors:
     def __init__(self, kept: int = KEPT) -> None:
         self.kept = kept
         self.blocks: dict[tuple[str, int, str], tuple[Memory, Block]] = {}
+        self.latest: dict[tuple[str, str], Block] = {}
 
     def select(self, memory: Memory, question: Recall, query: Sequence[float]) -> list[Hit]:
         """For each role its rules in order, then its nearest lessons."""
@@ -141,7 +161,9 @@ class Mirrors:
         key = (memory.scope, memory.number, role)
         known = self.blocks.pop(key, None)
         if known is None or known[0] is not memory:
-            known = (memory, Block.of(memory.of(role, "lesson")))
+            before = self.latest.get((memory.scope, role))
+            known = (memory, Block.of(memory.of(role, "lesson"), before))
+            self.latest[memory.scope, role] = known[1]
         self.blocks[key] = known
         while len(self.blocks) > self.kept:
             del self.blocks[next(iter(self.blocks))]

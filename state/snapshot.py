@@ -9,19 +9,23 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
+from weakref import finalize
 
 import orjson
 
 from schemas.identity import learning_id
-from schemas.memory import Memory
+from schemas.memory import Memory, MemoryItem
 from state.collecting import uncollected
+from state.folds.lives import LifeKey
 from state.folds.state import State, Touched, scope_of
 from state.snapshot_parts import (
     SEPARATOR,
     batch_body,
     cost_body,
+    item_body,
     life_body,
     load_batch,
     load_cost,
@@ -49,6 +53,8 @@ class Snapshots:
         self.touched: Touched | None = None
         self.tables: dict[str, int] = {}
         """Up to which offset each table was written when the snapshot was."""
+        self.known: set[LifeKey] = set()
+        """Items that are in the file: they do not change."""
 
     def load(self) -> State:
         """The state as it was kept, or an empty one; either is watched from now on."""
@@ -56,22 +62,24 @@ class Snapshots:
         with uncollected(), suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError):
             if self.path.exists():
                 state = self._read()
+        if state.offset == 0:
+            self.drop()
         self.touched = state.watch()
         return state
 
     def _read(self) -> State:
         state = State()
         db = _connected(self.path)
-        try:
-            meta = dict(_rows(db, "meta"))
-            head = orjson.loads(meta.get("head", b"{}"))
-            if head.get("format") != FORMAT or head.get("log") != self.log_id:
-                return state
-            _fill(state, db)
-            state.offset, state.events = head["offset"], head["events"]
-            state.dimensions, self.tables = head["dimensions"], head["tables"]
-        finally:
+        meta = dict(_rows(db, "meta"))
+        head = orjson.loads(meta.get("head", b"{}"))
+        if head.get("format") != FORMAT or head.get("log") != self.log_id:
             db.close()
+            return state
+        _fill(state, db)  # which keeps the connection: items are read when they are needed
+        state.offset, state.events = head["offset"], head["events"]
+        state.dimensions, self.tables = head["dimensions"], head["tables"]
+        self.known = set(state.lives.known)
+        finalize(state, db.close)
         return state
 
     def save(self, state: State) -> int:
@@ -81,14 +89,15 @@ class Snapshots:
             touched = self.touched = everything(state)
             state.watchers.append(touched)
             self.drop()
-        rows = sorted(_changed(state, touched))
+        rows = sorted(_changed(state, touched, self.known))
         head = self._head(state)
         try:
             self._write([*rows, head])
         except sqlite3.DatabaseError:
             self.drop()
-            rows = sorted(_changed(state, everything(state)))
+            rows = sorted(_changed(state, everything(state), self.known))
             self._write([*rows, head])
+        self.known |= touched.lives
         touched.clear()
         return len(rows)
 
@@ -118,6 +127,7 @@ class Snapshots:
 
     def drop(self) -> None:
         """Remove the file and what SQLite keeps beside it."""
+        self.known.clear()
         for end in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
@@ -150,15 +160,18 @@ def _rows(db: sqlite3.Connection, part: str) -> Iterator[tuple[str, bytes]]:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def _changed(state: State, touched: Touched) -> Iterator[Row]:
+def _changed(state: State, touched: Touched, known: set[LifeKey]) -> Iterator[Row]:
     for scope, name in touched.lives:
-        yield "life", scope + SEPARATOR + name, life_body(state.lives.known[scope, name])
+        life = state.lives.known[scope, name]
+        yield "life", scope + SEPARATOR + name, life_body(life)
+        if (scope, name) not in known:
+            yield "item", scope + SEPARATOR + name, item_body(life)
     for scope, number in touched.versions:
         memory, digest = state.memories[scope].versions[number], state.digests[scope, number]
         yield "version", f"{scope}{SEPARATOR}{number:012d}", version_body(memory, digest)
     for episode in touched.episodes:
-        if (known := state.outcomes.known.get(episode)) is not None:
-            yield "outcome", episode, orjson.dumps(known)
+        if (outcome := state.outcomes.known.get(episode)) is not None:
+            yield "outcome", episode, orjson.dumps(outcome)
         if episode in state.lives.uses:
             yield "uses", episode, uses_body(state, episode)
     for episode in touched.batches:
@@ -174,9 +187,12 @@ def _changed(state: State, touched: Touched) -> Iterator[Row]:
 
 
 def _fill(state: State, db: sqlite3.Connection) -> None:
-    for key, body in _rows(db, "life"):
-        life = load_life(key, body)
-        state.lives.known[life.key] = life
+    def item(key: str) -> bytes:
+        query = "select body from parts where part = 'item' and key = ?"
+        body: bytes = db.execute(query, (key,)).fetchone()[0]
+        return body
+
+    state.lives.known.update(load_life(key, body, item) for key, body in _rows(db, "life"))
     for key, body in _rows(db, "version"):
         _version(state, key, orjson.loads(body))
     for episode, body in _rows(db, "outcome"):
@@ -195,6 +211,15 @@ def _version(state: State, key: str, body: list[Any]) -> None:
     scope, _, number = key.partition(SEPARATOR)
     digest, names, learned = body
     known = state.lives.known
-    items = tuple(known[scope, name].item for name in names)
-    state.memory(scope).versions[int(number)] = Memory(scope, int(number), items, learned)
+
+    def made() -> Memory:
+        items = tuple(_written(known[scope, name].item, batch) for name, batch in names)
+        return Memory(scope, int(number), items, learned)
+
+    state.memory(scope).versions.later(int(number), made)
     state.digests[scope, int(number)] = digest
+
+
+def _written(item: MemoryItem, batch: int) -> MemoryItem:
+    """The item as it stood after a batch: a rule may have been written again, word for word, since."""
+    return item if item.batch == batch else replace(item, batch=batch)

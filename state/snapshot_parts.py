@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple
 from operator import attrgetter
 from typing import Any, cast
@@ -12,7 +13,7 @@ from schemas.events.codec import decode
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.memory import Memory, MemoryItem
 from state.folds.costs import Column, Spent
-from state.folds.lives import Life, name_of
+from state.folds.lives import Life, LifeKey, name_of
 from state.folds.memory import Learned, MemoryFold
 from state.folds.state import State, number_of, scope_of
 
@@ -22,22 +23,36 @@ _ITEM = attrgetter(
     *("id", "kind", "role", "text", "text_digest", "batch", "subject", "evidence", "polarity"),
     "vector",
 )
-_LIFE = attrgetter(
-    "since", "off", "until", "embedder", "withdrawn", "uses", "right", "wrong"
-)
+_LIFE = attrgetter("since", "off", "until", "embedder", "withdrawn", "uses", "right", "wrong")
 
 
 def life_body(life: Life) -> bytes:
-    """One memory item with what became of it."""
-    return orjson.dumps([_ITEM(life.item), _LIFE(life)])
+    """What became of a memory item."""
+    return orjson.dumps(_LIFE(life))
 
 
-def load_life(key: str, body: bytes) -> Life:
-    """The life that a body holds."""
-    (name, kind, role, text, digest, batch, subject, evidence, polarity, vector), rest = (
-        orjson.loads(body)
+def item_body(life: Life) -> bytes:
+    """The memory item itself, which does not change."""
+    return orjson.dumps(_ITEM(life.item))
+
+
+def load_life(key: str, body: bytes, item: Callable[[str], bytes]) -> tuple[LifeKey, Life]:
+    """The life that a body holds, by its key; ``item`` finds the item's body when it is needed."""
+    scope, _, name = key.partition(SEPARATOR)
+    since, off, until, embedder, withdrawn, uses, right, wrong = orjson.loads(body)
+
+    def held() -> MemoryItem:
+        return load_item(item(key))
+
+    return (scope, name), Life(
+        scope, held, since, off, until, embedder, withdrawn, uses, right, wrong
     )
-    item = MemoryItem(
+
+
+def load_item(body: bytes) -> MemoryItem:
+    """The memory item that a body holds."""
+    name, kind, role, text, digest, batch, subject, evidence, polarity, vector = orjson.loads(body)
+    return MemoryItem(
         id=name,
         kind=kind,
         role=role,
@@ -49,14 +64,12 @@ def load_life(key: str, body: bytes) -> Life:
         polarity=polarity,
         vector=vector,
     )
-    since, off, until, embedder, withdrawn, uses, right, wrong = rest
-    scope = key.partition(SEPARATOR)[0]
-    return Life(scope, item, since, off, until, embedder, withdrawn, uses, right, wrong)
 
 
 def version_body(memory: Memory, digest: str) -> bytes:
-    """A memory version by the names of its items."""
-    return orjson.dumps([digest, [name_of(item) for item in memory.items], dict(memory.learned)])
+    """A memory version by the names of its items, each with the batch that it was last written in."""
+    items = [[name_of(item), item.batch] for item in memory.items]
+    return orjson.dumps([digest, items, dict(memory.learned)])
 
 
 def uses_body(state: State, episode: str) -> bytes:

@@ -20,8 +20,8 @@ from schemas.events.episode import Completed, Forked, LimitReached
 from schemas.memory import Memory
 from schemas.questions import Complete, Remain
 from state.journal import Recorder
-from streams.replay.compare import difference, same
 from streams.backbones.port import BackboneError
+from streams.replay.compare import difference, same
 from streams.replies import reply_to
 
 R = TypeVar("R")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +20,7 @@ from schemas.problem import Problem, Profile
 from schemas.settings import PolicySettings
 from state.journal import Fenced, Recorder
 from streams.backbones.port import BackboneError
+from streams.defects import describe
 from streams.drive import Run, World, drive, replayed
 from streams.learner import settings_text
 from streams.world import Draining
@@ -168,10 +168,3 @@ def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:
     except Exception as recorded:
         return recorded
     return error
-
-
-def describe(error: Exception) -> str:
-    """Type, text and innermost line of a defect: the same each time it happens."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}"[:300] + where

@@ -17,9 +17,9 @@ from schemas.problem import Limits, Profile
 from schemas.settings import PolicySettings
 from state.journal import Crashed, MemoryRecorder
 from streams.backbones.rehearsal import Options, Rehearsal
+from streams.defects import describe
 from streams.drive import Run, drive, replayed
 from streams.embedders.hashed import HashedEmbedder
-from streams.episodes import describe
 from streams.world import World
 
 R = TypeVar("R")

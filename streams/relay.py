@@ -14,6 +14,7 @@ from schemas.events.reasoning import KnowledgeReached
 from schemas.identity import address_order, canonical, digest, is_numbered, text_digest
 from schemas.settings import PolicySettings
 from schemas.usage import Usage, total
+from streams.defects import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,11 @@ def closing(
     """Everything that an episode's end leaves: a pure function of its record."""
     trace = trace_of(journal)
     closed = close(trace, conclusion, seconds)
+    try:
+        reflected = reflection_of(policy, settings, admitted, opened, closed, trace, conclusion)
+    except Exception as error:  # the policy's own defect: the episode's outcome, not the worker's
+        conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
+        closed = close(trace, conclusion, seconds)
+        reflected = reflection_of(policy, settings, admitted, opened, closed, trace, conclusion)
     answer = canonical(answer_of(episode, admitted, opened, closed))
-    reflected = reflection_of(policy, settings, admitted, opened, closed, trace, conclusion)
     return Closing(closed, answer, reflected, check(reflected))

@@ -7,8 +7,9 @@ from typing import Any
 from schemas.asking import Ask, ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import Checked, Completed, Embedded, Recalled
+from schemas.events.graph import ToolCalled
 from schemas.memory import Memory
-from schemas.questions import Completion, RecalledItem, Recollection
+from schemas.questions import Completion, RecalledItem, Recollection, ToolResult
 
 
 class NotInMemory(ReplayError, LookupError):
@@ -36,6 +37,8 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
             return tuple(tuple(unpack(vector)) for vector in answer.vectors)
         case Checked():
             return answer.outcome
+        case ToolCalled():
+            return ToolResult(answer.text, answer.result)
         case _:
             raise TypeError(f"{answer.kind} answers no {type(question).__name__}")
 

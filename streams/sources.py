@@ -132,14 +132,17 @@ def _no_constant(name: str) -> Any:
 
 
 def _name_of(value: Any) -> str:
-    names: dict[type[Any], str] = {
-        list: "a list",
-        str: "a string",
-        type(None): "null",
-        bool: "a boolean",
-    }
-    kind: type[Any] = type(value)
-    return names.get(kind, "a number")
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case _:
+            return "a number"
 
 
 def _bad_field(text: str, error: ValidationError) -> BadLine:

@@ -19,12 +19,13 @@ from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.identity import call_seed
 from schemas.memory import Memory
 from schemas.problem import Limits
-from schemas.questions import Check, Complete, Embed, Recall, Sampling
+from schemas.questions import Check, Complete, Embed, Recall, Sampling, UseTool
 from schemas.vectors import pack, unpack
 from streams import normalise
 from streams.backbones.port import Backbone, ModelReply, ModelRequest, Unreachable
 from streams.drive import Paused, Run
 from streams.embedders.port import Embedder
+from streams.tools import NO_TOOLS, Tools, called
 
 if TYPE_CHECKING:
     from state.mirror import Mirrors
@@ -40,6 +41,7 @@ PLAIN_ITEMS = 64
 _log = logging.getLogger(__name__)
 
 R = TypeVar("R")
+
 
 class Draining(Paused):
     """The worker is stopping: nothing new is asked, the episode stays open."""
@@ -81,6 +83,7 @@ class World:
         """Which backbone answers which role, for people."""
         self.calls_begun = 0
         self.mirrors: Mirrors | None = None
+        self.tools: Tools = NO_TOOLS
         self.exhausted: str | None = None
         """Which total is spent, once one is."""
 
@@ -112,6 +115,8 @@ class World:
                 )
             case Check():
                 return checked(question, asked)
+            case UseTool():
+                return await called(self.tools, question, asked)
             case _:
                 raise TypeError(f"nobody here answers a {type(question).__name__}")
 
@@ -179,11 +184,10 @@ class World:
         if error.where not in self.out_of_reach:
             self.out_of_reach.add(error.where)
             _log.warning("%s; asked again until it answers [model.unreachable]", error)
-        end = time.monotonic() + seconds
-        while not self.draining and (left := end - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, GLANCE_S))
-        if self.draining:
-            raise Draining from error
+        for _ in range(round(seconds / GLANCE_S)):
+            if self.draining:
+                raise Draining from error
+            await asyncio.sleep(GLANCE_S)
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         query = (await self.embedder.embed((question.query,)))[0]

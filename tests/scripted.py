@@ -17,6 +17,7 @@ from schemas.asking import All, Ask, OutOfLimit, Steps, Stopped
 from schemas.events.base import Event
 from schemas.events.codec import decode, encode
 from schemas.events.episode import Checked, Completed, Embedded, Forked, LimitReached, Recalled
+from schemas.events.graph import ToolCalled
 from schemas.identity import hash01
 from schemas.memory import Memory
 from schemas.questions import (
@@ -28,6 +29,8 @@ from schemas.questions import (
     RecalledItem,
     Recollection,
     Remain,
+    ToolResult,
+    UseTool,
 )
 from schemas.vectors import as_kept, pack
 from streams.world import checked as checked_by_domain
@@ -105,7 +108,7 @@ class Ran(Generic[R]):
     @property
     def facts(self) -> list[str]:
         """The kinds of the facts stated, in order."""
-        answers = (Completed, Recalled, Embedded, Checked, Forked, LimitReached)
+        answers = (Completed, Recalled, Embedded, Checked, Forked, LimitReached, ToolCalled)
         return [event.kind for _, event in self.events if not isinstance(event, answers)]
 
     @property
@@ -121,6 +124,7 @@ class Driver:
     reply: Replier
     memory: Memory = NO_MEMORY
     vectors: Vectors = hashed
+    tool: Callable[[UseTool], ToolResult] = lambda question: ToolResult("", "refused")
     events: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
     asked: list[tuple[str, Ask[Any]]] = field(default_factory=list[tuple[str, Ask[Any]]])
 
@@ -190,6 +194,16 @@ class Driver:
                 checked = checked_by_domain(question, asked)
                 self.events.append((here, checked))
                 return checked.outcome
+            case UseTool():
+                found = self.tool(question)
+                called = ToolCalled(
+                    asked=asked,
+                    tool=question.tool,
+                    result=found.result,  # type: ignore[arg-type]
+                    text=found.text,
+                )
+                self.events.append((here, called))
+                return found
             case _:
                 raise AssertionError(f"nobody answers {question!r}")
 
@@ -211,7 +225,7 @@ class Driver:
         version = self.memory.number
         self.events.append((here, Recalled(asked=asked, memory_version=version, items=found)))
         items = [RecalledItem(i.id, i.kind, i.role, i.text, s) for i, s in hits]
-        return Recollection(version, tuple(items))
+        return Recollection(version, tuple(items), self.memory.learned)
 
 
 def run(
@@ -221,8 +235,11 @@ def run(
     memory: Memory = NO_MEMORY,
     vectors: Vectors = hashed,
     calls: int | None = None,
+    tool: Callable[[UseTool], ToolResult] | None = None,
 ) -> Ran[R]:
     """Drive a policy over a script, with at most so many calls."""
     driver = Driver(replier(script), memory, vectors)
+    if tool is not None:
+        driver.tool = tool
     result = driver.drive(steps, Ledger(calls=calls))
     return Ran(result, driver.events, driver.asked)

@@ -34,7 +34,7 @@ class Evidence:
 
 def key_of(kind: str, task_class: str, diagnosis: str, strategy: str, band: str) -> str:
     """The key of a belief. ``kind`` is agent, task or strategy."""
-    return "|".join((kind, task_class, diagnosis, strategy, band))
+    return f"{kind}|{task_class}|{diagnosis}|{strategy}|{band}"
 
 
 def band_of(confidence: float | None) -> str:
@@ -51,9 +51,13 @@ def update(
     beliefs: Mapping[str, Any], evidence: Evidence, constants: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A new key is added, a known one revised, one that keeps failing retired. Source: MGV eq. (2)."""
-    was = beliefs.get(evidence.key, {"solved": 0, "trials": 0, "effort": 0, "error": 0.0, "errors": 0})
+    was = beliefs.get(
+        evidence.key, {"solved": 0, "trials": 0, "effort": 0, "error": 0.0, "errors": 0}
+    )
     solved, trials = was["solved"] + evidence.solved, was["trials"] + 1
-    retired = trials >= constants["retire_trials"] and rate(solved, trials) < constants["retire_below"]
+    retired = (
+        trials >= constants["retire_trials"] and rate(solved, trials) < constants["retire_below"]
+    )
     now = {
         "solved": solved,
         "trials": trials,
@@ -119,7 +123,9 @@ def evidence_of(member: Measured, constants: Mapping[str, Any]) -> Iterator[Evid
         yield Evidence(task, solved, member.calls)
 
 
-def solved_by(member: Measured, each: Mapping[str, Any], constants: Mapping[str, Any]) -> bool | None:
+def solved_by(
+    member: Measured, each: Mapping[str, Any], constants: Mapping[str, Any]
+) -> bool | None:
     """Whether an attempt succeeded: by its check's verdict, or by the label as far as that tells.
 
     A label tells of attempts with the answer that was given; beside a right one others were wrong.

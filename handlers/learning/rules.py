@@ -7,26 +7,20 @@ edge weights and beliefs live here, never on the log: the log holds rewards, pat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What one member of a batch measured: its policy's summary, and its outcome when the batch closed."""
-
-    episode: str
-    outcome: str
-    summary: Mapping[str, Any]
-
+from handlers.learning import bandits, beliefs
+from handlers.learning.measured import Measured as Measured
 
 Rule: TypeAlias = Callable[
     [Mapping[str, Any], Sequence[Measured], Mapping[str, Any]], dict[str, Any]
 ]
 """``rule(state before, members in order, constants)``: the state after. JSON values only."""
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType({})
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {"beliefs@1": beliefs.after, "linucb@1": bandits.linucb}
+)
 """Rules by ``name@version``: a rule that changes what it computes gets a new version."""
 
 

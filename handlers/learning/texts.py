@@ -16,9 +16,13 @@ _CLAUSE = re.compile(r"[.;:?!,]|\b(?:and|or|if|when|then|that|which|while|but)\b
 _NUMBER = re.compile(r"[-+−$]?\d[\d,]*(?:[./]\d+)?(?:e[-+]?\d+)?\s?%?", re.IGNORECASE)
 _CHOICE = re.compile(r"\(?[A-Ha-h]\)?[.)]?")
 _STOP = frozenset(
-    "the and for are was were with from that this what which when how has have had its his her their "
-    "they you your into all any each than then not but who whom whose will would can could may one two "
-    "there here been being does did done out over under per number numbers".split()
+    (
+        *("the", "and", "for", "are", "was", "were", "with", "from", "that", "this", "what"),
+        *("which", "when", "how", "has", "have", "had", "its", "his", "her", "their", "they"),
+        *("you", "your", "into", "all", "any", "each", "than", "then", "not", "but", "who"),
+        *("whom", "whose", "will", "would", "can", "could", "may", "one", "two", "there", "here"),
+        *("been", "being", "does", "did", "done", "out", "over", "under", "per", "numbers"),
+    )
 )
 
 

@@ -7,14 +7,27 @@ from difflib import get_close_matches
 from typing import Any
 
 from handlers.policies.base import Policy
+from handlers.policies.baselines.a_mem import A_MEM
 from handlers.policies.baselines.best_of_n import BEST_OF_N
 from handlers.policies.baselines.chain import COT, GREEDY
 from handlers.policies.baselines.consistency import SELF_CONSISTENCY
 from handlers.policies.baselines.direct import IO
+from handlers.policies.baselines.direct_trajectory import DIRECT_TRAJECTORY
+from handlers.policies.baselines.expel import EXPEL
+from handlers.policies.baselines.macm import MACM
+from handlers.policies.baselines.mcr import MCR
 from handlers.policies.baselines.mcts import REST_MCTS
+from handlers.policies.baselines.meta_prompting import META_PROMPTING
+from handlers.policies.baselines.meta_reasoning import META_REASONING
+from handlers.policies.baselines.reflexion import REFLEXION
+from handlers.policies.baselines.self_refine import SELF_REFINE
+from handlers.policies.baselines.self_verification import SELF_VERIFICATION
+from handlers.policies.baselines.tool_reasoning import TOOL_REASONING
 from handlers.policies.baselines.tree import TOT
 from handlers.policies.cot2_meta import COT2_META
 from handlers.policies.mc2 import MC2
+from handlers.policies.meta_reasoner import META_REASONER
+from handlers.policies.mgv import MGV_ACQUISITION, MGV_FLAVELL, MGV_RETRIEVAL
 
 
 class UnknownPolicy(LookupError):
@@ -23,7 +36,32 @@ class UnknownPolicy(LookupError):
 
 POLICIES: Mapping[str, Policy[Any]] = {
     policy.name: policy
-    for policy in (MC2, COT2_META, COT, GREEDY, IO, SELF_CONSISTENCY, BEST_OF_N, TOT, REST_MCTS)
+    for policy in (
+        MC2,
+        COT2_META,
+        META_REASONER,
+        MGV_FLAVELL,
+        MGV_ACQUISITION,
+        MGV_RETRIEVAL,
+        COT,
+        GREEDY,
+        IO,
+        SELF_CONSISTENCY,
+        BEST_OF_N,
+        TOT,
+        REST_MCTS,
+        SELF_VERIFICATION,
+        SELF_REFINE,
+        REFLEXION,
+        META_REASONING,
+        META_PROMPTING,
+        MCR,
+        MACM,
+        TOOL_REASONING,
+        DIRECT_TRAJECTORY,
+        A_MEM,
+        EXPEL,
+    )
 }
 
 

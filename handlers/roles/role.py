@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from handlers.roles.form import Unreadable, Values, parse
 from schemas.asking import Steps
@@ -88,7 +88,7 @@ class Role:
         template: str = "",
         sampling: Sampling = DEFAULT_SAMPLING,
         mends: bool = True,
-    ) -> Role:
+    ) -> Self:
         """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``."""
         marked = tuple(_section(heading) for heading in sections)
         return cls(

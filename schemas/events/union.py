@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemas.events import episode, learning, monitoring, reasoning, search
+from schemas.events import episode, graph, learning, monitoring, reasoning, search, strategy
 from schemas.events.base import AnswerEvent, Event
 
 ANSWERS: tuple[type[AnswerEvent], ...] = (
@@ -14,6 +14,7 @@ ANSWERS: tuple[type[AnswerEvent], ...] = (
     episode.Checked,
     episode.Forked,
     episode.LimitReached,
+    graph.ToolCalled,
 )
 LIFE: tuple[type[Event], ...] = (
     episode.ProblemAdmitted,
@@ -49,6 +50,15 @@ FACTS: tuple[type[Event], ...] = (
     monitoring.SearchSteered,
     monitoring.EpisodeAbandoned,
     monitoring.ExperienceKept,
+    strategy.ProgressReported,
+    strategy.RewardJudged,
+    strategy.StrategyProposed,
+    strategy.StrategyChosen,
+    graph.ExperienceShown,
+    graph.PrincipleInduced,
+    graph.PairCompared,
+    graph.NoteLinked,
+    graph.InsightVoted,
     learning.LessonDistilled,
     learning.LessonDropped,
     learning.KnowledgeConsolidated,

@@ -21,7 +21,8 @@ class Life:
     """One memory item, and what became of it."""
 
     scope: str
-    item: MemoryItem
+    held: MemoryItem | Callable[[], MemoryItem]
+    """The item; from a snapshot it is read when it is needed."""
     since: int
     off: int
     """Offset of the record that changed it last."""
@@ -34,16 +35,17 @@ class Life:
     wrong: int = 0
 
     @property
+    def item(self) -> MemoryItem:
+        """The item itself."""
+        held = self.held
+        if not isinstance(held, MemoryItem):
+            held = self.held = held()
+        return held
+
+    @property
     def key(self) -> LifeKey:
         """Its name in its log."""
         return self.scope, name_of(self.item)
-
-    def count(self, outcome: str, by: int) -> None:
-        """Book, or take back, one opportunity's outcome."""
-        if outcome == "right":
-            self.right += by
-        elif outcome == "wrong":
-            self.wrong += by
 
 
 def name_of(item: MemoryItem) -> str:
@@ -92,7 +94,7 @@ class LivesFold:
             return life
         if life.until is not None and life.until < after.number:  # it comes back after a break
             life.since = after.number
-        life.item, life.until, life.off = item, None, offset
+        life.held, life.until, life.off = item, None, offset
         return life
 
     def used(
@@ -103,18 +105,22 @@ class LivesFold:
         lives = tuple(named[name] for name in ids if name in named)
         if lives:
             self.uses[episode] = lives
+        right, wrong = outcome == "right", outcome == "wrong"
         for life in lives:
             life.uses += 1
-            life.count(outcome, 1)
+            life.right += right
+            life.wrong += wrong
             life.off = offset
         return lives
 
     def graded(self, episode: str, before: str, now: str, offset: int) -> tuple[Life, ...]:
         """An episode's outcome changed. The lives that changed with it."""
         lives = self.used_in(episode)
+        right = (now == "right") - (before == "right")
+        wrong = (now == "wrong") - (before == "wrong")
         for life in lives:
-            life.count(before, -1)
-            life.count(now, 1)
+            life.right += right
+            life.wrong += wrong
             life.off = offset
         return lives
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.learning.rules import Measured, learned_after
+from handlers.learning.measured import Measured
+from handlers.learning.rules import learned_after
 from schemas.events.base import Event
 from schemas.events.episode import Embedded
 from schemas.events.learning import (
@@ -21,6 +22,7 @@ from schemas.events.learning import (
 )
 from schemas.identity import learning_id, text_digest
 from schemas.memory import Memory, MemoryItem
+from state.folds.versions import Versions
 
 
 class MemoryMismatch(ValueError):
@@ -105,6 +107,18 @@ def next_memory(
     return Memory(previous.scope, number, (*rules, *lessons, *learned.items(number)), kept_state)
 
 
+def measured(episode: str, outcome: str, reflected: Reflected) -> Measured:
+    """What a member of a batch measured, as learning rules see it."""
+    return Measured(
+        episode,
+        outcome,
+        reflected.summary,
+        reflected.problem,
+        reflected.answer,
+        reflected.usage.calls,
+    )
+
+
 def state_after(
     previous: Memory, closed: BatchClosed | None, reflected: Mapping[str, Reflected]
 ) -> Mapping[str, Any]:
@@ -112,7 +126,7 @@ def state_after(
     if closed is None or closed.rule is None:
         return previous.learned
     members = [
-        Measured(episode, outcome, reflected[episode].summary)
+        measured(episode, outcome, reflected[episode])
         for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
     ]
     return learned_after(closed.rule, previous.learned, members, closed.constants or {})
@@ -123,7 +137,7 @@ class MemoryFold:
     """Every memory version of one scope."""
 
     scope: str
-    versions: dict[int, Memory] = field(default_factory=dict[int, Memory])
+    versions: Versions = field(default_factory=Versions)
     learning: dict[str, Learned] = field(default_factory=dict[str, Learned])
     reflected: dict[str, Reflected] = field(default_factory=dict[str, Reflected])
     batches: dict[int, BatchClosed] = field(default_factory=dict[int, BatchClosed])

@@ -11,14 +11,9 @@ from schemas.events.base import Event
 from schemas.events.episode import (
     Completed,
     Embedded,
-    EpisodeClosed,
-    EpisodeOpened,
-    ProblemAdmitted,
 )
 from schemas.events.learning import (
     Graded,
-    KnowledgeConsolidated,
-    LessonDistilled,
     MemoryVersioned,
     Reflected,
 )

@@ -118,12 +118,17 @@ def case(source: Source, name: str, found: Found) -> Row | None:
     if event is None:
         return None
     ended: Row = {"status": event.status, "answer": event.answer, "confidence": event.confidence}
-    return _of_problem(event) | ended | spent(event.usage) | {
-        "problem_digest": event.problem_digest,
-        "dataset": event.dataset,
-        "labelled": event.labelled,
-        "outcome": source.state.outcomes.outcome(name),
-    }
+    return (
+        _of_problem(event)
+        | ended
+        | spent(event.usage)
+        | {
+            "problem_digest": event.problem_digest,
+            "dataset": event.dataset,
+            "labelled": event.labelled,
+            "outcome": source.state.outcomes.outcome(name),
+        }
+    )
 
 
 def _of_problem(event: Reflected) -> Row:

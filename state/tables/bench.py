@@ -64,4 +64,3 @@ def _item(number: int, vector: str) -> MemoryItem:
         batch=1,
         vector=vector,
     )
-

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from state.tables.table import WATERMARK, Column, Row, Table, row_hash
+
+T = TypeVar("T")
 
 COMPACT_EVERY = 32
 """Commits between compactions."""
@@ -59,7 +61,9 @@ class LanceTable:
             for row in batch.to_pylist():
                 if row["key"] == WATERMARK:
                     sentinel = row
-                elif row["key"] in self.hashes or (check and row_hash(row) != int(row["row_hash"], 16)):
+                elif row["key"] in self.hashes or (
+                    check and row_hash(row) != int(row["row_hash"], 16)
+                ):
                     raise Unsound(f"row {row['key']}")
                 else:
                     self.hashes[row["key"]] = int(row["row_hash"], 16)
@@ -115,13 +119,12 @@ class LanceTable:
         return stored
 
     def _sentinel(self) -> Row:
-        return self._whole({"key": WATERMARK, "off": self.watermark, "row_hash": f"{self.total:032x}"})
+        return self._whole(
+            {"key": WATERMARK, "off": self.watermark, "row_hash": f"{self.total:032x}"}
+        )
 
     def _arrow(self, rows: Sequence[Row]) -> Any:
-        import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs]
-
-        arrow: Any = pa
-        return arrow.Table.from_pylist(list(rows), schema=self.schema)
+        return arrow().Table.from_pylist(list(rows), schema=self.schema)
 
     def _whole(self, row: Row) -> Row:
         """The row with a vector that fits: zeros for none, and for one of another length."""
@@ -139,11 +142,11 @@ class LanceTable:
             for column in self.table.scalar_indices:
                 if column not in known:
                     self.handle.create_scalar_index(column, index_type="BITMAP")
-        if len(self.hashes) >= VECTOR_FROM and self.dimensions and self.table.has_vector:
-            if "vector" not in known:
-                self.handle.create_index(
-                    metric="cosine", vector_column_name="vector", index_type="IVF_FLAT"
-                )
+        large = len(self.hashes) >= VECTOR_FROM and self.dimensions and self.table.has_vector
+        if large and "vector" not in known:
+            self.handle.create_index(
+                metric="cosine", vector_column_name="vector", index_type="IVF_FLAT"
+            )
 
 
 def connected(folder: Path) -> Any:
@@ -155,8 +158,8 @@ def connected(folder: Path) -> Any:
     return connect(folder)
 
 
-def chunks(rows: Iterable[Row], size: int = CHUNK) -> Iterator[list[Row]]:
-    """The rows in lists of at most so many."""
+def chunks(rows: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """The rows, or keys, in lists of at most so many."""
     rest = iter(rows)
     while part := list(islice(rest, size)):
         yield part
@@ -164,28 +167,35 @@ def chunks(rows: Iterable[Row], size: int = CHUNK) -> Iterator[list[Row]]:
 
 def arrow_schema(table: Table, dimensions: int | None) -> Any:
     """The table's columns as an arrow schema; a vector column only once there are vectors."""
-    import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs]
-
-    arrow: Any = pa
+    pa = arrow()
     fields = [
-        arrow.field(column.name, _type(arrow, column, dimensions), nullable=column.name != "key")
+        pa.field(column.name, arrow_type(column, dimensions), nullable=column.name != "key")
         for column in table.all_columns
         if column.kind != "vector" or dimensions
     ]
-    return arrow.schema(fields)
+    return pa.schema(fields)
 
 
-def _type(arrow: Any, column: Column, dimensions: int | None) -> Any:
+def arrow() -> Any:
+    """pyarrow, which has no types."""
+    from importlib import import_module
+
+    return import_module("pyarrow")
+
+
+def arrow_type(column: Column, dimensions: int | None) -> Any:
+    """What arrow calls the column's kind."""
+    pa = arrow()
     match column.kind:
         case "text":
-            return arrow.string()
+            return pa.string()
         case "texts":
-            return arrow.list_(arrow.string())
+            return pa.list_(pa.string())
         case "int":
-            return arrow.int64()
+            return pa.int64()
         case "float":
-            return arrow.float64()
+            return pa.float64()
         case "bool":
-            return arrow.bool_()
+            return pa.bool_()
         case "vector":
-            return arrow.list_(arrow.float32(), dimensions)
+            return pa.list_(pa.float32(), dimensions)

@@ -56,7 +56,7 @@ class TableSet:
         """Drop one table and write all of its rows."""
         table, state = self.tables[name], self.source.state
         made = LanceTable(self.folder, table, self.dimensions)
-        keys = (list(part) for part in chunks(table.keys(self.source)))  # type: ignore[arg-type]
+        keys = (list(part) for part in chunks(table.keys(self.source)))
         rows = (row for part in keys for row in table.rows(self.source, part))
         made.write_anew(rows, state.offset)
         self.open_tables[name] = made

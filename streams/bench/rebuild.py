@@ -138,13 +138,14 @@ def restart(log: SqliteLog, state: State) -> dict[str, Any]:
     began = time.perf_counter()
     keys = whole.save(state)
     written = time.perf_counter() - began
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     again = Snapshots(path, "bench").load()
-    loaded = time.perf_counter() - began
+    loaded, busy = time.perf_counter() - began, time.process_time() - cpu_began
     return {
         "snapshot_keys": keys,
         "snapshot_write_s": round(written, 3),
         "snapshot_restart_s": round(loaded, 3),
+        "snapshot_restart_cpu_s": round(busy, 3),
         "snapshot_hash_equal": again.hash() == state.hash(),
     }
 
@@ -152,7 +153,7 @@ def restart(log: SqliteLog, state: State) -> dict[str, Any]:
 def measure(log: SqliteLog) -> dict[str, Any]:
     """Rates, memory and restart over one log."""
     rates: dict[str, list[float]] = {"ours": [], "rows": [], "orjson": []}
-    state, events = State(), 0
+    state, events, grown = State(), 0, 0.0
     for _ in range(REPEATS):
         base, state = resident_mb(), State()
         spent = cpu(lambda: fold(log, state))  # noqa: B023 - called at once

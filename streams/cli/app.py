@@ -13,7 +13,7 @@ EPILOG = (
     "NO_COLOR is honoured."
 )
 
-PARTS = ("run", "show", "log", "state", "more", "bench")
+PARTS = ("run", "show", "log", "state", "analyse", "more", "bench")
 
 app = typer.Typer(
     name="metalogue",

@@ -69,3 +69,26 @@ def show(figures: dict[str, object], *, json: bool) -> int:
         for name, figure in figures.items():
             out(f"{name:<30} {figure}")
     return 0
+
+
+@bench_group.command("game24-curves")
+def game24_curves(
+    data: Annotated[str, typer.Option("--data", help="Folder with 24.csv and logs/.")],
+    json: Json = False,
+) -> int:
+    """Self-consistency and any-of-n for n = 1 to 100 over 10 000 recorded GPT-4 samples."""
+    from dataclasses import asdict
+    from pathlib import Path
+
+    from streams.bench.curves import curve, markdown, read
+    from streams.cli.errors import usage
+
+    try:
+        points = curve(read(Path(data)))
+    except (OSError, ValueError) as error:
+        raise usage(str(error), field="--data") from error
+    if json:
+        out_json({"points": [asdict(point) for point in points]})
+    else:
+        out(markdown(points))
+    return 0

@@ -147,7 +147,7 @@ def worker(
         return work_on_kafka(
             url,
             models,
-            policy=policy or default_policy(),
+            policy=default_policy(policy),
             until_idle=until_idle,
             settle=settle,
             max_concurrency=max_concurrency or episodes_in_flight(),
@@ -158,7 +158,7 @@ def worker(
         return work(
             log,
             models,
-            policy=policy or default_policy(),
+            policy=default_policy(policy),
             until_idle=until_idle,
             settle=settle,
             max_concurrency=max_concurrency or episodes_in_flight(),
@@ -169,11 +169,16 @@ def worker(
         )
 
 
-def default_policy() -> str:
-    """The policy of records that name none."""
+def default_policy(given: str | None) -> str:
+    """The policy of records that name none. Raises a usage error where there is no such policy."""
     from streams.cli.config import load
+    from streams.policies import NoPolicy, find
 
-    return load().policy
+    name = given or load().policy
+    try:
+        return find(name).name
+    except NoPolicy as error:
+        raise usage(str(error), field="--policy", error="policy.unknown") from error
 
 
 def episodes_in_flight() -> int:
@@ -219,7 +224,7 @@ def solve(
         problem,
         log=log,
         models=models,
-        policy=policy or default_policy(),
+        policy=default_policy(policy),
         domain=domain or "default",
         memory=memory,
         settings=settings,

@@ -35,13 +35,17 @@ def show(
         Optional[str],
         typer.Option("--at", metavar="ADDRESS", help="One step in full, its prompt derived again."),
     ] = None,
+    tree: Annotated[
+        Optional[str],
+        typer.Option("--tree", metavar="FILE", help="Write its tree as .svg or .html."),
+    ] = None,
     log: Log = None,
     json: Json = False,
 ) -> int:
     """An episode step by step: what was asked, answered, decided and spent."""
     from streams.cli.show.command import show as run
 
-    return run(id, at=at, log=log, json=json or FLAGS.json)
+    return run(id, at=at, log=log, json=json or FLAGS.json, tree=tree)
 
 
 @lessons_group.command("list")

@@ -47,3 +47,18 @@ def rebuild(
     from streams.cli.projecting import rebuild as run
 
     return run(log, to=to, scope=scope, tables=tables, snapshot=snapshot, json=json)
+
+
+@app.command()
+def export(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the files go.")],
+    log: Log = None,
+    episode: Annotated[
+        Optional[str], typer.Option("--episode", help="One episode, with all that it refers to.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Write Parquet files for offline analysis, with their columns documented and queries to begin with."""
+    from streams.cli.exporting import export as run
+
+    return run(log, folder, episode=episode, json=json)

@@ -16,7 +16,7 @@ from streams.cli.working import report
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
-    from streams.runtime.embedded.worker import Outcome, Progress
+    from streams.runtime.progress import Outcome, Progress
     from streams.runtime.kafka.worker import KafkaWorker
     from streams.world import Totals
 
@@ -43,9 +43,8 @@ def work(
     place, said = place_of(url), load().kafka
     world = world_of(models, totals=totals)
 
-    async def run() -> Outcome:
-        partitions = await topics.checked(place)
-        worker = KafkaWorker(
+    def made(partitions: int) -> KafkaWorker:
+        return KafkaWorker(
             place,
             partitions,
             world,
@@ -58,6 +57,9 @@ def work(
             web_port=said.web_port,
             on_change=on_change,
         )
+
+    async def run() -> Outcome:
+        worker = made(await topics.checked(place))
         return await _until_told(worker, until_idle=until_idle, settle=settle)
 
     try:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from streams.cli.common import log_path, log_url, open_log, out, out_json, say
@@ -17,6 +18,7 @@ from streams.cli.errors import OK, UNREACHABLE, CliError, usage
 if TYPE_CHECKING:
     from state.folds.state import State
     from state.tables.tableset import TableSet
+    from streams.projector import Projector
     from streams.runtime.embedded.log import SqliteLog
 
 PROGRESS_S, PLAIN_S = 0.5, 10.0
@@ -31,8 +33,7 @@ def project(log: str | None, *, attached: bool) -> int:
     try:
         with only_writer(tables_path(opened.path)):
             projector = Projector(opened, told=None if attached else say)
-            for each in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(each, lambda *_: setattr(projector, "stopped", True))
+            _ends_when_told(projector)
             projector.open()
             say(f"ready: tables in {tables_path(opened.path)}")
             projector.follow(_closed if attached else lambda: False)
@@ -42,6 +43,14 @@ def project(log: str | None, *, attached: bool) -> int:
     finally:
         opened.close()
     return OK
+
+
+def _ends_when_told(projector: Projector) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
+        projector.stopped = True
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, stop)
 
 
 def _closed() -> bool:
@@ -139,7 +148,9 @@ def _rebuild(
         "from_snapshot": known,
         "seconds": round(spent, 3),
         "events_per_s": int((state.events - known) / max(busy, 1e-6)),
-        "tables": {} if written is None else {n: len(t.hashes) for n, t in written.open_tables.items()},
+        "tables": {}
+        if written is None
+        else {n: len(t.hashes) for n, t in written.open_tables.items()},
         "hash": state.hash(),
     }
 

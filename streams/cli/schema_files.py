@@ -13,6 +13,10 @@ def write(folder: str | None, *, json: bool) -> None:
     """``schema export``."""
     target = Path(folder) if folder is not None else FOLDER
     written = export(target)
+    if folder is None:
+        from streams.asyncapi import write as write_asyncapi
+
+        write_asyncapi()
     if json:
         out_json({"folder": str(target), "written": written, "schemas": len(schemas())})
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,7 +93,9 @@ def forked_work(
     return Work(episode, admitted, opened, policy, settings, memory, prefix), journal
 
 
-def memories_of(log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str) -> dict[int, Any]:
+def memories_of(
+    log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str
+) -> Mapping[int, Any]:
     """Every memory version of a scope."""
     learner = Learner(find)
     for record in log.records("learning"):

@@ -175,12 +175,9 @@ class Verifier:
         if opened.parent and opened.at:
             journal = before(source, opened.at) | journal
         policy = self.find(opened.policy)
-        memories = (
-            self.learner.scopes[admitted.scope].memory.versions
-            if admitted.scope in self.learner.scopes
-            else {}
-        )
-        work = prepare(episode, admitted, journal, policy, memories or empty(admitted.scope), "")
+        known = self.learner.scopes.get(admitted.scope)
+        memories = empty(admitted.scope) if known is None else known.memory.versions
+        work = prepare(episode, admitted, journal, policy, memories, "")
         run = work.run(None, None)
         try:
             conclusion, seconds = replayed(conclude(work, run))
@@ -192,9 +189,7 @@ class Verifier:
         if "closed" in journal:
             numbers = numbered(self.log.journal(episode))
             own = {a: e for a, e in work.journal.items() if opened.parent is None or a in numbers}
-            if (
-                opened.purpose is not None
-            ):  # a fork's trace begins in the middle: it teaches nothing
+            if opened.purpose is not None:  # a fork's trace begins in the middle
                 closed = close(trace_of(own), conclusion, seconds)
                 expect(episode, "closed", journal["closed"], closed)
             else:

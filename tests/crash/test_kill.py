@@ -160,8 +160,10 @@ def test_solving_and_producing_beside_a_worker_disturb_nobody(calm: Calm, tmp_pa
 
 def test_a_reader_that_leaves_early_is_no_failure(calm: Calm, tmp_path: Path) -> None:
     cat = command("log", "cat", "--log", calm.after)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(cat, cwd=tmp_path, env=environment(), **pipes) as reading:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        cat, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe
+    ) as reading:
         assert reading.stdout is not None
         assert reading.stderr is not None
         assert reading.stdout.readline()

@@ -12,7 +12,7 @@ import pytest
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.processes import grown, until, worker
 from tests.crash.series import End, end_of, produced
-from tests.endpoint import Answer, Endpoint, drops, fails, serving
+from tests.endpoint import Answer, Asked, Endpoint, drops, fails, serving
 from tests.live.conftest import Serve
 from tests.live.thinking import (
     IDLE,
@@ -239,9 +239,12 @@ def test_an_error_that_is_the_prompts_is_recorded_and_the_rest_goes_on(
         fails(400, "content_filter", "filtered"),
         ODD,
     ]
-    endpoint = serve(
-        lambda asked: faults[asked.number % 3] if asked.body["seed"] % 4 == 0 else think(asked)
-    )
+
+    def script(asked: Asked) -> Answer:
+        seed: int = asked.body["seed"]
+        return faults[seed // 4 % 3] if seed % 4 == 0 else think(asked)
+
+    endpoint = serve(script)
     produced(folder / "a.db", SOURCE, values=SMALL)
     done = call("worker", "--log", folder / "a.db", "--backbone", QUICK, *IDLE)
     assert done.code == 0

@@ -197,7 +197,7 @@ def test_a_fork_of_what_a_limit_ended_pays_only_for_what_follows(
     assert short.code == 4
     parent = short.json["episode"]
     opened = SqliteLog(log)
-    (refused,) = [each for each in opened.records(kinds=["limit.reached"])]
+    (refused,) = list(opened.records(kinds=["limit.reached"]))
     answers = end_of(opened).answers
     opened.close()
     begun = len(endpoint.asked)

@@ -41,13 +41,6 @@ def slowly(seconds: float) -> Script:
     return lambda asked: replace(think(asked), latency_s=seconds)
 
 
-def moody(mood: Answer, every: int) -> Script:
-    """Each so-manieth call meets a mood first, and is answered when it is asked again."""
-    return lambda asked: (
-        mood if asked.times == 1 and asked.body["seed"] % every == 0 else think(asked)
-    )
-
-
 def after(calls: int, fault: Answer) -> Script:
     """So many good answers, and then nothing but the fault."""
     good: list[int] = []

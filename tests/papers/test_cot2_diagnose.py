@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.learning.metrics import per_thousand_tokens, tokens_per_point
+from handlers.learning.metrics import aurc, brier, ece, per_thousand_tokens, tokens_per_point
 from handlers.policies.base import Trace
 from handlers.policies.cot2_meta import solve
 from handlers.policies.cot2_meta.conclude import close, decide
@@ -195,6 +195,14 @@ def test_efficiency_of_the_printed_figures() -> None:
     assert round(per_thousand_tokens(77.1, 5_280), 2) == 14.60
     assert round(tokens_per_point(5_280, 77.1, 1_929, 50.2) or 0, 1) == 124.6
     assert tokens_per_point(5_280, 50.2, 1_929, 50.2) is None
+
+
+@pytest.mark.claim("cot2-metrics")
+def test_calibration_of_three_answers() -> None:
+    pairs = [(0.95, True), (0.90, False), (0.10, False)]
+    assert round(ece(pairs), 2) == 0.35
+    assert round(brier(pairs), 4) == 0.2742
+    assert round(aurc(pairs), 4) == 0.3889
 
 
 def test_an_empty_record_is_an_empty_tree() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -13,10 +14,12 @@ from handlers.policies.cot2_meta.perturb import rescore
 from handlers.roles import confidence, oracle
 from handlers.roles.again import Meter
 from handlers.roles.confidence import AGAIN, PROMPTS, read_confidence
+from handlers.roles.judge import read_value
 from handlers.roles.oracle import JUDGEMENT, read_scores
-from handlers.roles.thinker import GENERATION
+from handlers.roles.thinker import GENERATION, marked_answer
 from schemas.events.reasoning import ReplyReparsed
 from schemas.events.search import ConfidenceStated
+from tests.data import shared
 from tests.papers.cot2_says import PROBLEM, always, ran, scores, sure
 from tests.scripted import run, shown
 
@@ -182,3 +185,14 @@ def test_three_wordings_rescore_stored_trajectories_and_generate_nothing() -> No
     assert [fact.wording for fact in done.of(ConfidenceStated)] == ["A", "B", "C"] * 2
     assert len({PROMPTS[wording] for wording in PROMPTS}) == 3
     assert "single number" in PROMPTS["C"]
+
+
+@pytest.mark.slow
+def test_every_reader_takes_the_recorded_texts_of_a_real_model() -> None:
+    [file] = sorted((shared() / "game24" / "logs").glob("*naive_cot_sample*.json"))
+    texts = [text for entry in json.loads(file.read_text(encoding="utf-8")) for text in entry["ys"]]
+    for text in texts[::10]:
+        assert len(read_scores(text, 1, 3).steps) == 3
+        assert read_value(text) is None or 0 <= (read_value(text) or 0) <= 1
+        assert read_confidence(text) is None or 0 <= (read_confidence(text) or 0) <= 1
+        assert marked_answer(text) is None or marked_answer(text) in text

@@ -72,3 +72,16 @@ def test_keeps_few_blocks_and_never_an_old_one() -> None:
     assert len(mirrors.blocks) == 2
     again = Memory("s", 4, (item(9, (1.0,) * 5, "", "lesson"),))
     assert mirrors.select(again, question, (1.0,) * 5)[0][0] is again.items[0]
+
+
+@given(st.lists(MEMORY, min_size=2, max_size=4), VECTOR)
+def test_a_block_made_from_an_earlier_one_is_the_same(
+    memories: list[Memory], query: tuple[float, ...]
+) -> None:
+    """Versions share items, drop some at the front and add some at the end, as live windows do."""
+    mirrors, question, kept = Mirrors(), Recall("q", (ROLE,), 3), as_kept(query)
+    items: tuple[MemoryItem, ...] = ()
+    for number, memory in enumerate(memories):
+        items = (*items[number * 3 :], *memory.items)
+        version = Memory("s", number, items)
+        assert mirrors.select(version, question, kept) == select(version, question, kept)

@@ -411,7 +411,6 @@ def test_two_problems_in_one_place_are_both_learned_from() -> None:
         assert len(members) == SIZE + 1
 
 
-@pytest.mark.xfail(reason="what `reflect` or `learn` raises ends the worker, at each restart again")
 def test_a_defect_in_a_reflection_is_the_episodes_and_not_the_workers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

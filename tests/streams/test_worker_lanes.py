@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from streams.backbones.port import BackboneError, ModelReply, ModelRequest, SetupBroken
+from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
 from streams.embedders.hashed import HashedEmbedder
 from streams.policies import find
 from streams.runtime.embedded.log import SqliteLog
@@ -58,10 +59,8 @@ def completions(log: SqliteLog) -> int:
 def work(path: Path, backbone: Slow, totals: Totals | None = None) -> SqliteLog:
     log = SqliteLog(path)
     worker = Worker(log, World({"*": backbone}, HashedEmbedder(), totals=totals), find)
-    try:
+    with suppress(SetupBroken):
         asyncio.run(worker.run(until_idle=True, settle=True))
-    except BackboneError as error:
-        assert isinstance(error, SetupBroken)
     return log
 
 
@@ -87,15 +86,15 @@ def test_a_drain_waits_for_what_is_in_flight_in_every_lane(tmp_path: Path) -> No
     produced(path, "game24:901-903", policy="mc2", values={"max_rounds": 1, "batch_size": 3})
     answered = completed = 0
     for stop in range(1, 40, 3):
-        log = SqliteLog(path)
+        log, workers = SqliteLog(path), list[Worker]()
 
-        def meets(number: int, stop: int = stop) -> None:
+        def meets(number: int, stop: int = stop, workers: list[Worker] = workers) -> None:
             if number == stop:
-                worker.drain()
+                workers[0].drain()
 
         backbone = Slow(meets)
-        worker = Worker(log, World({"*": backbone}, HashedEmbedder()), find)
-        asyncio.run(worker.run(until_idle=True, settle=True))
+        workers.append(Worker(log, World({"*": backbone}, HashedEmbedder()), find))
+        asyncio.run(workers[0].run(until_idle=True, settle=True))
         answered += backbone.answered
         completed = completions(log)
         log.close()

@@ -54,7 +54,8 @@ def shuffled(problem: str, seed: int) -> Shuffled:
     if len(set(letters)) != len(letters) or len(letters) < 2:
         return Shuffled(jittered(problem, seed), {}, seed)
     order = sorted(range(len(options)), key=lambda at: hash01(seed, "option", problem, at))
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for place, found in enumerate(options):
         parts += [problem[end : found.start()], found[1] + found[2] + found[3]]
         parts.append(options[order[place]][4])

@@ -16,6 +16,7 @@ from handlers.policies.cot2_meta.state import Node, meta_state, root
 from handlers.roles.again import Meter
 from schemas.asking import All, Steps, Stopped
 from schemas.events.search import FrontierScored, Grown, NodeExpanded, NodePruned, NodeRepaired
+from schemas.identity import address_order
 from schemas.questions import Remain
 
 UNBOUNDED = 16
@@ -37,6 +38,8 @@ class Search:
     repairs: int = 0
     ailing: list[Node] = field(default_factory=list[Node])
     """Admitted nodes whose earliest low step is to be repaired."""
+    relaxed: bool = False
+    """Whether a shadow run has spared a node."""
     limit: str | None = None
     ended_by: str = "budget"
 
@@ -57,7 +60,8 @@ def count_left(search: Search) -> Steps[int]:
     unlimited = remaining.calls is remaining.tokens is remaining.cost is remaining.seconds is None
     own = UNBOUNDED if own is None and unlimited else own
     bounds = [remaining.calls] if remaining.calls is not None else []
-    bounds += [] if own is None else [own - search.spent]
+    own = None if own is None else own * (1 + search.relaxed) - search.spent
+    bounds += [] if own is None else [own]
     search.bounded = bool(bounds)
     search.left = max(0, min(bounds)) if bounds else UNBOUNDED
     return search.left
@@ -166,9 +170,17 @@ def _admit(search: Search, node: Node, lane: Lane) -> Steps[None]:
     action = controller.decide(meta_state(node, search.settings), search.settings)
     if action == "repair":
         search.ailing.append(node)
-    if action == "prune":
+    if action == "prune" and _spared(search, node):
+        search.relaxed = True
+    elif action == "prune":
         node.status = "pruned"
         yield NodePruned(round=search.selections - 1, node=node.id, value=float(node.value))
+
+
+def _spared(search: Search, node: Node) -> bool:
+    """Whether a shadow run keeps what its episode pruned (D11)."""
+    first = search.settings.shadow_from
+    return first is not None and address_order(node.id) >= address_order(first)
 
 
 # ── Repair ───────────────────────────────────────────────────────────────────────────────────

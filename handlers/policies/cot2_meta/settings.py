@@ -105,6 +105,8 @@ class Cot2Settings(PolicySettings):
     """Tokens of the closing call, as of ``greedy``."""
     scratchpad: Literal["whole", "half"] = "whole"
     """D12: perturbation S4 cuts each earlier thought that generators see."""
+    shadow_from: str | None = None
+    """D11: from this node on nothing is pruned, and C counts anew: a shadow run."""
     audit_leaves: PositiveInt = 3
     """D11: k of the oracle gap."""
     overconfidence_cost: NonNegativeFloat = 0.0

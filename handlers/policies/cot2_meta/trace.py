@@ -24,7 +24,7 @@ from schemas.events.search import (
     SearchDecided,
 )
 
-COLUMNS = ("generation", "evaluation", "verify", "repair", "selection", "fallback")
+COLUMNS: tuple[str, ...] = ("generation", "evaluation", "verify", "repair", "selection", "fallback")
 ROLES: Mapping[str, str] = {
     "thinker": "generation",
     "reasoner": "generation",

@@ -53,15 +53,16 @@ def _go_on(turn: Turn, lines: Sequence[str]) -> str:
     """The rest of a work that begins with these lines; a work of its own where there is none."""
     taken = turn.latent.favourite if turn.tried is None else turn.tried
     rightly = turn.dice.below("slip", chance(turn, taken))
-    works = [*_works(turn, rightly, lines), *_works(turn, not rightly, lines)]
-    if not works or not lines:
+    found = [*works(turn, rightly, lines), *works(turn, not rightly, lines)]
+    if not found or not lines:
         return told(turn, *attempt(turn))
-    turn.made = taken, works[0]
-    rest = works[0].steps[len(lines) :]
+    turn.made = taken, found[0]
+    rest = found[0].steps[len(lines) :]
     return "\n".join(f"Step {at}: {line}" for at, line in enumerate(rest, len(lines) + 1))
 
 
-def _works(turn: Turn, rightly: bool, lines: Sequence[str]) -> list[Work]:
+def works(turn: Turn, rightly: bool, lines: Sequence[str]) -> list[Work]:
+    """Works of this kind that begin with these lines and go on."""
     if rightly and not turn.latent.ground.solvable(turn.latent.problem):
         return []
     first = turn.dice.roll("work")

@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import log
 
 from streams.backbones.rehearsal import write
+from streams.backbones.rehearsal.advance import promises
 from streams.backbones.rehearsal.assess import feeling, finding, stated
 from streams.backbones.rehearsal.choose import KEEP, MEND, choose, course_said
 from streams.backbones.rehearsal.prompts import Asked
@@ -69,7 +70,8 @@ def _answer(turn: Turn) -> str:
 def _number(turn: Turn, asked: Asked) -> str:
     if "step" in asked.label.casefold():
         return finding(turn).step.replace("NONE", "0")
-    return f"{stated(feeling(turn, _holds(turn))):.2f}"
+    going = asked.speaks_of("so far")
+    return f"{stated(feeling(turn, promises(turn) if going else _holds(turn))):.2f}"
 
 
 def _holds(turn: Turn) -> bool:

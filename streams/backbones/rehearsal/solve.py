@@ -34,8 +34,13 @@ def _advised(turn: Turn) -> Iterator[int]:
             yield int(turn.dice.pick("advised", good))
         elif turn.latent.favourite in (bad := {hint.approach for hint in fit}):
             yield _another(turn, bad)
-    if any(map(_ANOTHER.search, turn.prompt.told)):
+    if another_way(turn):
         yield _another(turn, {turn.latent.favourite})
+
+
+def another_way(turn: Turn) -> bool:
+    """Whether some other way is asked for, whichever."""
+    return any(map(_ANOTHER.search, turn.prompt.told))
 
 
 def _another(turn: Turn, but: set[int]) -> int:

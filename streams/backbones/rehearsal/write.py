@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from streams.backbones.rehearsal import carry, learn, score
+from streams.backbones.rehearsal import advance, carry, learn, score
 from streams.backbones.rehearsal.assess import finding, reported
 from streams.backbones.rehearsal.hints import Hint
 from streams.backbones.rehearsal.prompts import Asked
@@ -156,6 +156,11 @@ def _query(turn: Turn, asked: Asked) -> str:
     return " ".join(words[-_QUERY_WORDS:]) or turn.latent.problem
 
 
+def _instruction(turn: Turn, asked: Asked) -> str:
+    """What somebody else is to do: solve the problem."""
+    return f'"""Solve this and say how: {turn.latent.problem}"""'
+
+
 def _rule_used(turn: Turn, asked: Asked) -> str:
     """``IF … THEN Action n BECAUSE …``, of the course that the prompt says was taken."""
     fault = finding(turn).fault
@@ -172,12 +177,15 @@ _Text = Callable[[Turn, Asked], str]
 _List = Callable[[Turn], list[str]]
 
 _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
+    (("instruction",), _instruction),
+    (("next step",), advance.step),
     (("thought",), carry.thought),
     (("because", "rule used"), _rule_used),
     (("advice", "suggest", "guidance"), _advice),
     (("description", "mistake", "fault"), _says),
     (("justif", "explan", "why"), _because),
-    (("corrected", "mended", "solution", "next step", "reasoning"), _mended),
+    (("corrected", "mended", "solution"), _mended),
+    (("reasoning",), _because),
     (("descriptor", "applicable", "condition"), _situation),
     (("step",), _step),
     (("rule",), _rule),

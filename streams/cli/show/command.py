@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.asking import Diverged
 from schemas.settings import BadSetting
-from streams.cli.common import open_log, out_json
+from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import OK, CliError, usage
 from streams.cli.finding import find_episode, runs_of
 from streams.cli.show.sheet import Sheet, read
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 
-def show(wanted: str | None, *, at: str | None, log: str | None, json: bool) -> int:
-    """Print an episode, or one address of it; the exit code."""
+def show(
+    wanted: str | None, *, at: str | None, log: str | None, json: bool, tree: str | None = None
+) -> int:
+    """Print an episode, or one address of it, or write its tree; the exit code."""
     with closing(open_log(log)) as opened:
         sheet = read(opened, find_episode(opened, wanted))
         if sheet.admitted is None and sheet.learned_from is None:
             raise usage(f"{sheet.episode} is no episode", field="ID", error="episode.unknown")
+        if tree is not None:
+            return _tree(sheet, tree)
         if at is not None:
             return _moment(opened, sheet, at, json)
         if json:
@@ -31,6 +36,14 @@ def show(wanted: str | None, *, at: str | None, log: str | None, json: bool) -> 
             out_json(episode_json(sheet))
             return OK
         return _page(opened, sheet, log)
+
+
+def _tree(sheet: Sheet, file: str) -> int:
+    from streams.cli.show.tree import write
+
+    write(sheet, Path(file))
+    out(f"written {file}")
+    return OK
 
 
 def _page(opened: SqliteLog, sheet: Sheet, log: str | None) -> int:

@@ -7,6 +7,7 @@ from streams.cli.show.page import Page, Span, outcome, spread
 from streams.cli.show.paste import command, hint
 from streams.cli.show.rows import Row, grouped, items_of, rows
 from streams.cli.show.sheet import Sheet
+from streams.cli.show.tree import draw
 from streams.cli.show.words import cells, clean, cut, joined, one_line, pad, plural, spent, wrap
 
 PROBLEM_LINES = 8
@@ -22,6 +23,7 @@ def page_of(sheet: Sheet, log: str | None, name: str, others: int = 0) -> Page:
     _status(page, sheet)
     page.line()
     _table(page, found)
+    draw(page, sheet)
     _after(page, sheet, others)
     _next(page, sheet, found, name, log)
     return page

@@ -174,18 +174,10 @@ def difference(log: str | None, old: int, new: int, *, scope: str | None, json: 
     gone = [item for name, item in before.items() if name not in after]
     changed = [(before[n], i) for n, i in after.items() if n in before and before[n].text != i.text]
     if json:
-        out_json(
-            {
-                "scope": shelf.scope,
-                "old": old,
-                "new": new,
-                "added": [_as_json(library, shelf, item) for item in added],
-                "gone": [_as_json(library, shelf, item) for item in gone],
-                "changed": [
-                    {"id": b.id, "role": b.role, "old": a.text, "new": b.text} for a, b in changed
-                ],
-            }
-        )
+        rewritten = [{"id": b.id, "role": b.role, "old": a.text, "new": b.text} for a, b in changed]
+        sides = {name: [_as_json(library, shelf, i) for i in items] for name, items in
+                 (("added", added), ("gone", gone))}  # fmt: skip
+        out_json({"scope": shelf.scope, "old": old, "new": new, **sides, "changed": rewritten})
         return OK
     page = Page()
     page.line((shelf.scope, "strong"), f"   version {old} → {new}")

@@ -13,7 +13,9 @@ from schemas.events.learning import BatchClosed, PositionVoided, TickPassed
 from schemas.identity import is_numbered, learning_id
 from schemas.memory import Memory
 from schemas.problem import Limits
+from streams.defects import describe
 from streams.drive import Run, World, drive
+from streams.episodes import NOT_AN_OUTCOME
 from streams.learner import Learner, Scope, settings_text
 from streams.relay import trace_of, usage_of
 from streams.runtime.embedded.log import SqliteLog, Writer
@@ -117,5 +119,9 @@ async def learn(
         await drive(scope.policy.learn(learner.batch(scope, closed), scope.settings), run, ledger)
     except OutOfLimit as limit:
         ended_by, status = f"limit: {limit.which}", "exhausted"
+    except NOT_AN_OUTCOME:
+        raise
+    except Exception as error:  # the policy's own defect: what it said so far is what was learned
+        ended_by, status = f"error: {describe(error)}", "failed"
     usage = usage_of(trace_of(run.journal), round(ledger.spent_seconds, 6))
     return EpisodeClosed.model_validate({"status": status, "ended_by": ended_by, "usage": usage})

@@ -56,7 +56,7 @@ class Intake:
         writer: Writer,
         find: Callable[[str], Policy[Any]],
         default_policy: str,
-        scopes: Container[str],
+        scopes: Container[str] = (),
     ) -> None:
         self.log, self.writer, self.find = log, writer, find
         self.default_policy, self.scopes = default_policy, scopes

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
 
 
-def checkpoint_of(worker: KafkaWorker, owned: Owned) -> dict[str, Any]:
+def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict[str, Any]:
     """The checkpoint of a partition.
 
     ``from`` is the lowest offset that an open or unrelayed episode needs, ``claim`` the one in force
@@ -20,7 +20,6 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned) -> dict[str, Any]:
     """
     fold = owned.fold
     start = fold.needed()
-    waiting = worker.schedule.waiting(owned.index)
     parked = owned.parked()
     moving = len(fold.open) - len(waiting) - len(parked) + len(owned.queue)
     assert owned.events is not None

@@ -17,7 +17,8 @@ class Thread(theirs.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         """Listen to the heartbeats once the client is there."""
         await super().on_start()
-        coordinator: Any = self._ensure_consumer()._coordinator
+        client: Any = self._ensure_consumer()
+        coordinator = client._coordinator
         beat = coordinator._do_heartbeat
 
         async def told() -> bool:
@@ -34,7 +35,8 @@ class Consumer(theirs.Consumer):
     """Commits never pass a message that is in flight."""
 
     def _new_consumer_thread(self) -> Thread:
-        return Thread(self, loop=self.loop, beacon=self.beacon)
+        me: Any = self
+        return Thread(self, loop=self.loop, beacon=me.beacon)
 
     def _new_offset(self, tp: Any) -> Any:
         acked = self._acked[tp]

@@ -13,6 +13,7 @@ from streams.runtime.kafka.envelope import Said
 CLAIMED = "partition.claimed"
 FREE = frozenset({"series.opened", "position.voided", "reflected", "episode.adopted"})
 """Kinds that need no claim."""
+PARKING = {"episode.parked": 1, "episode.adopted": -1}
 
 
 @dataclass(slots=True)
@@ -51,6 +52,8 @@ class EventsFold:
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Offset of an open episode's admission."""
     closed: set[str] = field(default_factory=set[str])
+    parked: dict[str, int] = field(default_factory=dict[str, int])
+    """How often an episode was parked more than adopted."""
     upto: int = 0
     stale: int = 0
     repeated: int = 0
@@ -70,6 +73,8 @@ class EventsFold:
             self.repeated += said.kind == "completed"
             return False
         journal[said.address] = said
+        if said.kind in PARKING:
+            self.parked[said.episode] = self.parked.get(said.episode, 0) + PARKING[said.kind]
         return True
 
     def _first(self, offset: int, said: Said) -> bool:
@@ -83,6 +88,7 @@ class EventsFold:
         """Drop the journal of an episode that is closed and relayed."""
         self.open.pop(episode, None)
         self.began.pop(episode, None)
+        self.parked.pop(episode, None)
         self.closed.add(episode)
 
     def needed(self) -> int:

@@ -41,35 +41,7 @@ def make(place: Place, member: Member, lease: Lease, web_port: int | None = None
 
     transports.aliases["metalogue"] = "streams.runtime.kafka.driver:Transport"
     driver.LEASE = lease
-    session = lease.session_s
-    extra: dict[str, Any] = credentials(place)
-    first = place.servers.split(",")
-    app = faust.App(
-        place.group,
-        broker=";".join(f"metalogue://{server}" for server in first),
-        datadir=tempfile.mkdtemp(prefix="metalogue-faust-"),
-        value_serializer="raw",
-        key_serializer="raw",
-        store="memory://",
-        web_enabled=web_port is not None,
-        web_port=web_port or 6066,
-        web_bind="0.0.0.0" if web_port is not None else "localhost",
-        topic_allow_declare=False,
-        topic_disable_leader=True,
-        table_standby_replicas=0,
-        stream_wait_empty=False,
-        stream_buffer_maxsize=4096,
-        consumer_auto_offset_reset="earliest",
-        broker_max_poll_records=POLL_RECORDS,
-        broker_max_poll_interval=NEVER_S,
-        broker_commit_interval=0.5,
-        broker_session_timeout=session,
-        broker_heartbeat_interval=max(0.2, min(3.0, session / 4)),
-        broker_request_timeout=max(90.0, session),
-        broker_rebalance_timeout=max(10.0, session),
-        producer_linger=0.01,
-        **extra,
-    )
+    app = faust.App(place.group, **settings_of(place, lease.session_s, web_port))
     problems = app.topic(
         place.topic("problems"),
         key_type=bytes,
@@ -91,6 +63,35 @@ def make(place: Place, member: Member, lease: Lease, web_port: int | None = None
 
     app.on_partitions_assigned.connect(assigned, weak=False)
     return app
+
+
+def settings_of(place: Place, session_s: float, web_port: int | None) -> dict[str, Any]:
+    """Faust's settings, each for a measured reason."""
+    return {
+        "broker": ";".join(f"metalogue://{server}" for server in place.servers.split(",")),
+        "datadir": tempfile.mkdtemp(prefix="metalogue-faust-"),
+        "value_serializer": "raw",
+        "key_serializer": "raw",
+        "store": "memory://",
+        "web_enabled": web_port is not None,
+        "web_port": web_port or 6066,
+        "web_bind": "0.0.0.0" if web_port is not None else "localhost",
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
+        "table_standby_replicas": 0,
+        "stream_wait_empty": False,
+        "stream_buffer_maxsize": 4096,
+        "consumer_auto_offset_reset": "earliest",
+        "broker_max_poll_records": POLL_RECORDS,
+        "broker_max_poll_interval": NEVER_S,
+        "broker_commit_interval": 0.5,
+        "broker_session_timeout": session_s,
+        "broker_heartbeat_interval": max(0.2, min(3.0, session_s / 4)),
+        "broker_request_timeout": max(90.0, session_s),
+        "broker_rebalance_timeout": max(10.0, session_s),
+        "producer_linger": 0.01,
+        **credentials(place),
+    }
 
 
 def credentials(place: Place) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import atexit
 import fcntl
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,10 @@ RECORDS = ("events", "learning")
 AT_ONCE = 50_000
 CONSUMER = "kafka"
 FIRST = "select kind, body, epoch from records where episode = ? and address = ?"
+COUNT = (
+    "insert into counters values (?, ?) "
+    "on conflict(name) do update set value = value + excluded.value"
+)
 HOME = "select partition from records where episode = ? and address = 'admitted'"
 
 
@@ -37,8 +41,8 @@ class KafkaLog(SqliteLog):
         self.place = place
         self.loop = asyncio.new_event_loop()
         try:
-            self.partitions = self._run(topics.checked(place))
-            folder = home / str(self._run(topics.cluster_id(place)))
+            self.partitions, cluster = self._run(topics.known(place))
+            folder = home / cluster
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{place.prefix or 'metalogue'}.db"
             self.consumer: Any = self._run(self._connect())
@@ -148,8 +152,7 @@ class KafkaLog(SqliteLog):
                 self.db.execute("insert or replace into claims values (?, ?, ?, ?)", row)
         for name, more in counted.items():
             if more:
-                query = "insert into counters values (?, ?) on conflict(name) do update set value = value + excluded.value"
-                self.db.execute(query, (name, more))
+                self.db.execute(COUNT, (name, more))
 
     def _record(
         self,
@@ -203,10 +206,8 @@ class KafkaLog(SqliteLog):
         key, value = outgoing.name_of(topic, record), record.value or b""
         headers = {n: outgoing.header_value(n, v) for n, v in record.headers}
         if topic != "dead-letters":
-            try:
+            with suppress(NotOurs):
                 value, _ = data_of(record.headers, record.value)
-            except NotOurs:
-                pass
         said = orjson.dumps(headers, default=str).decode()
         self.db.execute(SEND, (topic, key, record.timestamp, said, value))
 
@@ -225,7 +226,9 @@ class KafkaLog(SqliteLog):
         at = {aio.spot(t, int(name.rpartition("/")[2])): offset for name, t, offset in rows}
         if any(tp.partition >= self.partitions for tp in at):
             return False
-        ends = await self.consumer.end_offsets(list(at)) if at else {}
+        if not at:
+            return True
+        ends: dict[Any, int] = await self.consumer.end_offsets(list(at))
         return all(ends[tp] >= offset for tp, offset in at.items())
 
     # -- publishing --------------------------------------------------------------------------------
@@ -267,7 +270,7 @@ def drop(path: Path) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _alone(path: Path) -> Generator[None]:
     """One import of a file at a time."""
     with open(f"{path}.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

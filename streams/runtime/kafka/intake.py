@@ -7,11 +7,12 @@ from typing import Any
 
 from handlers.policies.base import Policy
 from schemas.events.episode import ProblemAdmitted
-from schemas.identity import digest, text_digest
+from schemas.identity import text_digest
 from schemas.problem import Feedback
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, as_headers, message_headers
+from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import Place, partition_of
 
@@ -43,6 +44,7 @@ class Intake:
         for event in fresh:
             self._take(owned, event.message, new, labels)
         await self._publish(labels)
+        await self.appender.lane(self.place.dead("problems"), owned.index).commit()
         if new:
             assert owned.events is not None
             for episode, event in new.items():
@@ -124,12 +126,7 @@ class Intake:
         lane.add(key, message.value, [*headers, *as_headers(said)])
 
 
-def feedback_name(feedback: Feedback) -> str:
-    """Feedback is known by its content: saying it twice is saying it once."""
-    return digest(feedback.model_dump(mode="json", exclude_none=True))
-
-
 def headers_of_message(message: Any) -> list[tuple[str, bytes]]:
     """The headers of a Faust message or an aiokafka record, in order."""
-    headers = message.headers or ()
+    headers: Any = message.headers or ()
     return list(headers.items()) if hasattr(headers, "items") else list(headers)

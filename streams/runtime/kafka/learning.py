@@ -17,8 +17,8 @@ from schemas.problem import Feedback, Limits
 from streams.grading import Grading
 from streams.learner import Learner, Scope, settings_text
 from streams.relay import check, graded_address
+from streams.runtime.embedded.batches import learn
 from streams.runtime.embedded.labels import as_text, said
-from streams.runtime.embedded.worker import learn
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.place import partition_of
 from streams.runtime.kafka.schedule import Schedule
@@ -126,7 +126,19 @@ class Teacher:
             partition = self.partition(scope.id)
             writer = self.writer_of(partition)
             if writer is not None and self.settled(partition, writer):
-                self._learn_if_due(scope, partition, writer)
+                if self.schedule.is_cold(scope):
+                    self._warm_up(scope, partition, writer)
+                else:
+                    self._learn_if_due(scope, partition, writer)
+
+    def _warm_up(self, scope: Scope, partition: int, writer: KafkaWriter) -> None:
+        """Make version 0 of a scope that starts from another's memory."""
+        name, source = learning_id(scope.id, 0), self.learner.scopes.get(scope.warm_source or "")
+        if source is None or name in self.schedule.tasks:
+            return
+        for address, event in self.learner.warm(scope, source.memory.latest):
+            writer.state("learning", name, address, event)
+        self.schedule.start(name, partition, self._land(partition, writer))
 
     def _learn_if_due(self, scope: Scope, partition: int, writer: KafkaWriter) -> None:
         name = learning_id(scope.id, scope.window.versioned + 1)

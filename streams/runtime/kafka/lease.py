@@ -41,7 +41,12 @@ class Lease:
         if self.fresh:
             return
         self.waits += 1
-        while not self.fresh:
+        while not self.fresh:  # noqa: ASYNC110 - another thread renews it
+            await asyncio.sleep(POLL_S)
+
+    async def renewed_after(self, moment: float) -> None:
+        """Wait for a heartbeat that succeeded after a moment."""
+        while self.renewed <= moment:  # noqa: ASYNC110 - another thread renews it
             await asyncio.sleep(POLL_S)
 
 

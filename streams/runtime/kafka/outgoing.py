@@ -12,7 +12,7 @@ from schemas.problem import Feedback
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Appender, Lane, message_headers
 from streams.runtime.kafka.envelope import Headers, headers_of
-from streams.runtime.kafka.intake import feedback_name
+from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.place import Place, partition_of
 
 Message = tuple[str, str, Mapping[str, Any], bytes]

@@ -69,8 +69,7 @@ class Owned:
 
     def is_parked(self, episode: str) -> bool:
         """Whether an episode waits for a person."""
-        kinds = [each.kind for each in self.fold.open.get(episode, {}).values()]
-        return kinds.count("episode.parked") > kinds.count("episode.adopted")
+        return self.fold.parked.get(episode, 0) > 0
 
     def is_void(self, episode: str) -> bool:
         """Whether a person took an episode out."""
@@ -84,7 +83,7 @@ class Owned:
 
     def parked(self) -> list[str]:
         """Open episodes that wait for a person."""
-        return [e for e, j in self.fold.open.items() if "closed" not in j and self.is_parked(e)]
+        return [e for e, times in self.fold.parked.items() if times > 0]
 
 
 def decode_said(said: Said) -> Event:

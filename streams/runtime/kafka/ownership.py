@@ -119,7 +119,7 @@ class Ownership:
         owned.live = not events.fenced
         owned.learns = not learning.fenced
         for episode in owned.unfinished():
-            worker.enqueue(owned, episode, owned.admitted(episode))
+            worker.solver.enqueue(owned, episode, owned.admitted(episode))
         worker.teacher.catch_up(index)
         self.takeovers.append(time.perf_counter() - began)
 
@@ -152,10 +152,8 @@ class Ownership:
         self.again[owned.index] = asyncio.create_task(self._again(owned))
 
     async def _again(self, owned: Owned) -> None:
-        lease = self.worker.lease
-        heard = time.monotonic()
-        while lease.renewed <= heard:  # only a heartbeat after the claim shows that we are still in
-            await asyncio.sleep(0.05)
+        # Only a heartbeat after the claim shows that we are still in the group.
+        await self.worker.lease.renewed_after(time.monotonic())
         self.again.pop(owned.index, None)
         if self.partitions.get(owned.index) is owned and owned.index not in self.taking:
             self._take(owned.index)
@@ -202,10 +200,11 @@ class Ownership:
 
     def _note(self) -> None:
         """Write the checkpoints that changed."""
+        waiting = self.worker.schedule.waiting()
         for owned in self.partitions.values():
             if not owned.live or owned.events is None:
                 continue
-            found = checkpoint_of(self.worker, owned)
+            found = checkpoint_of(self.worker, owned, waiting.get(owned.index, []))
             if found != owned.told:
                 owned.told = found
                 lane = self.worker.appender.lane(

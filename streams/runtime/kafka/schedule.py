@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streams.drive import first_of, is_group
-from streams.learner import Learner
+from streams.learner import Learner, Scope
 from streams.world import Draining
 
 
@@ -50,10 +50,18 @@ class Schedule:
 
     def may_open(self, seat: Seat) -> bool:
         """Whether the memory version that an episode needs exists. Its series must be announced."""
-        window = self.learner.scopes[seat.scope].window
+        scope = self.learner.scopes[seat.scope]
+        window = scope.window
+        if self.is_cold(scope):
+            return False
         if seat.position is not None and seat.series not in window.series:
             return False
         return window.version_for(seat.series, seat.position) is not None
+
+    def is_cold(self, scope: Scope) -> bool:
+        """Whether version 0 of a series' scope is still to be taken over from another scope."""
+        source = scope.warm_source
+        return source is not None and source in self.learner.scopes and bool(scope.window.series)
 
     def release(self, scope: str) -> None:
         """Something was learned in a scope: those that may open now, may."""
@@ -99,8 +107,12 @@ class Schedule:
         if not learning:
             self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
 
-    def waiting(self, partition: int) -> list[str]:
-        """Episodes of a partition that wait for a version."""
-        return [
-            e for e, s in self.seats.items() if s.partition == partition and not self.may_open(s)
-        ]
+    def waiting(self) -> dict[int, list[str]]:
+        """Episodes that wait for a version, by partition."""
+        found: dict[int, list[str]] = {}
+        for blocked in self.blocked.values():
+            for episode in blocked:
+                seat = self.seats.get(episode)
+                if seat is not None:
+                    found.setdefault(seat.partition, []).append(episode)
+        return found

@@ -62,12 +62,16 @@ async def partitions_of(place: Place) -> dict[str, int]:
     admin = aio.admin(place)
     await admin.start()
     try:
-        there = set(await admin.list_topics())
-        names = [name for name in place.topics() if name in there]
-        found = await admin.describe_topics(names) if names else []
-        return {each["topic"]: len(each["partitions"]) for each in found}
+        return await _counts(admin, place)
     finally:
         await admin.close()
+
+
+async def _counts(admin: Any, place: Place) -> dict[str, int]:
+    described = await admin.describe_topics()
+    wanted = set(place.topics())
+    found = {each["topic"]: len(each["partitions"]) for each in described}
+    return {name: count for name, count in found.items() if name in wanted}
 
 
 def faults(place: Place, found: dict[str, int]) -> list[str]:
@@ -83,18 +87,18 @@ def faults(place: Place, found: dict[str, int]) -> list[str]:
 
 async def checked(place: Place) -> int:
     """The number of partitions of a sound log. Raises ``NoTopics``."""
-    found = await partitions_of(place)
-    wrong = faults(place, found)
-    if wrong:
-        raise NoTopics("; ".join(wrong[:3]))
-    return next(iter(found.values()))
+    return (await known(place))[0]
 
 
-async def cluster_id(place: Place) -> str:
-    """The name of the cluster."""
+async def known(place: Place) -> tuple[int, str]:
+    """The number of partitions of a sound log, and its cluster's name. Raises ``NoTopics``."""
     admin = aio.admin(place)
     await admin.start()
     try:
-        return str((await admin.describe_cluster())["cluster_id"])
+        found = await _counts(admin, place)
+        wrong = faults(place, found)
+        if wrong:
+            raise NoTopics("; ".join(wrong[:3]))
+        return next(iter(found.values())), str((await admin.describe_cluster())["cluster_id"])
     finally:
         await admin.close()

@@ -22,6 +22,14 @@ from streams.runtime.kafka.place import Place
 Heard = Callable[[int, str, Event], None]
 
 
+def _nothing(_: Feedback) -> None:
+    return None
+
+
+def _nobody(partition: int, record: Any, why: str) -> None:
+    return None
+
+
 class View:
     """Folds of the shared topics. ``heard(partition, episode, event)`` is told of accepted records."""
 
@@ -39,8 +47,8 @@ class View:
         self.checkpoints: dict[int, dict[str, Any]] = {}
         self.of_problem: dict[tuple[str, str], list[Feedback]] = defaultdict(list)
         self.of_episode: dict[str, list[Feedback]] = defaultdict(list)
-        self.on_feedback: Callable[[Feedback], None] = lambda _: None
-        self.on_refused: Callable[[int, Any, str], None] = lambda *_: None
+        self.on_feedback: Callable[[Feedback], None] = _nothing
+        self.on_refused: Callable[[int, Any, str], None] = _nobody
         self._names = {place.topic(name): name for name in ("learning", "feedback", "checkpoints")}
 
     def topics(self) -> list[str]:

@@ -8,19 +8,15 @@ from contextlib import suppress
 from typing import Any
 
 from handlers.policies.base import Policy
-from schemas.asking import ReplayError
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import MemoryVersioned, PositionVoided, Reflected, SeriesOpened
 from schemas.identity import text_digest
 from schemas.problem import Feedback, Limits
 from state.journal import Fenced
-from streams.episodes import conclude, prepare
-from streams.learner import Learner, settings_text
-from streams.relay import closing
-from streams.runtime.embedded.worker import Outcome, Progress
+from streams.learner import Learner
 from streams.runtime.kafka.admission import Refused
-from streams.runtime.kafka.append import Appender, KafkaWriter
+from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.envelope import NotOurs, read
 from streams.runtime.kafka.fence import CLAIMED
 from streams.runtime.kafka.follow import Follower
@@ -32,13 +28,15 @@ from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
-from streams.runtime.kafka.schedule import Schedule, Seat
+from streams.runtime.kafka.schedule import Schedule
+from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import Watchdog
+from streams.runtime.progress import Outcome, Progress
 from streams.world import World
 
 POLL_S = 0.1
-VERSION_WAIT_S = 30.0
+NO_LIMITS = Limits()
 
 
 class KafkaWorker:
@@ -54,7 +52,7 @@ class KafkaWorker:
         name: str = "worker",
         default_policy: str = "cot",
         max_concurrency: int = 256,
-        learning_limits: Limits = Limits(),
+        learning_limits: Limits = NO_LIMITS,
         session_ms: int = 20_000,
         web_port: int | None = None,
         on_change: Callable[[Progress], None] | None = None,
@@ -63,6 +61,7 @@ class KafkaWorker:
         self.world, self.find, self.default_policy = world, find, default_policy
         self.web_port, self.on_change, self.progress = web_port, on_change, Progress()
         self.error: BaseException | None = None
+        self.drained = False
         self.lease = Lease(session_ms / 1000)
         self.leased: Any = LeasedWorld(world, self.lease)
         self.learner = Learner(find)
@@ -84,6 +83,7 @@ class KafkaWorker:
             self.shared.until,
         )
         self.idle = Idle(self)
+        self.solver = Solver(self)
         self.view.on_feedback = self.told
         self.view.on_refused = self.refused
         self.watchdog = Watchdog(self._mark, self._busy)
@@ -101,6 +101,8 @@ class KafkaWorker:
             await self._stop()
         if self.error is not None:
             raise self.error
+        if self.drained:
+            return Outcome(spent=self.world.exhausted)
         return Outcome(self.idle.held(), self.idle.parked(), self.world.exhausted)
 
     async def _start(self) -> None:
@@ -127,10 +129,20 @@ class KafkaWorker:
     async def _loop(self, until_idle: bool, settle: bool) -> None:
         while not self.world.draining and self.error is None:
             self.schedule.changed.clear()
+            self._check_parts()
             self.dispatch()
             if (until_idle or settle) and await self.idle.reached(settle=settle) and until_idle:
                 return
             await self._wait()
+
+    def _check_parts(self) -> None:
+        """A part that ended by itself ends the worker: its supervisor starts it anew."""
+        for follower in (self.tail, self.shared):
+            if follower.task is not None and follower.task.done():
+                follower.task.result()
+                raise RuntimeError("reading the log ended")
+        if self.app.crash_reason is not None:
+            raise RuntimeError(f"the group's client ended: {self.app.crash_reason!r}")
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
@@ -138,7 +150,7 @@ class KafkaWorker:
 
     def drain(self) -> None:
         """Stop gracefully: no new episode or question; what is in flight is still recorded."""
-        self.world.draining = True
+        self.drained = self.world.draining = True
         self.schedule.changed.set()
 
     def broke(self, error: BaseException) -> None:
@@ -220,7 +232,7 @@ class KafkaWorker:
 
     def _adopted(self, owned: Owned, episode: str) -> None:
         if not owned.is_parked(episode) and not owned.is_void(episode):
-            self.enqueue(owned, episode, owned.admitted(episode))
+            self.solver.enqueue(owned, episode, owned.admitted(episode))
 
     def heard(self, partition: int, episode: str, event: Event) -> None:
         """A record of `learning` counts."""
@@ -247,21 +259,10 @@ class KafkaWorker:
 
     # -- episodes ----------------------------------------------------------------------------------
 
-    def enqueue(self, owned: Owned, episode: str, admitted: ProblemAdmitted) -> None:
-        """An admitted episode is to be worked on."""
-        problem = admitted.problem
-        try:
-            policy = self.find(problem.policy or self.default_policy)
-        except LookupError:
-            return  # not installed here: it stays open for a worker that has it
-        self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
-        seat = Seat(owned.index, admitted.scope, problem.series, problem.position)
-        self.schedule.enqueue(episode, seat)
-
     def admitted(self, owned: Owned, episode: str, event: ProblemAdmitted) -> None:
         """The intake admitted a problem."""
         self.progress.admitted += 1
-        self.enqueue(owned, episode, event)
+        self.solver.enqueue(owned, episode, event)
 
     def dispatch(self) -> None:
         """Begin whatever can begin."""
@@ -273,63 +274,9 @@ class KafkaWorker:
             owned = self.owning.partitions.get(seat.partition)
             if owned is not None and owned.live and owned.events is not None:
                 self.schedule.start(
-                    episode, seat.partition, self._work(owned, episode, owned.events)
+                    episode, seat.partition, self.solver.work(owned, episode, owned.events)
                 )
         self.progress.running = len(self.schedule.tasks)
         self.progress.batches = self.teacher.batches
         if self.on_change is not None:
             self.on_change(self.progress)
-
-    async def _work(self, owned: Owned, episode: str, writer: KafkaWriter) -> None:
-        await self.tail.until(lambda: episode in owned.fold.open or writer.fenced)
-        if writer.fenced:
-            return
-        journal = owned.journal(episode)
-        admitted = journal["admitted"]
-        assert isinstance(admitted, ProblemAdmitted)
-        problem = admitted.problem
-        fresh = "opened" not in journal
-        try:
-            policy = self.find(problem.policy or self.default_policy)
-            scope = self.learner.scope(
-                admitted.scope, policy.name, problem.profile, problem.settings
-            )
-            await self._version(journal, scope.memory.versions)
-            work = prepare(
-                episode, admitted, journal, policy, scope.memory.versions, self.world.description
-            )
-            if fresh:
-                writer.keep(work.opened.settings, settings_text(work.settings))
-                writer.state("events", episode, "opened", work.opened)
-            conclusion, seconds = await conclude(work, work.run(writer, self.leased))
-        except (ReplayError, LookupError) as error:
-            await self._park(writer, episode, error, journal)
-            return
-        end = closing(
-            policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
-        )
-        owned.closings[episode] = end
-        writer.state("events", episode, "closed", end.closed)
-        await writer.commit()
-        self.schedule.seats.pop(episode, None)
-        self.progress.closed += 1
-        self.progress.failed += end.closed.status == "failed"
-        self.progress.resumed += not fresh
-
-    async def _version(self, journal: dict[str, Event], versions: dict[int, Any]) -> None:
-        """A version that the record pins exists on the log; we may not have read so far yet."""
-        wanted = getattr(journal.get("opened"), "memory_version", 0)
-        if wanted not in versions:
-            waiting = self.shared.until(lambda: wanted in versions)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(waiting, VERSION_WAIT_S)
-
-    async def _park(
-        self, writer: KafkaWriter, episode: str, error: Exception, journal: dict[str, Event]
-    ) -> None:
-        number = sum(address.startswith("parked.") for address in journal)
-        reason = f"{type(error).__name__}: {error}"[:500]
-        event = EpisodeParked(reason=reason, address=getattr(error, "address", None))
-        writer.state("events", episode, f"parked.{number}", event)
-        await writer.commit()
-        self.schedule.seats.pop(episode, None)

@@ -1,0 +1,187 @@
+"""MACM: conditions are mined, judged one by one, and used once they suffice; the results vote.
+
+After MACM, simplified: the executor computes in words, no code is run; a condition is judged once.
+
+Source: Lei et al. 2024 (MACM), § 3; baselines page (``macm``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pydantic import NonNegativeInt, PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.consistency import vote
+from handlers.roles.role import Role, Said, answer, choice, listed, text
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.reasoning import Generated, MonitorReported, Parse, Voted
+from schemas.questions import Sampling
+from schemas.settings import PolicySettings
+
+OPENER = Role.of(
+    "thinker",
+    """\
+Take the problem below apart: list every condition that it states, one a line and in plain words, \
+and say what its objective is. Infer nothing yet.""",
+    sections=("Problem",),
+    reply=(
+        listed("Conditions", "conditions that the problem states"),
+        text("Objective", "what is to be found"),
+    ),
+    template="macm.open",
+)
+MINER = Role.of(
+    "thinker",
+    """\
+Known are the conditions below, each of which holds. Which new conditions follow from them that \
+bring the objective nearer? Name a few, each with the conditions that it follows from, and none \
+that is known already.""",
+    sections=("Problem", "Objective", "Known conditions"),
+    reply=[listed("New_conditions", "new conditions", most=3)],
+    template="macm.mine",
+)
+CONDITION_JUDGE = Role.of(
+    "judge",
+    """\
+Somebody claims that the new condition below follows from the known ones. Follow the claim step by \
+step and compute everything in it again. Is it correct?""",
+    sections=("Problem", "Known conditions", "New condition"),
+    reply=(
+        text("Reason", "why it holds or not"),
+        choice("Correct", ("YES", "NO"), "whether it is correct"),
+    ),
+    template="macm.judge",
+)
+ENOUGH_JUDGE = Role.of(
+    "judge",
+    """\
+Can the objective be reached from the known conditions alone, without finding any other first?""",
+    sections=("Problem", "Objective", "Known conditions"),
+    reply=[choice("Enough", ("YES", "NO"), "whether they are enough")],
+    template="macm.enough",
+)
+EXECUTOR = Role.of(
+    "executor",
+    """\
+Reach the objective from the known conditions: plan the way, then go it step by step and compute \
+with care. End with the field below.""",
+    sections=("Problem", "Objective?", "Known conditions?"),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="macm.execute",
+    mends=False,
+)
+
+
+class MacmSettings(PolicySettings):
+    """Settings of MACM."""
+
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
+
+    mining_rounds: NonNegativeInt = 3
+    """How often more is mined where it is not enough."""
+    votes: PositiveInt = 3
+    """Executions that vote."""
+    output_cap: PositiveInt | None = 8_192
+
+
+@dataclass
+class Mining:
+    """What is known of one problem."""
+
+    task: Task
+    sampling: Sampling
+    objective: str = ""
+    known: list[str] = field(default_factory=list[str])
+    answers: list[str | None] = field(default_factory=list["str | None"])
+
+    def own(self, *names: str, **more: str) -> dict[str, str]:
+        """The sections that a role is shown."""
+        known = "\n".join(f"{at}. {condition}" for at, condition in enumerate(self.known, 1))
+        every = {"objective": self.objective, "known_conditions": known}
+        return {"problem": self.task.problem} | {name: every[name] for name in names} | more
+
+
+def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
+    """Open, mine until it is enough, execute several times, vote."""
+    mining = Mining(task, Sampling(max_tokens=settings.output_cap))
+    try:
+        yield from _open(mining)
+        for turn in range(settings.mining_rounds):
+            yield from _mine(mining, turn)
+            if (yield from _enough(mining, turn)):
+                break
+        for draw in range(settings.votes):
+            yield from _execute(mining, draw)
+    except OutOfLimit as limit:
+        return (yield from _voted(mining.answers, limit.which))
+    return (yield from _voted(mining.answers, None))
+
+
+def _open(mining: Mining) -> Steps[None]:
+    said = yield from OPENER.put(mining.own(), sampling=mining.sampling)
+    yield Generated(role="thinker", source=said.source, parse=said.parse)
+    mining.known += said.items("Conditions")
+    mining.objective = said.get("Objective") or "Answer the problem."
+
+
+def _mine(mining: Mining, turn: int) -> Steps[None]:
+    """New conditions, judged one by one; each that holds is known to the next one's judge."""
+    own = mining.own("objective", "known_conditions")
+    said = yield from MINER.put(own, sampling=mining.sampling, draw=turn)
+    yield Generated(round=turn, role="thinker", source=said.source, parse=said.parse)
+    for condition in said.items("New_conditions"):
+        own = mining.own("known_conditions", new_condition=condition)
+        heard = yield from CONDITION_JUDGE.put(own, sampling=mining.sampling, draw=turn)
+        yield _verdict(heard, "Correct", turn)
+        if heard.get("Correct") == "YES":
+            mining.known.append(condition)
+
+
+def _enough(mining: Mining, turn: int) -> Steps[bool]:
+    own = mining.own("objective", "known_conditions")
+    heard = yield from ENOUGH_JUDGE.put(own, sampling=mining.sampling, draw=turn)
+    yield _verdict(heard, "Enough", turn)
+    return heard.get("Enough") == "YES"
+
+
+def _verdict(heard: Said, label: str, turn: int) -> MonitorReported:
+    said = heard.get(label)
+    flag = None if said is None else ("NO" if said == "YES" else "YES")
+    return MonitorReported(round=turn, flag=flag, source=heard.source, parse=heard.parse)  # type: ignore[arg-type]
+
+
+def _execute(mining: Mining, draw: int) -> Steps[None]:
+    own = mining.own("objective", "known_conditions")
+    said = yield from EXECUTOR.put(own, sampling=mining.sampling, draw=draw)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(
+        round=draw, role="executor", answer=said.answer, source=said.source, parse=parse
+    )
+    mining.answers.append(said.answer)
+
+
+def _voted(answers: Sequence[str | None], limit: str | None) -> Steps[Conclusion]:
+    answer, votes = vote(answers)
+    if answers:
+        blank = sum(each is None for each in answers)
+        yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
+    return Conclusion(
+        answer=answer,
+        ended_by="voted" if limit is None else "limit",
+        confidence=votes / len(answers) if answers else None,
+        confidence_source="vote_share" if answers else None,
+        limit=limit,
+    )
+
+
+MACM = Policy(
+    name="macm",
+    version="1",
+    about="after MACM, simplified: conditions mined and judged one by one, then executions that vote",
+    settings=MacmSettings,
+    solve=solve,
+    confidence_source="vote_share",
+)

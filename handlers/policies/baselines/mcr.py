@@ -1,0 +1,65 @@
+"""Multi-chain reasoning: several chains, then one call that reads all of them and answers.
+
+Source: Yoran et al. 2023; baselines page (``mcr``).
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.chain import think
+from handlers.policies.baselines.consistency import ConsistencySettings, vote
+from handlers.roles.role import Role, Said, answer
+from schemas.asking import All, OutOfLimit, Steps, Stopped
+from schemas.events.reasoning import Generated, Parse
+from schemas.questions import Remain, Sampling
+
+READER = Role.of(
+    "reasoner",
+    """\
+Below are a problem and several chains of reasoning about it, written apart from each other; any \
+of them may err. Read all of them, take from each what holds, decide between them where they \
+disagree, and answer the problem. Do not just count the answers: reason. Write your reasoning \
+first, and end with the field below.""",
+    sections=("Problem", "Chains"),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="mcr.reader",
+    mends=False,
+)
+
+
+def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
+    """n + 1 calls; without room for the last one, the vote of the chains."""
+    sampling = Sampling(max_tokens=settings.output_cap)
+    remaining = yield from Remain()
+    count = settings.samples
+    if remaining.calls is not None:
+        count = max(1, min(count, remaining.calls - 1))
+    lanes = yield from All((think(task.problem, sampling, d) for d in range(count)), [1] * count)
+    chains = [lane for lane in lanes if isinstance(lane, Said)]
+    limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
+    voted, _ = vote([chain.answer for chain in chains])
+    if limit is not None:
+        return Conclusion(answer=voted, ended_by="limit", limit=limit)
+    try:
+        said = yield from READER.put(
+            {"problem": task.problem, "chains": shown(chains)}, sampling=sampling
+        )
+    except OutOfLimit as reached:
+        return Conclusion(answer=voted, ended_by="limit", limit=reached.which)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(round=count, answer=said.answer, source=said.source, parse=parse)
+    return Conclusion(answer=said.answer or voted, ended_by="answered" if said.answer else "voted")
+
+
+def shown(chains: list[Said]) -> str:
+    """All chains, whole, in the order of their draws."""
+    return "\n\n".join(f"[Chain {at}]\n{chain.text.strip()}" for at, chain in enumerate(chains, 1))
+
+
+MCR = Policy(
+    name="mcr",
+    version="1",
+    about="five chains of thought, then one call that reads them all and answers",
+    settings=ConsistencySettings,
+    solve=solve,
+)

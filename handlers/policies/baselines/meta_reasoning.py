@@ -1,0 +1,100 @@
+"""Meta-reasoning prompting: the model picks one of seven methods, which is then run as it is set.
+
+Source: Gao et al. 2024; MC² App. B (the seven methods); baselines page (``meta_reasoning``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines import consistency, self_refine, tree
+from handlers.policies.baselines.chain import ChainSettings, cot
+from handlers.policies.baselines.prelude import ANALOGICAL, SIMULATE, STEP_BACK, with_prelude
+from handlers.roles.role import Role, choice, text
+from schemas.asking import Steps
+from schemas.events.strategy import StrategyChosen
+from schemas.questions import Sampling
+from schemas.settings import PolicySettings
+
+METHODS: Mapping[str, str] = {
+    "cot": "chain of thought: think step by step, straight on; for problems with one clear way",
+    "tot": "tree of thoughts: try several steps, rate them, follow the best; for search",
+    "sc": "self-consistency: solve it several times and vote; for computations that slip easily",
+    "self_refine": "self-refine: draft, criticise, revise; for answers that can be improved",
+    "step_back": "step back: find the principle first, then apply it; for science and knowledge",
+    "analogical": "analogy: recall problems like it and how they are solved; for known kinds",
+    "simulate": "simulate: play the situation through, from each side; for people and processes",
+}
+
+CHOOSER = Role.of(
+    "meta_reasoner",
+    "Before a problem is solved, decide how. Below are the problem and the methods that you may "
+    "use, each with what it is good for. Weigh them against what this problem demands, and choose "
+    "the one that fits best. Do not solve the problem.",
+    sections=("Problem", "Methods"),
+    reply=(
+        text("Assessment", "what the problem demands"),
+        choice("Method", tuple(METHODS), "the method that fits best"),
+    ),
+    template="meta_reasoning.choose",
+)
+
+
+class ChooserSettings(PolicySettings):
+    """Settings of meta-reasoning; a chosen method runs with its own."""
+
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
+
+    output_cap: PositiveInt | None = 8_192
+
+
+def _cot(task: Task, cap: int | None) -> Steps[Conclusion]:
+    return cot(task, ChainSettings(output_cap=cap))
+
+
+def _sc(task: Task, cap: int | None) -> Steps[Conclusion]:
+    return consistency.solve(task, consistency.ConsistencySettings(output_cap=cap))
+
+
+def _tot(task: Task, cap: int | None) -> Steps[Conclusion]:
+    return tree.solve(task, tree.TreeSettings())
+
+
+def _self_refine(task: Task, cap: int | None) -> Steps[Conclusion]:
+    return self_refine.solve(task, self_refine.RevisionSettings(output_cap=cap))
+
+
+RUNS: Mapping[str, Callable[[Task, int | None], Steps[Conclusion]]] = {
+    "cot": _cot,
+    "tot": _tot,
+    "sc": _sc,
+    "self_refine": _self_refine,
+    "step_back": lambda task, cap: with_prelude(task, STEP_BACK, cap),
+    "analogical": lambda task, cap: with_prelude(task, ANALOGICAL, cap),
+    "simulate": lambda task, cap: with_prelude(task, SIMULATE, cap),
+}
+
+
+def solve(task: Task, settings: ChooserSettings) -> Steps[Conclusion]:
+    """One call for the choice; chain of thought where it cannot be read."""
+    listed = "\n".join(f"{name}: {what}" for name, what in METHODS.items())
+    said = yield from CHOOSER.put(
+        {"problem": task.problem, "methods": listed},
+        sampling=Sampling(max_tokens=settings.output_cap),
+    )
+    method = said.get("Method") or "cot"
+    yield StrategyChosen(round=0, arm=method, how="direct", source=said.source)
+    return (yield from RUNS[method](task, settings.output_cap))
+
+
+META_REASONING = Policy(
+    name="meta_reasoning",
+    version="1",
+    about="the model picks one of seven methods, which is then run as it is set",
+    settings=ChooserSettings,
+    solve=solve,
+)

@@ -1,0 +1,64 @@
+"""Two calls: something is written about the problem first, then the problem is solved with it.
+
+Source: Zheng et al. 2023 (step-back); Yasunaga et al. 2023 (analogical); Wilf et al. 2023 (SimToM),
+each simplified to two calls.
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Conclusion, Task
+from handlers.roles.role import Role, answer, text
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.reasoning import Generated, Parse
+from schemas.questions import Sampling
+
+
+def _prelude(name: str, prompt: str) -> Role:
+    return Role.of(
+        "reasoner",
+        prompt,
+        sections=("Problem",),
+        reply=[text("Groundwork", "what the solution can be built on")],
+        template=f"prelude.{name}",
+        mends=False,
+    )
+
+
+STEP_BACK = _prelude(
+    "step_back",
+    "Take a step back from the problem below. Which more general question is behind it, and which "
+    "principles, laws or methods answer that? Write them down; do not solve the problem yet.",
+)
+ANALOGICAL = _prelude(
+    "analogical",
+    "Recall three problems of the same kind as the one below, all different. Write down each with "
+    "its solution; do not solve the problem itself yet.",
+)
+SIMULATE = _prelude(
+    "simulate",
+    "Play through what the problem below describes, one moment after another, and from the side of "
+    "each who takes part: what is known, what changes, what stays. Write it down; do not answer yet.",
+)
+SOLVER = Role.of(
+    "reasoner",
+    "Solve the problem below with the groundwork that you laid for it. Think step by step and write "
+    "your reasoning first. End with the field below.",
+    sections=("Problem", "Groundwork"),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="prelude.solve",
+    mends=False,
+)
+
+
+def with_prelude(task: Task, prelude: Role, cap: int | None) -> Steps[Conclusion]:
+    """Groundwork, then the answer."""
+    sampling = Sampling(max_tokens=cap)
+    try:
+        first = yield from prelude.put({"problem": task.problem}, sampling=sampling)
+        own = {"problem": task.problem, "groundwork": first.text.strip() or "(none)"}
+        said = yield from SOLVER.put(own, sampling=sampling)
+    except OutOfLimit as limit:
+        return Conclusion(answer=None, ended_by="limit", limit=limit.which)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(round=1, answer=said.answer, source=said.source, parse=parse)
+    return Conclusion(answer=said.answer, ended_by="answered")

@@ -1,0 +1,126 @@
+"""Reflexion: attempt, evaluate, reflect in words, and try again with all reflections in sight.
+
+After Reflexion, simplified: no environment rewards an attempt, the model evaluates it itself; the
+reflections are kept for the episode only.
+
+Source: Shinn et al. 2023, Algorithm 1; baselines page (``reflexion``: retry at most three times).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.roles.role import Role, Said, answer, choice, text
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.reasoning import Generated, MonitorReported, Parse
+from schemas.questions import Sampling
+from schemas.settings import PolicySettings
+
+ACTOR = Role.of(
+    "reasoner",
+    """\
+Solve the problem below. Think step by step and write your reasoning first. A section \
+"Reflections" holds what you noted after attempts that failed: do as it says, and make none of \
+those mistakes again. End with the field below.""",
+    sections=("Problem", "Reflections?"),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="reflexion.actor",
+    mends=False,
+)
+EVALUATOR = Role.of(
+    "evaluator",
+    """\
+Decide whether the attempt below solves its problem: whether its answer is right and meets every \
+condition. You need not mend it.""",
+    sections=("Problem", "Attempt"),
+    reply=[choice("Solved", ("YES", "NO"), "whether the attempt is correct")],
+    template="reflexion.evaluator",
+)
+REFLECTOR = Role.of(
+    "reflector",
+    """\
+The attempt below failed. Say to yourself, in a few sentences, what most likely went wrong and \
+what you will do differently next time. Do not solve the problem here.""",
+    sections=("Problem", "Attempt", "Earlier reflections?"),
+    reply=[text("Reflection", "advice to yourself for the next attempt")],
+    template="reflexion.reflector",
+)
+
+
+class ReflexionSettings(PolicySettings):
+    """Settings of Reflexion."""
+
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
+
+    retries: PositiveInt = 3
+    """Attempts after the first."""
+    output_cap: PositiveInt | None = 8_192
+
+
+def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
+    """At most 4 attempts, 3 evaluations between them and 3 reflections: 10 calls."""
+    sampling = Sampling(max_tokens=settings.output_cap)
+    memory: list[str] = []
+    found: str | None = None
+    try:
+        for trial in range(settings.retries + 1):
+            said = yield from _attempt(task, memory, trial, sampling)
+            found = said.answer or found
+            if trial == settings.retries:
+                break
+            if (yield from _holds(task, said, trial, sampling)):
+                return Conclusion(answer=found, ended_by="solved")
+            memory.append((yield from _reflection(task, said, memory, trial, sampling)))
+    except OutOfLimit as limit:
+        return Conclusion(answer=found, ended_by="limit", limit=limit.which)
+    return Conclusion(answer=found, ended_by="retries")
+
+
+def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> Steps[Said]:
+    own = {"problem": task.problem, "reflections": "\n\n".join(memory)}
+    said = yield from ACTOR.put(own, sampling=sampling)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(round=trial, answer=said.answer, source=said.source, parse=parse)
+    return said
+
+
+def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool]:
+    """The evaluator's verdict; what cannot be read is a failure."""
+    heard = yield from EVALUATOR.put(
+        {"problem": task.problem, "attempt": said.text}, sampling=sampling
+    )
+    solved = heard.get("Solved")
+    yield MonitorReported(
+        round=trial,
+        flag=None if solved is None else ("NO" if solved == "YES" else "YES"),
+        source=heard.source,
+        parse=heard.parse,
+    )
+    return solved == "YES"
+
+
+def _reflection(
+    task: Task, said: Said, memory: list[str], trial: int, sampling: Sampling
+) -> Steps[str]:
+    own = {
+        "problem": task.problem,
+        "attempt": said.text,
+        "earlier_reflections": "\n\n".join(memory),
+    }
+    heard = yield from REFLECTOR.put(own, sampling=sampling)
+    yield Generated(round=trial, role="reflector", source=heard.source, parse=heard.parse)
+    return f"{len(memory) + 1}. {heard.get('Reflection') or heard.text.strip()}"
+
+
+REFLEXION = Policy(
+    name="reflexion",
+    version="1",
+    about="after Reflexion, simplified: attempt, evaluate, reflect in words, try again up to three "
+    "times",
+    settings=ReflexionSettings,
+    solve=solve,
+)

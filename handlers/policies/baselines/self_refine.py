@@ -1,0 +1,132 @@
+"""Self-refine: a draft, then feedback by the same model and a revision, until it finds nothing more.
+
+No monitoring before the draft.
+
+Source: Madaan et al. 2023, Algorithm 1; baselines page (``self_refine``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.chain import think
+from handlers.roles.role import Role, Said, answer, choice, text
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.reasoning import Generated, MonitorReported, Parse
+from schemas.questions import Sampling
+from schemas.settings import PolicySettings
+
+SOUND = "Sound"
+CRITIC = Role.of(
+    "critic",
+    """\
+You wrote the solution below. Read it as a strict reader would: is every step right, is every \
+condition of the problem met, does the answer have the form that is asked for? Say what has to be \
+changed and how, point by point, and whether the solution is sound as it stands.""",
+    sections=("Problem", "Solution"),
+    reply=(
+        text("Feedback", "advice on what to change; if nothing, why not"),
+        choice(SOUND, ("YES", "NO"), "whether the solution is sound as it stands"),
+    ),
+    template="critic.feedback",
+)
+REVISER = Role.of(
+    "reasoner",
+    """\
+Below are a problem, a solution of yours and feedback on it. Write the solution anew and meet each \
+point of the feedback; keep what was right. Write your reasoning first, and end with the field below.""",
+    sections=("Problem", "Solution", "Feedback"),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="reasoner.revise",
+    mends=False,
+)
+
+
+class RevisionSettings(PolicySettings):
+    """Settings of drafting and revising."""
+
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
+
+    revisions: PositiveInt = 3
+    """How often a draft may be revised."""
+    output_cap: PositiveInt | None = 8_192
+
+    @property
+    def sampling(self) -> Sampling:
+        """How every call is drawn."""
+        return Sampling(max_tokens=self.output_cap)
+
+
+@dataclass(frozen=True, slots=True)
+class Revising:
+    """Who looks at a draft, what of its reply the reviser is given, and who revises."""
+
+    critic: Role
+    reviser: Role
+    heading: str
+
+
+REFINING = Revising(CRITIC, REVISER, "feedback")
+
+
+def revise(task: Task, settings: RevisionSettings, revising: Revising) -> Steps[Conclusion]:
+    """Draft, look, revise, at most so often; the last readable answer stands."""
+    found: str | None = None
+    try:
+        said = yield from think(task.problem, settings.sampling)
+        found = said.answer
+        for turn in range(settings.revisions):
+            seen = yield from look(task, said, turn, settings, revising.critic)
+            if seen.get(SOUND) == "YES":
+                return Conclusion(answer=found, ended_by="sound")
+            said = yield from _again(task, said, seen, turn, settings, revising)
+            found = said.answer or found
+    except OutOfLimit as limit:
+        return Conclusion(answer=found, ended_by="limit", limit=limit.which)
+    return Conclusion(answer=found, ended_by="revisions")
+
+
+def look(
+    task: Task, draft: Said, turn: int, settings: RevisionSettings, critic: Role
+) -> Steps[Said]:
+    """The critic's view of a draft; what cannot be read is no approval."""
+    seen = yield from critic.put(
+        {"problem": task.problem, "solution": draft.text}, sampling=settings.sampling
+    )
+    verdict = seen.get(SOUND)
+    yield MonitorReported(
+        round=turn,
+        flag=None if verdict is None else ("NO" if verdict == "YES" else "YES"),
+        source=seen.source,
+        parse=seen.parse,
+    )
+    return seen
+
+
+def _again(
+    task: Task, draft: Said, seen: Said, turn: int, settings: RevisionSettings, revising: Revising
+) -> Steps[Said]:
+    own = {"problem": task.problem, "solution": draft.text, revising.heading: seen.text}
+    said = yield from revising.reviser.put(own, sampling=settings.sampling)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(round=turn + 1, answer=said.answer, source=said.source, parse=parse)
+    return said
+
+
+def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
+    """At most 1 + 2 · 3 calls."""
+    return revise(task, settings, REFINING)
+
+
+SELF_REFINE = Policy(
+    name="self_refine",
+    version="1",
+    about="a draft, then feedback by its author and a revision, at most three times",
+    settings=RevisionSettings,
+    solve=solve,
+)

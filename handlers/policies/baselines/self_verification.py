@@ -1,0 +1,54 @@
+"""Self-verification: a draft whose steps and answer its author checks, and mends where a check fails.
+
+Unlike self-refine it asks for no improvement: what passes every check stands.
+
+Source: baselines page (``self_verification``: check own output, revise); Weng et al. 2023,
+simplified: conditions are checked against the answer directly, none is masked and predicted back.
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.baselines.self_refine import SOUND, Revising, RevisionSettings, revise
+from handlers.roles.role import Role, answer, choice, text
+from schemas.asking import Steps
+
+VERIFIER = Role.of(
+    "verifier",
+    """\
+You wrote the solution below. Check it: put the answer back into the problem, compute again every \
+number in it, and hold it against each condition in turn. Report each check with what came of it. \
+Then say whether the solution passed all of them. Propose no improvement.""",
+    sections=("Problem", "Solution"),
+    reply=(
+        text("Checks", "every check and its result"),
+        choice(SOUND, ("YES", "NO"), "whether the solution is sound: all checks passed"),
+    ),
+    template="verifier.check",
+)
+MENDER = Role.of(
+    "reasoner",
+    """\
+Below are a problem, a solution of yours, and the checks that it was put to; at least one failed. \
+Find where the failure comes from and solve the problem again from there. Write your reasoning \
+first, and end with the field below.""",
+    sections=("Problem", "Solution", "Checks"),
+    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    template="reasoner.mend",
+    mends=False,
+)
+VERIFYING = Revising(VERIFIER, MENDER, "checks")
+
+
+def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
+    """At most 1 + 2 · 3 calls."""
+    return revise(task, settings, VERIFYING)
+
+
+SELF_VERIFICATION = Policy(
+    name="self_verification",
+    version="1",
+    about="a draft that its author checks and mends, at most three times",
+    settings=RevisionSettings,
+    solve=solve,
+)

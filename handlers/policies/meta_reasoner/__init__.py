@@ -1,0 +1,25 @@
+"""Meta-Reasoner: a contextual bandit steers step-wise reasoning by choosing strategies.
+
+Source: *Meta-Reasoner*, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Policy
+from handlers.policies.meta_reasoner.reflect import reflect
+from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
+from handlers.policies.meta_reasoner.solve import solve
+
+META_REASONER = Policy(
+    name="meta_reasoner",
+    version="1",
+    about="one step at a time; a bandit learns which strategy to advise after a progress report",
+    settings=MetaReasonerSettings,
+    solve=solve,
+    learns="self",
+    reflect=reflect,
+    window=lambda settings, size: 10,
+    rule="linucb@1",
+    rule_constants=constants,
+    confidence_source="value",
+)

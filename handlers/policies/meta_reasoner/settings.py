@@ -1,0 +1,122 @@
+"""Settings of the Meta-Reasoner, each with the options that the paper leaves open.
+
+Source: Meta-Reasoner App. B, C, D; *Where the paper is silent* of our page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from handlers.policies.meta_reasoner.strategies import start_arms
+from schemas.questions import Sampling
+from schemas.settings import PolicySettings
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+JUDGE_TOKENS = 256
+SCALAR_TOKENS = 4
+
+
+class MetaReasonerSettings(PolicySettings):
+    """Settings of the Meta-Reasoner."""
+
+    paper: ClassVar[Mapping[str, Any]] = {
+        "max_rounds": 30,
+        "feature_dims": None,
+        "warmup_pulls": 0,
+        "retire_on": "reward",
+        "training_temperature": 0.0,
+    }
+    learning: ClassVar[frozenset[str]]
+
+    max_rounds: PositiveInt = 10
+    """T: 30 for Game of 24 and SciBench, 100 for TheoremQA in the paper."""
+    choice: Literal["linucb", "random", "direct", "cot"] = "linucb"
+    """Who chooses: the bandit, a draw, the model itself; or nobody, one chain of thought."""
+    direct: Literal["pick", "free"] = "pick"
+    """What the model chooses itself: a listed arm, or its own Action as it is."""
+    strategies: Literal["dynamic", "fixed"] = "dynamic"
+    """Whether new strategies may join the arms."""
+    start_arms: Literal[3, 5] = 3
+    """K of the start set."""
+    report: bool = True
+    """Whether a report stands between the trajectory and whoever advises."""
+    report_window: PositiveInt | None = None
+    """So many last steps are reported on; none: all."""
+    context: Literal["trajectory", "last_step"] = "trajectory"
+    """What a step sees of the work so far."""
+    judge_sees: Literal["trajectory", "report"] = "trajectory"
+    """What the judge rates."""
+    reward: Literal["A", "B", "scalar"] = "A"
+    """Weighted progress less the cost of steps; four weighted ratings; or one number."""
+    correctness_weight: Share = 0.5
+    """w1."""
+    adherence_weight: Share = 0.5
+    """w2."""
+    step_cost: NonNegativeFloat = 0.1
+    """alpha."""
+    progress_share: Share = 0.8
+    """beta."""
+    reward_range: Literal["raw", "clip"] = "raw"
+    """Whether rewards are cut to [0, 1]."""
+    judge_failure: Literal["skip", "lowest"] = "skip"
+    """What a judge that cannot be read comes to: unknown and no update, or the lowest ratings."""
+    exploration: NonNegativeFloat = 0.2
+    """c."""
+    ridge: PositiveFloat = 1.0
+    """lambda."""
+    feature_dims: PositiveInt | None = 64
+    """d; none: the whole embedding."""
+    warmup_pulls: NonNegativeInt = 1
+    """Each start arm is chosen so often first, once per scope."""
+    epsilon_clock: Literal["round", "choice"] = "round"
+    """Whether the first chance of exploring is 1/2 or 1."""
+    retire_below: float = 0.3
+    retire_after: PositiveInt = 3
+    """Pulls before an arm may retire."""
+    retire_on: Literal["progress", "reward"] = "progress"
+    """What retirement looks at: S_p, or R (form B and scalar: always R)."""
+    merge_above: Share = 0.9
+    """Cosine from which a proposal is an arm that exists."""
+    arm_limit: PositiveInt = 32
+    arms: Literal["scope", "episode"] = "scope"
+    """Whether arms are kept over episodes, or each episode begins with fresh ones."""
+    updates: Literal["on", "frozen"] = "on"
+    """Frozen: arms are used as they are, and nothing is learned."""
+    training: bool = False
+    """A training pass samples at ``training_temperature``."""
+    temperature: NonNegativeFloat = 0.7
+    training_temperature: NonNegativeFloat = 0.7
+
+    def sampling(self, max_tokens: int) -> Sampling:
+        """How every role draws (App. B)."""
+        temperature = self.training_temperature if self.training else self.temperature
+        return Sampling(temperature=temperature, top_p=1.0, max_tokens=max_tokens)
+
+    @property
+    def judge_tokens(self) -> int:
+        """The judge's cap: four tokens hold a number, no JSON."""
+        return SCALAR_TOKENS if self.reward == "scalar" else JUDGE_TOKENS
+
+    @property
+    def advised(self) -> bool:
+        """Whether the meta-reasoner is called each round: for a proposal, or to choose itself."""
+        return self.choice == "direct" or self.strategies == "dynamic"
+
+
+APART = {"max_rounds", "updates", "training", "temperature", "training_temperature"}
+MetaReasonerSettings.learning = frozenset(MetaReasonerSettings.model_fields) - APART
+
+_CONSTANTS = (
+    *("exploration", "ridge", "feature_dims", "retire_below", "retire_after"),
+    *("merge_above", "arm_limit", "arms"),
+)
+
+
+def constants(settings: MetaReasonerSettings) -> dict[str, Any]:
+    """What the learning rule hangs on, the start arms' words included."""
+    chosen = {name: getattr(settings, name) for name in _CONSTANTS}
+    return chosen | {"start": start_arms(settings.start_arms)}

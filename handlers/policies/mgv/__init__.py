@@ -1,0 +1,58 @@
+"""Monitor–Generate–Verify: Flavell's and Nelson and Narens' theories as three policies.
+
+Source: *Monitor-Generate-Verify: Formalising Metacognitive Theory for Language Model Reasoning*.
+"""
+
+from __future__ import annotations
+
+from handlers.policies.base import Policy
+from handlers.policies.mgv import acquisition, flavell, retrieval
+from handlers.policies.mgv.reflect import reflect
+from handlers.policies.mgv.settings import (
+    AcquisitionSettings,
+    FlavellSettings,
+    RetrievalSettings,
+    rule_constants,
+)
+
+RULE = "beliefs@1"
+
+MGV_FLAVELL = Policy(
+    name="mgv_flavell",
+    version="1",
+    about="feels the difficulty, chooses a strategy, tries it, looks at it from one side",
+    settings=FlavellSettings,
+    solve=flavell.solve,
+    learns="labels",
+    reflect=reflect,
+    window=lambda settings, size: settings.batch_size,
+    rule=RULE,
+    rule_constants=rule_constants,
+    confidence_source="stated",
+)
+MGV_ACQUISITION = Policy(
+    name="mgv_acquisition",
+    version="1",
+    about="works until its judgement of learning meets the norm; more calls where it feels harder",
+    settings=AcquisitionSettings,
+    solve=acquisition.solve,
+    learns="labels",
+    reflect=reflect,
+    window=lambda settings, size: settings.batch_size,
+    rule=RULE,
+    rule_constants=rule_constants,
+    confidence_source="vote_share",
+)
+MGV_RETRIEVAL = Policy(
+    name="mgv_retrieval",
+    version="1",
+    about="searches by feelings of knowing; accepts less as the search goes on; may withhold",
+    settings=RetrievalSettings,
+    solve=retrieval.solve,
+    learns="labels",
+    reflect=reflect,
+    window=lambda settings, size: settings.batch_size,
+    rule=RULE,
+    rule_constants=rule_constants,
+    confidence_source="retrieval",
+)

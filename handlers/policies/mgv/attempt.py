@@ -1,0 +1,174 @@
+"""An attempt and how sure it may be: samples of one prompt, their answer, its confidence.
+
+Confidence q is the first that can be had: calibrated token probability, agreement of samples, or one
+question to the confidence role; then through the calibrator, where one is fitted. Null has q = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp
+
+from handlers.answers.normalise import canonical
+from handlers.policies.baselines.consistency import vote
+from handlers.policies.mgv.knowledge import Mind
+from handlers.policies.mgv.signals import Felt, exclusive
+from handlers.roles import confidence
+from handlers.roles.again import Meter
+from handlers.roles.attempter import ATTEMPTERS, Way
+from handlers.roles.role import Said
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.monitoring import ExperienceFelt, Origin
+from schemas.events.reasoning import Generated, Parse, Voted
+from schemas.events.search import ConfidenceStated
+from schemas.questions import Completion, Sampling
+
+NONE = frozenset({"", "none", "null", "unknown", "no answer", "n/a"})
+
+
+@dataclass(slots=True)
+class Attempt:
+    """CO: the answer or null, its text, what was declared and met, and how sure it is."""
+
+    answer: str | None = None
+    text: str = ""
+    source: str = ""
+    samples: list[Said] = field(default_factory=list[Said])
+    agreement: float | None = None
+    q: float = 0.0
+    origin: Origin = "feel"
+    """Whether q went through a calibrator."""
+    limit: str | None = None
+    calls: int = 0
+    """Completions that it took, its confidence included."""
+
+    @property
+    def last(self) -> Said:
+        """The sample that stands for the attempt."""
+        same = (said for said in self.samples if self.source == said.source)
+        return next(same, self.samples[-1])
+
+    @property
+    def cut(self) -> bool:
+        """Whether the reply was cut off."""
+        return bool(self.samples) and self.last.completion.finish == "length"
+
+    @property
+    def goals(self) -> int:
+        """Sub-goals that were declared."""
+        return len(self.last.items("Sub_goals")) if self.samples else 0
+
+    @property
+    def results(self) -> int:
+        """Sub-goals that have a result."""
+        return len(self.last.items("Results")) if self.samples else 0
+
+
+def equal(one: str | None, other: str | None) -> bool:
+    """Whether two answers are alike."""
+    return one is not None and other is not None and canonical(one) == canonical(other)
+
+
+def answer_of(said: Said) -> str | None:
+    """The answer, null if none can be read or it says so."""
+    found = said.answer
+    return None if found is None or found.strip().casefold() in NONE else found
+
+
+def execute(
+    mind: Mind, way: Way, cases: str, *, round: int, draw: int = 0, samples: int = 1
+) -> Steps[Attempt]:
+    """One attempt of so many samples. A limit leaves what there is by then, and is named."""
+    made = Attempt()
+    own = {"problem": mind.task.problem, "similar_cases": cases}
+    logprobs = mind.settings.confidence == "implicit"
+    sampling = Sampling(max_tokens=mind.settings.output_cap, logprobs=logprobs)
+    try:
+        for at in range(samples):
+            said = yield from ATTEMPTERS[way].put(own, draw=draw + at, sampling=sampling)
+            made.samples.append(said)
+            made.calls += 1
+            answer = answer_of(said)
+            parse: Parse = "ok" if said.readable else "unreadable"
+            yield Generated(round=round, answer=answer, source=said.source, parse=parse)
+    except OutOfLimit as limit:
+        made.limit = limit.which
+    if made.samples:
+        yield from settle(made)
+    return made
+
+
+def settle(made: Attempt) -> Steps[None]:
+    """The answer of an attempt: that of its sample, or the one that most samples share."""
+    answers = [answer_of(said) for said in made.samples]
+    made.answer, votes = vote(answers)
+    if len(answers) > 1:
+        made.agreement = votes / len(answers)
+        blank = sum(answer is None for answer in answers)
+        yield Voted(answer=made.answer, votes=votes, of=len(answers), unreadable=blank)
+    chosen = next(
+        (said for said in made.samples if equal(answer_of(said), made.answer)), made.samples[-1]
+    )
+    made.text, made.source = chosen.text, chosen.source
+
+
+def assure(mind: Mind, made: Attempt, round: int) -> Steps[None]:
+    """q of an attempt, stated with what it was made of. Raises ``OutOfLimit`` as asking does."""
+    if made.answer is None:
+        yield _felt(mind, Felt(0.0, "feel"), (), round)
+        return
+    signals = dict(raw_signals(made))
+    chosen = first_had(mind, signals)
+    if chosen is None:
+        value = yield from _verbal(mind, made)
+        if value is not None:
+            signals["verbal"] = value
+        chosen = "verbal"
+    raw = signals.get(chosen, 0.0)
+    calibrator = mind.knowledge.calibrator(chosen)
+    informed = calibrator is not None
+    assess = raw if calibrator is None else min(1.0, max(0.0, calibrator(raw)))
+    felt = exclusive(raw, assess, informed, mind.settings.signal)
+    made.q, made.origin = felt.value, felt.source
+    yield _felt(mind, felt, tuple(sorted(signals.items())), round)
+
+
+def raw_signals(made: Attempt) -> Mapping[str, float]:
+    """What an attempt itself tells of how sure it is."""
+    found: dict[str, float] = {}
+    completion: Completion = made.last.completion
+    if completion.logprob is not None:
+        found["implicit"] = min(1.0, exp(completion.logprob))
+    if made.agreement is not None:
+        found["agreement"] = made.agreement
+    return found
+
+
+def first_had(mind: Mind, signals: Mapping[str, float]) -> str | None:
+    """The first source of confidence that can be had without asking for it."""
+    wanted = mind.settings.confidence
+    if wanted == "implicit" and "implicit" in signals and mind.knowledge.calibrator("implicit"):
+        return "implicit"
+    return "agreement" if wanted != "verbal" and "agreement" in signals else None
+
+
+def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
+    heard = yield from confidence.trust(mind.task.problem, (made.text,), Meter())
+    made.calls += 1
+    value = None if heard.value is None else float(heard.value)
+    yield ConfidenceStated(node=made.source, value=value, source=heard.source, parse=heard.parse)
+    return value
+
+
+def _felt(
+    mind: Mind, felt: Felt, inputs: Sequence[tuple[str, float]], round: int
+) -> ExperienceFelt:
+    return ExperienceFelt(
+        experience="confidence",
+        source=felt.source,
+        value=felt.value,
+        inputs=tuple(inputs),
+        round=round,
+        subject=mind.task.subject,
+    )

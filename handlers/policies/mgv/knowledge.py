@@ -1,0 +1,169 @@
+"""Metacognitive knowledge: the cases and beliefs of the memory version, and what of it is in mind.
+
+Working memory (the paper's STM, MK_τ) only grows. A case that is near enough is reached by a draw.
+
+Source: MGV Algorithm 1 lines 4 to 5, Algorithm 2 lines 1 and 6, Algorithm 3 lines 1 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from handlers.learning.beliefs import KNOWN
+from handlers.learning.calibrate import Calibrator, fit
+from handlers.learning.texts import content_words, features
+from handlers.policies.base import Task
+from handlers.policies.mgv.nearest import Vectors
+from handlers.policies.mgv.settings import MgvSettings
+from handlers.policies.mgv.signals import hardness
+from schemas.asking import Steps
+from schemas.events.monitoring import CasesReached
+from schemas.identity import hash01
+from schemas.questions import Embed, Recall
+
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What one memory version knows; views of it are made once."""
+
+    learned: Mapping[str, Any]
+
+    @property
+    def cases(self) -> Sequence[Mapping[str, Any]]:
+        """Past problems, oldest first."""
+        found: Sequence[Mapping[str, Any]] = self.learned.get("cases", ())
+        return found
+
+    @property
+    def beliefs(self) -> Mapping[str, Any]:
+        """Learned rates by key."""
+        found: Mapping[str, Any] = self.learned.get("beliefs", {})
+        return found
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The cases' embeddings, to be searched."""
+        return Vectors([(case["id"], case["vector"]) for case in self.cases])
+
+    @cached_property
+    def by_id(self) -> dict[str, Mapping[str, Any]]:
+        """The cases by their episode."""
+        return {case["id"]: case for case in self.cases}
+
+    @cached_property
+    def spread(self) -> list[list[float]]:
+        """The sorted values of each feature of all cases."""
+        return [sorted(values) for values in zip(*(c["features"] for c in self.cases), strict=True)]
+
+    @cached_property
+    def labelled(self) -> list[Mapping[str, Any]]:
+        """Cases of which it is known whether they were right."""
+        return [case for case in self.cases if case["outcome"] in KNOWN]
+
+    def calibrator(self, signal: str) -> Calibrator | None:
+        """From a raw confidence of this kind to the chance of being right, once that can be told."""
+        known = [(case["signals"].get(signal), KNOWN[case["outcome"]]) for case in self.labelled]
+        return fit([(raw, right) for raw, right in known if raw is not None])
+
+    def hardness(self, problem: str, min_cases: int) -> float:
+        """h of a problem."""
+        return hardness(features(problem), self.spread, min_cases)
+
+    def familiar(self, problem: str) -> float:
+        """The share of a problem's content words that the domain knows."""
+        words = content_words(problem)
+        known: Mapping[str, int] = self.learned.get("words", {})
+        return sum(word in known for word in words) / len(words) if words else 0.0
+
+
+_VIEWS: dict[int, Knowledge] = {}
+_KEPT = 8
+
+
+def knowledge_of(learned: Mapping[str, Any]) -> Knowledge:
+    """The view of a memory version's state; kept while the same state is asked for again."""
+    found = _VIEWS.get(id(learned))
+    if found is None or found.learned is not learned:
+        if len(_VIEWS) >= _KEPT:
+            _VIEWS.clear()
+        found = _VIEWS[id(learned)] = Knowledge(learned)
+    return found
+
+
+@dataclass(slots=True)
+class Mind:
+    """One problem's working memory: the cases reached so far, in the order reached."""
+
+    task: Task
+    settings: MgvSettings
+    knowledge: Knowledge
+    query: Vector = ()
+    """The problem's own embedding."""
+    held: dict[str, tuple[Mapping[str, Any], float]] = field(
+        default_factory=dict[str, tuple[Mapping[str, Any], float]]
+    )
+
+    @property
+    def cases(self) -> list[Mapping[str, Any]]:
+        """The cases in mind."""
+        return [case for case, _ in self.held.values()]
+
+    @property
+    def labelled(self) -> list[tuple[float, bool]]:
+        """Similarity and outcome of the labelled cases in mind."""
+        pairs = ((case, similarity) for case, similarity in self.held.values())
+        return [(s, KNOWN[case["outcome"]]) for case, s in pairs if case["outcome"] in KNOWN]
+
+    @property
+    def h(self) -> float:
+        """How hard the problem looks by its features."""
+        return self.knowledge.hardness(self.task.problem, self.settings.min_cases)
+
+    def reach(self, query: Vector, round: int, top: int) -> CasesReached:
+        """retrieve_θ: the nearest cases, each reached if its draw falls below θ."""
+        near = self.knowledge.vectors.nearest(query, top)
+        reached = [
+            (name, similarity)
+            for name, similarity in near
+            if hash01(self.task.seed, f"reach.{round}", name) < self.settings.reach
+        ]
+        new = [(name, similarity) for name, similarity in reached if name not in self.held]
+        self.held |= {name: (self.knowledge.by_id[name], similarity) for name, similarity in new}
+        return CasesReached(
+            round=round,
+            subject=self.task.subject,
+            items=tuple(new),
+            near=len(near),
+            held=len(self.held),
+        )
+
+
+def remember(task: Task, settings: MgvSettings) -> Steps[Mind]:
+    """Working memory at the start: what the problem and its goal alone bring to mind."""
+    query = (yield from Embed((task.problem,)))[0]
+    learned: Mapping[str, Any] = {}
+    if task.memory_version > 0:
+        recollection = yield from Recall(task.problem, roles=(), top=1, kinds=())
+        learned = recollection.learned
+    mind = Mind(task, settings, knowledge_of(learned) if learned else Knowledge({}), query)
+    yield mind.reach(query, 0, settings.recall_k)
+    return mind
+
+
+def remind(mind: Mind, round: int, experiences: str, top: int) -> Steps[None]:
+    """What the last round's experiences bring to mind besides; asks nothing where there are no cases."""
+    if not mind.knowledge.cases:
+        return
+    query = (yield from Embed((f"{mind.task.problem}\n{experiences}",)))[0]
+    yield mind.reach(query, round, top)
+
+
+def kept_rounds(task: Task, rounds: Sequence[int], keep: float) -> tuple[int, ...]:
+    """consolidate_ψ: the rounds whose tuple is kept, each by its own draw."""
+    drawn = ((at, hash01(task.seed, "keep", task.subject, at)) for at in rounds)
+    return tuple(at for at, draw in drawn if draw < keep)

@@ -1,0 +1,112 @@
+"""What an episode leaves to be known: its features, signals and kept tuples. Pure, without its outcome.
+
+Source: MGV eq. (1): Φ_τ; Algorithm 2 line 20, Algorithm 3 line 25.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handlers.policies.base import Conclusion, Trace
+from handlers.policies.mgv.settings import MgvSettings
+from schemas.events.base import Event
+from schemas.events.episode import Completed, Embedded
+from schemas.events.monitoring import (
+    ExperienceFelt,
+    ExperienceKept,
+    SearchSteered,
+    StrategyMatched,
+)
+from schemas.events.reasoning import Generated, MonitorReported, Voted
+
+
+def reflect(trace: Trace, conclusion: Conclusion, settings: MgvSettings) -> dict[str, Any]:
+    """The summary that cases and beliefs are folded from."""
+    rounds: list[dict[str, Any]] = []
+    signals: dict[str, float] = {}
+    found: dict[str, Any] = {"vector": None, "knowing": None, "kept": set[int]()}
+    for _, event in trace.events:
+        _note(event, rounds, found, signals)
+    kept = [each for each in rounds if each["round"] in found["kept"]]
+    return {
+        "class": _subject(trace).partition("/")[0],
+        "vector": found["vector"],
+        "diagnosis": rounds[0]["diagnosis"] if rounds else None,
+        "confidence": conclusion.confidence,
+        "signals": signals,
+        "knowing": found["knowing"],
+        "passed": rounds[-1]["verdict"] == "PASS" if rounds and rounds[-1]["verdict"] else None,
+        "ended_by": conclusion.ended_by,
+        "tuples": kept,
+    }
+
+
+def _subject(trace: Trace) -> str:
+    felt = (event for _, event in trace.events if isinstance(event, ExperienceFelt))
+    return next((event.subject for event in felt), "")
+
+
+def _note(
+    event: Event, rounds: list[dict[str, Any]], found: dict[str, Any], signals: dict[str, float]
+) -> None:
+    match event:
+        case Embedded() if found["vector"] is None:
+            found["vector"] = event.vectors[0]
+        case ExperienceKept():
+            found["kept"] |= set(event.rounds)
+        case ExperienceFelt():
+            _felt(event, rounds, found, signals)
+        case StrategyMatched(level="cognitive") | SearchSteered():
+            rounds.append(_opened(event))
+        case _ if rounds:
+            _filled(event, rounds[-1])
+        case _:
+            pass
+
+
+def _felt(
+    event: ExperienceFelt,
+    rounds: list[dict[str, Any]],
+    found: dict[str, Any],
+    signals: dict[str, float],
+) -> None:
+    inputs = dict(event.inputs)
+    if event.experience == "FOK" and found["knowing"] is None:
+        found["knowing"] = [inputs["known"], inputs["unknown"]]
+    elif event.experience == "confidence":
+        signals |= inputs
+        if rounds:
+            rounds[-1]["confidence"] = event.value
+
+
+def _opened(event: StrategyMatched | SearchSteered) -> dict[str, Any]:
+    """A tuple's beginning: under which diagnosis which strategy, or how wide a cue."""
+    named = (
+        ("plain", event.intensity)
+        if isinstance(event, SearchSteered)
+        else (event.diagnosis, event.strategy)
+    )
+    return {
+        "round": event.round,
+        "diagnosis": named[0],
+        "strategy": named[1],
+        "check": None,
+        "verdict": None,
+        "answer": None,
+        "confidence": None,
+        "effort": 0,
+    }
+
+
+def _filled(event: Event, last: dict[str, Any]) -> None:
+    match event:
+        case Completed():
+            last["effort"] += 1
+        case Generated() | Voted():
+            last["answer"] = event.answer
+        case StrategyMatched():
+            last["check"] = event.strategy
+        case MonitorReported(flag=flag):
+            last["verdict"] = None if flag is None else "PASS" if flag == "NO" else "FAIL"
+        case _:
+            pass

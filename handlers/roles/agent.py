@@ -1,0 +1,99 @@
+"""The Agent: answers with a tool at hand; each turn is one call of it, or the answer.
+
+A reply may use the tags of the protocol (``<tool_call>{"name": …}</tool_call>``, ``<answer>``) or the
+labelled fields of the format block; both say the same.
+
+Source: trainable graph memory, eq. (4), App. (prompt and protocol).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from handlers.answers.extract import extract
+from handlers.roles.form import Unreadable
+from handlers.roles.role import Role, choice
+from handlers.roles.values import PLACEHOLDER
+from schemas.reply import Field
+
+TOOL = "search"
+TOPK = 3
+PROMPT = """\
+You answer a question and may search for what you do not know, as often as you need. The tool:
+<tools>
+{"name": "search", "arguments": {"query": "text to look for", "topk": "how many passages, 3"}}
+</tools>
+Think first, between <think> and </think>. Then either call the tool, with \
+<tool_call>{"name": "search", "arguments": {"query": "..."}}</tool_call>, and its results come back \
+with the question; or give the bare answer between <answer> and </answer>. Instead of the tags you \
+may use these fields. If a section "Guidance" is given, it was learned from earlier questions."""
+
+AGENT = Role.of(
+    "reasoner",
+    PROMPT,
+    sections=("Problem", "Guidance?", "Earlier calls?", "Search results?"),
+    reply=[
+        choice("Move", ("SEARCH", "ANSWER"), "whether to call the tool or to answer"),
+        Field("Query", "text", "the search query", when=("Move", ("SEARCH",))),
+        Field("Final_answer", "answer", "the bare answer", boxed=True, when=("Move", ("ANSWER",))),
+    ],
+    template="agent",
+    mends=False,
+)
+
+_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool and its arguments; ``fault`` says why it cannot be called."""
+
+    query: str
+    topk: int = TOPK
+    tool: str = TOOL
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A call, or an answer, or neither."""
+
+    call: Call | None = None
+    answer: str | None = None
+
+
+def move_of(text: str) -> Move:
+    """What a reply does: the first tag counts, then the fields, then an answer marked anyhow."""
+    called, answered = _CALL.search(text), _ANSWER.search(text)
+    if called and not (answered and answered.start() < called.start()):
+        return Move(call=call_of(called[1]))
+    if answered:
+        return Move(answer=answered[1].strip() or None)
+    values = AGENT.read(text)
+    if isinstance(values, Unreadable):
+        found = extract(text, fields_only=True)
+        return Move(answer=None if found == PLACEHOLDER else found)
+    if values["Move"] == "SEARCH":
+        return Move(call=Call(str(values["Query"])))
+    return Move(answer=str(values["Final_answer"]))
+
+
+def call_of(said: str) -> Call:
+    """The call in a tag's JSON; ``topk`` is 3 where it is left out."""
+    try:
+        value: Any = orjson.loads(said.strip())
+    except ValueError:
+        return Call("", fault="the call is no JSON object")
+    arguments: Any = value.get("arguments") if isinstance(value, dict) else None
+    query: Any = arguments.get("query") if isinstance(arguments, dict) else None
+    if not isinstance(query, str) or not query.strip():
+        return Call("", fault="the call has no query")
+    topk: Any = arguments.get("topk", TOPK)
+    if isinstance(topk, bool) or not isinstance(topk, int) or topk < 1:
+        return Call(query, fault="topk must be a positive whole number")
+    return Call(query, topk, str(value.get("name", TOOL)))

@@ -1,0 +1,74 @@
+"""The meta level's questions to a model: is work coherent, plausible, consistent, conducive; how hard is it.
+
+Source: MGV App. A, step 3 (the four metacognitive strategies) and step 1 (sources of difficulty).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handlers.roles.oracle import JUDGEMENT
+from handlers.roles.role import Role, choice, number, text
+
+FRAME = """\
+You examine a piece of work from one side only: {side}
+{question}
+Do not solve the problem anew. Give your verdict and say in a sentence what it rests on."""
+
+SIDES: Mapping[str, tuple[str, str]] = {
+    "coherence": (
+        "does it hold together?",
+        "Do its parts fit into one whole, with no sub-goal left open and no gap between them?",
+    ),
+    "plausibility": (
+        "can its result be believed?",
+        "Does what it comes to agree with what is known, in size, kind and sign?",
+    ),
+    "consistency": (
+        "does it agree with what was to be expected?",
+        "Do its steps agree with the problem as it was given and with each other?",
+    ),
+    "goal-conduciveness": (
+        "does it lead to the goal?",
+        "Does it give what is asked, or at least a way there, under all conditions of the problem?",
+    ),
+}
+
+EXAMINERS: Mapping[str, Role] = {
+    name: Role.of(
+        "monitor",
+        FRAME.format(side=side, question=question),
+        sections=("Problem", "Goal", "Candidate?", "Trajectory", "Similar cases?"),
+        reply=[
+            choice(
+                "Verdict", ("PASS", "FAIL"), "PASS: from this side it is sound; FAIL: it is not"
+            ),
+            text("Finding", "what the verdict rests on, in one sentence"),
+        ],
+        template=f"check.{name}",
+        sampling=JUDGEMENT,
+    )
+    for name, (side, question) in SIDES.items()
+}
+
+DIAGNOSES = (
+    "plain",
+    "complex",
+    "unknown terms",
+    "missing steps",
+    "unclear sequence",
+    "beyond capacity",
+)
+APPRAISER = Role.of(
+    "monitor",
+    """\
+You judge how hard a problem will be, before anyone works on it, from what is shown of it and from \
+similar cases and how they went. Do not solve it.""",
+    sections=("Problem?", "Features?", "Similar cases?"),
+    reply=[
+        number("Difficulty", "from 0, comes by itself, to 1, out of reach"),
+        choice("Source", DIAGNOSES, "where the difficulty lies"),
+    ],
+    template="appraise",
+    sampling=JUDGEMENT,
+)

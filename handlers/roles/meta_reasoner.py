@@ -1,0 +1,61 @@
+"""The meta-reasoner: sees the problem and a report, and says what should be done next.
+
+Source: Meta-Reasoner § 3.3.3, App. F (dynamic bandit generation); § 4.2 (direct arm selection).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from handlers.roles.role import Role, choice, text
+
+TOKENS = 256
+
+_TASK = """\
+You guide another agent that solves a problem step by step. You know the problem and a report on \
+its progress, not each of its steps; what you want is that it gets there sooner and more surely."""
+
+PROMPT = f"""\
+{_TASK}
+Reflect on it first: which strategy the agent follows, whether its progress suffices, which \
+mistakes it has made, where it takes detours or repeats itself. Check the facts: is what it claims \
+true and to the point? Think about what matters most now and which other ways could help. Then \
+settle on one action. Rest everything on the problem and the report, and be brief."""
+
+META_REASONER = Role.of(
+    "meta_reasoner",
+    PROMPT,
+    sections=("Problem", "Report"),
+    reply=(
+        text("Reflection", "strategy, progress, mistakes, detours"),
+        text("Fact_check", "what does not hold, or that all does"),
+        text("Thought", "what to see in it, and alternatives"),
+        text("Action", "what the agent is to do next, as advice to it in a sentence or two"),
+    ),
+)
+
+PICK = f"""\
+{_TASK}
+A list of strategies is given, each with the diagnosis that it is meant for. Choose the one that \
+fits the report best."""
+
+
+@lru_cache(maxsize=64)
+def picker(arms: tuple[str, ...]) -> Role:
+    """The meta-reasoner that chooses one of these strategies by its id."""
+    return Role.of(
+        "meta_reasoner",
+        PICK,
+        sections=("Problem", "Report", "Strategies"),
+        reply=(
+            text("Reflection", "what the report shows"),
+            choice("Strategy", arms, "the id of the one that fits"),
+        ),
+        template="meta_reasoner.pick",
+    )
+
+
+def strategy_lines(arms: Sequence[tuple[str, str, str]]) -> str:
+    """Strategies as they are listed: id, diagnosis, what to do."""
+    return "\n".join(f"{arm}: when: {when} Do: {what}" for arm, when, what in arms)

@@ -1,0 +1,93 @@
+"""Tools, principles and pairs: what an agent's search and a graph memory leave on the record.
+
+Source: *From Experience to Strategy* (trainable graph memory), eq. (4), Algorithms 1 and 2.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from schemas.events.base import Act, AnswerEvent, Event
+
+Found: TypeAlias = Literal["found", "empty", "refused", "error"]
+Induction: TypeAlias = Literal["contrast", "speculative", "positive"]
+
+
+class ToolCalled(AnswerEvent, frozen=True):
+    """A tool was called; what it returned is recorded before anyone acts on it."""
+
+    act: ClassVar[Act] = "recalled"
+    kind: Literal["tool.called"] = "tool.called"
+    tool: str
+    result: Found
+    text: str = ""
+
+
+class ExperienceShown(Event, frozen=True):
+    """Items of memory were put into a prompt's guidance."""
+
+    act: ClassVar[Act] = "recalled"
+    kind: Literal["experience.shown"] = "experience.shown"
+    sort: str
+    items: tuple[str, ...]
+    scores: tuple[float, ...] = ()
+
+
+class PrincipleInduced(Event, frozen=True):
+    """A principle was made of paths, met again, or not made (Algorithm 1 lines 19 to 34)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["principle.induced"] = "principle.induced"
+    case: Induction
+    decision: Literal["create", "update", "skip"]
+    principle: str | None = None
+    """Its id; none where nothing was made."""
+    summary: str = ""
+    strategies: tuple[tuple[str, str, float], ...] = ()
+    """Each strategy principle with its strength in words and as a number."""
+    confidence: str = ""
+    uncertainty: str = ""
+    paths: tuple[str, ...] = ()
+    """Canonical paths that it is linked to."""
+    reason: str = ""
+    source: str | None = None
+
+
+class PairCompared(Event, frozen=True):
+    """A problem was run with one principle and with none (Algorithm 2 lines 11 to 18)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["pair.compared"] = "pair.compared"
+    pair: str
+    problem: str
+    active: tuple[tuple[str, float], ...]
+    """Active cases with their similarity."""
+    principle: str
+    p: NonNegativeFloat
+    with_reward: NonNegativeFloat
+    without_reward: NonNegativeFloat
+    memory_version: NonNegativeInt
+
+
+class NoteLinked(Event, frozen=True):
+    """An evolving note was linked to others, whose keywords may have changed (A-MEM)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["note.linked"] = "note.linked"
+    note: str
+    links: tuple[str, ...]
+    evolved: tuple[tuple[str, str], ...] = ()
+    """Notes whose context was rewritten, with the new one."""
+
+
+class InsightVoted(Event, frozen=True):
+    """An insight was added, agreed with, changed, or voted down (ExpeL)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["insight.voted"] = "insight.voted"
+    operation: Literal["ADD", "UPVOTE", "DOWNVOTE", "EDIT"]
+    insight: PositiveInt
+    text: str = ""
+    source: str

@@ -1,0 +1,80 @@
+"""Facts of strategies: what was reported, proposed, chosen by which scores, and what it brought.
+
+Rounds are counted from 0, as everywhere on the log: the paper's t less 1.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import NonNegativeInt
+
+from schemas.events.base import Act, Event
+from schemas.events.reasoning import Parse
+
+
+class ProgressReported(Event, frozen=True):
+    """The trajectory so far was condensed into a report (Meta-Reasoner, Algorithm 1 line 5)."""
+
+    act: ClassVar[Act] = "assessed"
+    kind: Literal["progress.reported"] = "progress.reported"
+    round: NonNegativeInt
+    """The last round that it covers."""
+    source: str
+    parse: Parse = "ok"
+
+
+class StrategyProposed(Event, frozen=True):
+    """A new strategy came up: it joins the arms, is merged into one, or is refused (line 7)."""
+
+    act: ClassVar[Act] = "generated"
+    kind: Literal["strategy.proposed"] = "strategy.proposed"
+    round: NonNegativeInt
+    result: Literal["added", "merged", "refused"]
+    arm: str | None = None
+    """The new arm, or the one that it was merged into."""
+    parent: str | None = None
+    """The arm nearest to a new one: what it refines."""
+    similarity: float | None = None
+    """Its cosine to the nearest arm."""
+    reason: str | None = None
+    source: str
+    parse: Parse = "ok"
+
+
+class StrategyChosen(Event, frozen=True):
+    """A strategy was chosen for the next step (lines 8 and 9)."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["strategy.chosen"] = "strategy.chosen"
+    round: NonNegativeInt
+    """The round that it advises."""
+    arm: str | None = None
+    """None where the advice is free and no arm."""
+    how: Literal["ucb", "explore", "warmup", "random", "direct"]
+    scores: tuple[tuple[str, float], ...] = ()
+    """Every arm that competed with its score, by birth."""
+    source: str | None = None
+    """Address of the reply that chose or that is the advice, if one is."""
+
+
+class RewardJudged(Event, frozen=True):
+    """A judge's ratings of the trajectory and the reward made of them (line 15)."""
+
+    act: ClassVar[Act] = "assessed"
+    kind: Literal["reward.judged"] = "reward.judged"
+    round: NonNegativeInt
+    arm: str | None = None
+    """The arm that the reward is credited to; none in the first round."""
+    parts: tuple[tuple[str, float], ...] = ()
+    """The judge's own ratings by name."""
+    progress: float | None = None
+    """S_p; unknown if the judge could not be read."""
+    reward: float | None = None
+    differs: tuple[str, ...] = ()
+    """Values that the judge computed itself, otherwise than we; recorded, not used."""
+    self_judged: bool = False
+    """Whether the model that judged is the model that made the step."""
+    steps: NonNegativeInt
+    source: str
+    parse: Parse = "ok"

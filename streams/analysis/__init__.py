@@ -1,0 +1,1 @@
+"""Diagnostics of runs, read off the log alone."""

@@ -1,0 +1,149 @@
+"""Closed episodes as an analysis sees them: what was asked, answered, stated and graded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import orjson
+
+from handlers.answers.grade import CHECKERS, grade_reference
+from handlers.policies.base import Trace
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.search import NodePruned
+from schemas.identity import address_order, episode_parts
+from schemas.problem import Problem
+from state.folds.calibration import CalibrationFold
+from streams.relay import trace_of
+from streams.replay.verify import before
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One closed episode. ``reference`` is the label, where one came; policies never see it."""
+
+    episode: str
+    problem: Problem
+    opened: EpisodeOpened
+    closed: EpisodeClosed
+    trace: Trace
+    outcome: str
+    calibrated: float | None
+    reference: str | None
+
+    @property
+    def run(self) -> str:
+        """Which walk this is part of."""
+        return episode_parts(self.episode)[2]
+
+    @property
+    def name(self) -> str:
+        """Policy, settings as set, and the limit of calls."""
+        values = " ".join(f"{k}={v}" for k, v in sorted(self.problem.settings.items()))
+        calls = self.opened.limits.calls
+        parts = [self.opened.policy, values, f"C={calls}" if calls is not None else ""]
+        profile = "paper" if self.problem.profile == "paper" else ""
+        return " ".join(filter(None, (*parts, profile)))
+
+    def right(self, answer: str | None) -> bool:
+        """Whether any answer would have been right: by checker, else by the reference."""
+        if answer is None:
+            return False
+        check = CHECKERS.get(self.problem.domain)
+        if check is not None:
+            return check(self.problem.problem, answer).outcome == "right"
+        if self.reference is None:
+            return answer == self.closed.answer and self.outcome == "right"
+        dataset = self.problem.dataset or ""
+        text = self.problem.problem
+        grade = grade_reference(answer, self.reference, dataset=dataset, problem=text)
+        return grade.outcome == "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A side run that kept what its episode pruned: from where on, how it ended, its whole trace."""
+
+    at: str
+    closed: EpisodeClosed
+    trace: Trace
+
+
+@dataclass(slots=True)
+class Reading:
+    """A log read once: closed episodes of problems, and probes by the episode they were taken from."""
+
+    journals: dict[str, dict[str, Event]] = field(default_factory=dict[str, dict[str, Event]])
+    calibration: CalibrationFold = field(default_factory=CalibrationFold)
+    references: dict[str, str] = field(default_factory=dict[str, str])
+
+    def cases(self) -> Iterator[Case]:
+        """Closed episodes in the order of their admission."""
+        for episode, journal in self.journals.items():
+            admitted, closed = journal.get("admitted"), journal.get("closed")
+            opened = journal.get("opened")
+            if not isinstance(admitted, ProblemAdmitted) or not isinstance(closed, EpisodeClosed):
+                continue
+            assert isinstance(opened, EpisodeOpened)
+            problem = admitted.problem
+            yield Case(
+                episode,
+                problem,
+                opened,
+                closed,
+                trace_of(journal),
+                self._outcome(episode, closed),
+                self.calibration.calibrated(episode),
+                self.references.get(f"{problem.domain}/{problem.id}"),
+            )
+
+    def _outcome(self, episode: str, closed: EpisodeClosed) -> str:
+        known = self.calibration.grades.outcome(episode)
+        return "withheld" if closed.answer is None else known
+
+    def shadows(self, parent: str) -> list[Shadow]:
+        """Closed forks of an episode at one of its prunes, in the order of the prunes."""
+        of = self.journals.get(parent, {})
+        found: list[Shadow] = []
+        for journal in self.journals.values():
+            opened, closed = journal.get("opened"), journal.get("closed")
+            if not isinstance(opened, EpisodeOpened) or opened.parent != parent:
+                continue
+            at = opened.at or ""
+            if isinstance(closed, EpisodeClosed) and isinstance(of.get(at), NodePruned):
+                trace = trace_of(before(of, at) | journal)
+                found.append(Shadow(at, closed, trace))
+        return sorted(found, key=lambda shadow: address_order(shadow.at))
+
+
+def read(log: SqliteLog) -> Reading:
+    """Everything that an analysis needs, in one pass."""
+    reading = Reading(references=dict(_references(log)))
+    for record in log.records():
+        if record.episode.startswith(("p/", "q/")) and record.topic == "events":
+            reading.journals.setdefault(record.episode, {})[record.address] = record.event
+        reading.calibration.feed(record.episode, record.event)
+    return reading
+
+
+def _references(log: SqliteLog) -> Iterator[tuple[str, str]]:
+    for _, _, _, value in log.messages("feedback"):
+        said = orjson.loads(value)
+        if said.get("reference") is not None and said.get("problem_id") is not None:
+            yield f"{said.get('domain')}/{said['problem_id']}", str(said["reference"])
+
+
+def chosen(cases: Iterable[Case], run: str | None) -> list[Case]:
+    """The cases of a run (by id or its beginning), policy or series; all of them without one."""
+    if run is None:
+        return list(cases)
+    return [
+        case
+        for case in cases
+        if run in (case.opened.policy, case.problem.series, case.name) or case.run.startswith(run)
+    ]

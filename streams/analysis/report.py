@@ -1,0 +1,154 @@
+"""An analysis as Markdown and as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from streams.analysis.plots import bars, curves
+
+SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
+HEAD = ("run", "n", "accuracy", "95 %", "wrong", "withheld", "calls", "tokens", "ECE", "AURC")
+STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:64rem;padding:0 1rem}"
+    "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:right;"
+    "border-bottom:1px solid #8884}td:first-child,th:first-child{text-align:left}"
+    ".warn{background:#fd06;padding:.5rem 1rem}figure{display:inline-block;margin:1rem}"
+)
+
+
+def markdown(made: Mapping[str, Any]) -> str:
+    """The report as Markdown."""
+    lines = [f"# Analysis of {made['episodes']} episodes", ""]
+    if made["simulated"]:
+        lines += [f"> **{SIMULATED}**", ""]
+    lines += _table(HEAD, [_row(name, figures) for name, figures in made["runs"].items()])
+    for name, figures in made["runs"].items():
+        lines += ["", f"## {name}", "", *_details(figures)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    ruler = "|".join(["---", *["---:"] * (len(head) - 1)])
+    return [f"| {' | '.join(head)} |", f"|{ruler}|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _row(name: str, figures: Mapping[str, Any]) -> list[str]:
+    low, high = figures["accuracy_interval"] or (None, None)
+    nothing: Mapping[str, Any] = {}
+    stated: Mapping[str, Any] = next(iter(figures["confidence"].values()), nothing)
+    return [
+        name,
+        str(figures["problems"]),
+        share(figures["accuracy"]),
+        "–" if low is None else f"{share(low)}–{share(high)}",
+        str(figures["commission"]),
+        str(figures["omission"]),
+        number(figures["mean_calls"], 1),
+        number(figures["mean_tokens"], 0),
+        number(stated.get("ece"), 3),
+        number(stated.get("aurc"), 3),
+    ]
+
+
+def share(value: float | None) -> str:
+    """A share in percent; a dash for what is unknown."""
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def number(value: float | None, places: int) -> str:
+    """A number; a dash for what is unknown."""
+    return "–" if value is None else f"{value:,.{places}f}"
+
+
+def _details(figures: Mapping[str, Any]) -> list[str]:
+    lines = [f"- policy {figures['policy']}, profile {figures['profile']}"]
+    lines += [f"- ended by: {_counts(figures['ended_by'])}"]
+    lines += [f"- calls: {_counts(figures['calls_by_column'])}"]
+    points, each = figures["points_per_1k_tokens"], figures["tokens_per_point"]
+    lines += [
+        f"- points per 1K tokens {number(points, 2)}; tokens per point over greedy {number(each, 1)}"
+    ]
+    for source, stated in figures["confidence"].items():
+        lines.append(
+            f"- confidence ({source}), {stated['answers']} answers: {_calibration(stated)}"
+        )
+    if "flow" in figures:
+        lines += _tree_details(figures)
+    return lines
+
+
+def _calibration(stated: Mapping[str, Any]) -> str:
+    parts: list[str] = []
+    for name in ("ece", "brier", "aurc"):
+        low, high = stated[f"{name}_interval"]
+        parts.append(f"{name} {stated[name]:.3f} [{low:.3f}, {high:.3f}]")
+    chosen = ", ".join(f"{share(v)} at {k}" for k, v in stated["selective_accuracy"].items())
+    return f"{'; '.join(parts)}; accuracy by coverage {chosen}"
+
+
+def _tree_details(figures: Mapping[str, Any]) -> list[str]:
+    mended, pruned = figures["repairs"], figures["pruning"]
+    audit = (
+        f"false-prune rate {share(pruned['false_prune_rate'])} "
+        f"of {pruned['shadow_runs']} shadow runs, oracle gap {share(pruned['oracle_gap'])}"
+    )
+    depths = (f"{at}: {_counts(counts)}" for at, counts in figures["actions_by_depth"].items())
+    return [
+        f"- flow: {_counts(figures['flow'])}",
+        f"- actions by depth: {'; '.join(depths)}",
+        f"- repair: rescue {share(mended['rescue_rate'])} of {mended['wrong_before']}, "
+        f"hurt {share(mended['hurt_rate'])} of {mended['right_before']}, net {mended['net']:+}",
+        f"- oracle replies: {', '.join(f'{k} {share(v)}' for k, v in figures['parse_rates'].items())}",
+        f"- pruned {pruned['pruned']}, of them {pruned['pruned_right']} with a right answer; {audit}",
+        f"- failures: {_counts(figures['failures'])}",
+    ]
+
+
+def _counts(counts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "none"
+
+
+# ── HTML ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def html(made: Mapping[str, Any]) -> str:
+    """The report as one page, plots included."""
+    parts = [f"<h1>Analysis of {made['episodes']} episodes</h1>"]
+    if made["simulated"]:
+        parts.append(f'<p class="warn">{escape(SIMULATED)}</p>')
+    parts.append(_html_table(HEAD, [_row(n, f) for n, f in made["runs"].items()]))
+    for name, figures in made["runs"].items():
+        items = "".join(f"<li>{escape(line[2:])}</li>" for line in _details(figures))
+        parts += [f"<h2>{escape(name)}</h2>", *_plots(figures), f"<ul>{items}</ul>"]
+    body = "\n".join(parts)
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Analysis</title>'
+        f"<style>{STYLE}</style><body>\n{body}\n</body></html>\n"
+    )
+
+
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{top}</tr>{body}</table>"
+
+
+def _plots(figures: Mapping[str, Any]) -> list[str]:
+    stated = figures["confidence"]
+    plots: list[str] = []
+    if stated:
+        risks = {source: each["risk_coverage"] for source, each in stated.items()}
+        plots.append(curves("risk by coverage", risks))
+        reliable = {
+            source: [[mean, right] for size, mean, right in each["bins"] if size]
+            for source, each in stated.items()
+        }
+        plots.append(curves("share right by confidence", reliable, diagonal=True))
+    if "flow" in figures:
+        plots.append(bars("flow", figures["flow"]))
+        plots += [bars(f"depth {at}", c) for at, c in figures["actions_by_depth"].items()]
+    return plots

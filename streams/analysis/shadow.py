@@ -1,0 +1,40 @@
+"""Shadow runs: at each prune the episode again, from there on with nothing pruned and calls of its own.
+
+Source: CoT2-Meta § H.2 (pruning audit); our D11.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from handlers.policies.cot2_meta.settings import Cot2Settings
+from schemas.events.search import NodePruned
+from schemas.problem import Limits
+from streams.policies import find
+from streams.replay.fork import Forked, forked_work, run_fork
+
+if TYPE_CHECKING:
+    from streams.analysis.cases import Case
+    from streams.runtime.embedded.log import SqliteLog
+    from streams.world import World
+
+
+async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -> Forked:
+    """The shadow run of one prune. The prefix is recorded; only what is new is spent."""
+    settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+    granted = case.opened.limits.calls
+    own = min(x for x in (settings.primary_calls, granted, 1 << 20) if x is not None)
+    values = {"shadow_from": node, "primary_calls": own}
+    limits = Limits(calls=2 * own + settings.fallback_samples)
+    work, record = forked_work(log, find, case.episode, at, values, limits, world.description)
+    return await run_fork(log, work, record, world)
+
+
+async def audit(log: SqliteLog, cases: list[Case], world: World) -> list[Forked]:
+    """A shadow run for every prune of these episodes; those on the log already cost nothing."""
+    done: list[Forked] = []
+    for case in cases:
+        for at, event in case.trace.events:
+            if isinstance(event, NodePruned):
+                done.append(await shadow(log, case, at, event.node, world))
+    return done

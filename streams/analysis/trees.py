@@ -1,0 +1,115 @@
+"""Figures of trees: actions by depth, flow, repairs, parsing, audit, failure classes.
+
+Source: CoT2-Meta § H.2, tables 15, 19, 21, 25, figure 5; our D11.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from handlers.policies.cot2_meta.diagnose import (
+    Audit,
+    Failed,
+    Repairs,
+    failure,
+    flow,
+    oracle_gap,
+    parse_rates,
+    repairs,
+)
+from handlers.policies.cot2_meta.settings import Cot2Settings
+from handlers.policies.cot2_meta.trace import Tree, actions_by_depth, tree_of
+from streams.analysis.cases import Case, Shadow
+
+Shadows: TypeAlias = Callable[[str], Sequence[Shadow]]
+
+
+def tree_figures(
+    cases: Sequence[Case], everything: Sequence[Case], shadows: Shadows
+) -> dict[str, Any]:
+    """Everything that the trees of a run tell."""
+    trees = [(case, tree_of(case.trace)) for case in cases]
+    actions: dict[int, Counter[str]] = {}
+    for case, _ in trees:
+        for depth, counts in actions_by_depth(case.trace).items():
+            actions.setdefault(depth, Counter()).update(counts)
+    mended = sum((repairs(tree, case.right) for case, tree in trees), Repairs())
+    flows = Counter(flow(tree, case.closed.answer, case.right) for case, tree in trees)
+    return {
+        "actions_by_depth": {str(depth): dict(actions[depth]) for depth in sorted(actions)},
+        "flow": dict(flows),
+        "repairs": {
+            "wrong_before": mended.wrong_before,
+            "right_before": mended.right_before,
+            "rescue_rate": mended.rescue,
+            "hurt_rate": mended.harm,
+            "net": mended.net,
+        },
+        "parse_rates": parse_rates(tree for _, tree in trees),
+        "fallback_share": _share(cases, "fallback"),
+        "pruning": pruning(trees, shadows),
+        "failures": failures(trees, everything, shadows),
+    }
+
+
+def _share(cases: Sequence[Case], ended_by: str) -> float:
+    return sum(case.closed.ended_by == ended_by for case in cases) / len(cases)
+
+
+def pruning(trees: Sequence[tuple[Case, Tree]], shadows: Shadows) -> dict[str, Any]:
+    """Pruned nodes, those with a right answer already, and the audit by shadow runs on the log."""
+    pruned = [
+        (case, twig)
+        for case, tree in trees
+        for twig in tree.nodes.values()
+        if twig.status == "pruned"
+    ]
+    runs = [(case, tree, shadows(case.episode)) for case, tree in trees]
+    ended = [case.right(each.closed.answer) for case, _, found in runs for each in found]
+    audit = Audit(len(ended), sum(ended))
+    audited = [(case, tree, found[0]) for case, tree, found in runs if found]
+    pairs = [(tree, tree_of(shadow.trace)) for _, tree, shadow in audited]
+    judges = [case.right for case, _, _ in audited]
+    return {
+        "pruned": len(pruned),
+        "pruned_right": sum(case.right(twig.answer) for case, twig in pruned),
+        "shadow_runs": audit.pruned,
+        "false_prune_rate": audit.false_prune_rate,
+        "prune_precision": audit.prune_precision,
+        "oracle_gap": oracle_gap(pairs, judges) if pairs else None,
+    }
+
+
+def failures(
+    trees: Sequence[tuple[Case, Tree]], everything: Sequence[Case], shadows: Shadows
+) -> dict[str, int]:
+    """Wrong episodes by class; baselines are the other policies at the same limit of calls."""
+    others: dict[tuple[str, int | None], list[bool]] = {}
+    for case in everything:
+        if case.opened.policy != "cot2_meta":
+            key = (case.problem.id, case.opened.limits.calls)
+            others.setdefault(key, []).append(case.outcome == "right")
+    found: Counter[str] = Counter()
+    for case, tree in trees:
+        if case.outcome in ("wrong", "withheld"):
+            rivals = others.get((case.problem.id, case.opened.limits.calls))
+            found[_class_of(case, tree, rivals, shadows)] += 1
+    return dict(sorted(found.items()))
+
+
+def _class_of(case: Case, tree: Tree, rivals: list[bool] | None, shadows: Shadows) -> str:
+    settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+    ended = [case.right(shadow.closed.answer) for shadow in shadows(case.episode)]
+    return failure(
+        Failed(
+            tree,
+            case.right,
+            spent=case.closed.ended_by in ("budget", "closed", "abstained"),
+            stop_threshold=settings.stop_threshold,
+            shadow_solves=any(ended) if ended else None,
+            baselines_fail=not any(rivals) if rivals else None,
+            leaves=settings.audit_leaves,
+        )
+    )

@@ -1,0 +1,65 @@
+"""The `analyse` command: diagnostics of runs from the log alone, as Markdown, JSON and HTML."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from streams.analysis.cases import chosen, read
+from streams.analysis.figures import analysis
+from streams.analysis.report import html, markdown
+from streams.cli.common import open_log, out, out_json, say
+from streams.cli.errors import OK, usage
+
+if TYPE_CHECKING:
+    from streams.cli.setup import Models
+    from streams.runtime.embedded.log import SqliteLog
+
+
+def analyse(
+    run: str | None, *, log: str | None, folder: str, json: bool, models: Models | None = None
+) -> int:
+    """Write the three files, and print the Markdown or the JSON. With models, audit prunes first."""
+    with closing(open_log(log)) as opened:
+        if models is not None:
+            shadows = _audit(opened, run, models)
+            say(f"{shadows} shadow runs on the log")
+        reading = read(opened)
+    everything = list(reading.cases())
+    cases = chosen(everything, run)
+    if not cases:
+        what = "no closed episode" if run is None else f"no closed episode of {run!r}"
+        raise usage(what, field="RUN", error="run.unknown", hint="metalogue log stats")
+    made = analysis(cases, everything, reading.shadows)
+    written = write(made, Path(folder))
+    if json:
+        out_json(made)
+        return OK
+    out(markdown(made).rstrip())
+    out()
+    out("written " + " ".join(str(path) for path in written))
+    return OK
+
+
+def _audit(log: SqliteLog, run: str | None, models: Models) -> int:
+    import asyncio
+
+    from streams.analysis.shadow import audit
+    from streams.cli.setup import world_of
+
+    searched = [c for c in chosen(read(log).cases(), run) if c.opened.policy == "cot2_meta"]
+    return len(asyncio.run(audit(log, searched, world_of(models, patient=False))))
+
+
+def write(made: dict[str, Any], folder: Path) -> list[Path]:
+    """The report in three forms."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
+    texts = {"md": markdown(made).encode(), "json": data, "html": html(made).encode()}
+    paths = [folder / f"analysis.{ending}" for ending in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_bytes(text)
+    return paths

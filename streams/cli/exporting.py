@@ -1,0 +1,31 @@
+"""The `export` command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streams.cli.common import open_log, out, out_json
+from streams.cli.errors import OK, usage
+from streams.cli.finding import find_episode
+
+
+def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> int:
+    """Write the folder and say what is in it; the exit code."""
+    from streams.export import export as run
+
+    where = Path(folder)
+    if where.exists() and not where.is_dir():
+        raise usage(f"{folder} is a file", field="FOLDER", hint="Name a folder")
+    opened = open_log(log)
+    try:
+        name = None if episode is None else find_episode(opened, episode)
+        counts = run(opened, where, name)
+    finally:
+        opened.close()
+    if json:
+        out_json({"folder": folder, "rows": counts})
+        return OK
+    for table, rows in counts.items():
+        out(f"{table:<12}{rows:>10,} rows")
+    out(f"columns: {folder}/README.md   queries: {folder}/queries   duckdb -init views.sql")
+    return OK

@@ -1,0 +1,77 @@
+"""What a fact of tree search says, in a few words."""
+
+from __future__ import annotations
+
+from schemas.events.base import Event
+from schemas.events.search import (
+    ConfidenceStated,
+    FrontierScored,
+    NodeExpanded,
+    NodePruned,
+    NodeRepaired,
+    OracleScored,
+    SearchDecided,
+    ThoughtJudged,
+    ThoughtsKept,
+    ValueBackedUp,
+)
+
+Saying = tuple[str, str, str]
+"""Who, what, and the tone of it."""
+
+
+def searched(fact: Event) -> Saying | None:
+    """A fact of tree search in words; none for any other."""
+    match fact:
+        case FrontierScored():
+            best = dict(fact.scores)[fact.chosen]
+            return "frontier", f"{fact.chosen} at {best:.2f}, first of {len(fact.scores)}", "dim"
+        case NodeExpanded():
+            return "expanded", f"{fact.node} → {_children(fact) or 'nothing new'}", ""
+        case NodePruned():
+            return "pruned", f"{fact.node} at {fact.value:.2f}", "bad"
+        case NodeRepaired():
+            change = f"{fact.before:.2f} → {value(fact.value)}, kept the {fact.kept}"
+            return "repaired", f"{fact.node} from step {fact.step} as {fact.into}: {change}", "warn"
+        case SearchDecided():
+            said = f"{fact.action} {fact.node or 'nothing'} at {value(fact.value)}"
+            return "search", f"{said}, trust {value(fact.confidence)}, {fact.calls} calls", "good"
+        case _:
+            return _assessed(fact)
+
+
+def _assessed(fact: Event) -> Saying | None:
+    match fact:
+        case OracleScored():
+            low = f", step {fact.low} is low" if fact.low is not None else ""
+            rewards = " ".join(map(value, fact.rewards))
+            return "oracle", f"{rewards}: {value(fact.value)}{low}{_read(fact.parse)}", ""
+        case ConfidenceStated():
+            return "confidence", f"{value(fact.value)}{_read(fact.parse)}", ""
+        case ThoughtJudged():
+            return "judge", f"{fact.value:.2f}{_read(fact.parse)}", ""
+        case ThoughtsKept():
+            return "kept", f"{' '.join(fact.kept)}, of {len(fact.values)}", ""
+        case ValueBackedUp():
+            path = ", ".join(f"{node} {mean:.2f}" for node, _, mean in fact.path)
+            return "backed up", path, "dim"
+        case _:
+            return None
+
+
+def value(number: float | None) -> str:
+    """Two decimals; a dash for what is unknown."""
+    return "–" if number is None else f"{number:.2f}"
+
+
+def _children(fact: NodeExpanded) -> str:
+    return ", ".join(
+        f"{child.node} {child.strategy} {value(child.value)}"
+        if child.repeats is None
+        else f"{child.node} repeats {child.repeats}"
+        for child in fact.children
+    )
+
+
+def _read(parse: str) -> str:
+    return "" if parse == "first" else f" ({parse})"

@@ -1,0 +1,185 @@
+"""What an export holds: tables as data, with documented columns, rows read from log and folds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from state.projections.episodes import EPISODES
+from state.projections.items import KNOWLEDGE, LESSONS
+from state.tables.lance import chunks
+from state.tables.table import Column, Row, Table
+from streams.projector import LogSource
+
+RECORDS = "select offset, topic, partition, epoch, episode, address, kind, at_ms, body from records"
+FIGURES = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which part of a log: all of it, or one episode with what it refers to."""
+
+    source: LogSource
+    episode: str | None = None
+    texts: tuple[str, ...] = ()
+    """Episodes of kept texts that the one episode refers to."""
+    items: frozenset[str] = frozenset()
+    """Ids of the memory items that it had."""
+    scope: str | None = None
+
+    def records(self, where: str = "1") -> Iterator[tuple[Any, ...]]:
+        """Rows of the log, in order."""
+        upto = self.source.state.offset
+        if self.episode is None:
+            query = f"{RECORDS} where offset <= ? and {where} order by offset"
+            yield from self.source.log.db.execute(query, (upto,))
+            return
+        names = (self.episode, *self.texts)
+        marks = ",".join("?" * len(names))
+        query = f"{RECORDS} where offset <= ? and episode in ({marks}) and {where} order by offset"
+        yield from self.source.log.db.execute(query, (upto, *names))
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One table of an export."""
+
+    name: str
+    about: str
+    columns: tuple[Column, ...]
+    rows: Callable[[Chosen], Iterable[Row]]
+
+
+def _events(chosen: Chosen) -> Iterator[Row]:
+    names = [column.name for column in EVENTS.columns]
+    return (dict(zip(names, row, strict=True)) for row in chosen.records())
+
+
+def _completions(chosen: Chosen) -> Iterator[Row]:
+    for offset, topic, _, _, episode, address, _, at, body in chosen.records("kind = 'completed'"):
+        said = orjson.loads(body)
+        kept = (*FIGURES, "text", "finish", "model", "attempts", "cost", "seconds", "truncated")
+        place = {"offset": offset, "topic": topic, "episode": episode, "address": address}
+        asked = said["asked"].split(" ")
+        yield {**place, "at_ms": at, "role": asked[1], **{name: said.get(name) for name in kept}}
+
+
+def _batches(chosen: Chosen) -> Iterator[Row]:
+    for row in chosen.records("kind = 'batch.closed'"):
+        closed = json.loads(row[8])
+        for place, member in enumerate(closed["members"]):
+            yield {
+                "scope": closed["scope"],
+                "batch": closed["batch"],
+                "place": place,
+                "episode": member,
+                "outcome": closed["outcomes"][place],
+                "memory_version": closed["previous"],
+            }
+
+
+def _arms(chosen: Chosen) -> Iterator[Row]:
+    for scope, fold in sorted(chosen.source.state.memories.items()):
+        if chosen.scope in (None, scope):
+            for number, memory in sorted(fold.versions.items()):
+                for name, value in sorted(memory.learned.items()):
+                    body = orjson.dumps(value).decode()
+                    yield {"scope": scope, "version": number, "name": name, "value": body}
+
+
+def projected(table: Table, mine: Callable[[Chosen, Row], bool]) -> Exported:
+    """A projected table as part of an export."""
+
+    def rows(chosen: Chosen) -> Iterator[Row]:
+        for part in chunks(table.keys(chosen.source)):
+            for row in table.rows(chosen.source, sorted(part)):
+                if chosen.episode is None or mine(chosen, row):
+                    yield row
+
+    key = Column("key", "text", "unique name")
+    off = Column("off", "int", "offset of the record that changed it last")
+    return Exported(table.name, table.about, (key, off, *table.columns), rows)
+
+
+def _its_item(chosen: Chosen, row: Row) -> bool:
+    return row["scope"] == chosen.scope and row["id"] in chosen.items
+
+
+def _itself(chosen: Chosen, row: Row) -> bool:
+    return bool(row["key"] == chosen.episode)
+
+
+EVENTS = Exported(
+    "events",
+    "Every accepted record of the log",
+    (
+        Column("offset", "int", "order of the record in its log"),
+        Column("topic", "text", "events or learning"),
+        Column("partition", "int", "partition of the topic"),
+        Column("epoch", "int", "offset of the claim that it was written under; 0 for commands"),
+        Column("episode", "text", "the episode that it belongs to"),
+        Column("address", "text", "its place in the episode"),
+        Column("kind", "text", "kind of event"),
+        Column("at_ms", "int", "Unix milliseconds"),
+        Column("body", "text", "the event as JSON"),
+    ),
+    _events,
+)
+COMPLETIONS = Exported(
+    "completions",
+    "Every reply of a model",
+    (
+        Column("offset", "int", "order of the record in its log"),
+        Column("topic", "text", "events for solving, learning for learning from a batch"),
+        Column("episode", "text", "the episode that asked"),
+        Column("address", "text", "its place in the episode"),
+        Column("at_ms", "int", "Unix milliseconds"),
+        Column("role", "text", "the role that was asked"),
+        Column("model", "text", "the model that replied"),
+        Column("finish", "text", "stop, length, refusal, timeout or error"),
+        Column("attempts", "int", "transport attempts"),
+        *(Column(name, "int", "unknown is null") for name in FIGURES),
+        Column("cost", "float", "unknown is null"),
+        Column("seconds", "float", "latency; unknown is null"),
+        Column("truncated", "bool", "whether the text was cut at the cap"),
+        Column("text", "text", "the reply"),
+    ),
+    _completions,
+)
+BATCHES = Exported(
+    "batches",
+    "Members of every closed batch",
+    (
+        Column("scope", "text", "whose memory learned from it"),
+        Column("batch", "int", "number of the batch in its scope"),
+        Column("place", "int", "place of the member in its batch"),
+        Column("episode", "text", "the member"),
+        Column("outcome", "text", "what was known of its answer when the batch closed"),
+        Column("memory_version", "int", "the memory version that the batch builds on"),
+    ),
+    _batches,
+)
+ARMS = Exported(
+    "arms",
+    "Learned numbers (arms, weights, beliefs) of every memory version",
+    (
+        Column("scope", "text", "whose memory"),
+        Column("version", "int", "memory version"),
+        Column("name", "text", "the part of the learned state"),
+        Column("value", "text", "its value as JSON"),
+    ),
+    _arms,
+)
+EXPORTED = (
+    EVENTS,
+    projected(EPISODES, _itself),
+    COMPLETIONS,
+    projected(LESSONS, _its_item),
+    projected(KNOWLEDGE, _its_item),
+    BATCHES,
+    ARMS,
+)

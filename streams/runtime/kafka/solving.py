@@ -1,0 +1,106 @@
+"""Episodes of partitions that are ours: opened or resumed, driven, closed; or parked for a person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from schemas.asking import ReplayError
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from streams.episodes import conclude, prepare
+from streams.learner import settings_text
+from streams.relay import Closing, closing
+from streams.runtime.kafka.append import KafkaWriter
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.schedule import Seat
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.worker import KafkaWorker
+
+VERSION_WAIT_S = 30.0
+
+
+class Solver:
+    """Works on one worker's episodes."""
+
+    def __init__(self, worker: KafkaWorker) -> None:
+        self.worker = worker
+
+    def enqueue(self, owned: Owned, episode: str, admitted: ProblemAdmitted) -> None:
+        """An admitted episode is to be worked on."""
+        problem = admitted.problem
+        try:
+            policy = self.worker.find(problem.policy or self.worker.default_policy)
+        except LookupError:
+            return  # not installed here: it stays open for a worker that has it
+        self.worker.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
+        seat = Seat(owned.index, admitted.scope, problem.series, problem.position)
+        self.worker.schedule.enqueue(episode, seat)
+
+    async def work(self, owned: Owned, episode: str, writer: KafkaWriter) -> None:
+        await self.worker.tail.until(lambda: episode in owned.fold.open or writer.fenced)
+        if writer.fenced:
+            return
+        journal = owned.journal(episode)
+        admitted = journal["admitted"]
+        assert isinstance(admitted, ProblemAdmitted)
+        problem = admitted.problem
+        fresh = "opened" not in journal
+        try:
+            policy = self.worker.find(problem.policy or self.worker.default_policy)
+            scope = self.worker.learner.scope(
+                admitted.scope, policy.name, problem.profile, problem.settings
+            )
+            await self._version(journal, scope.memory.versions)
+            work = prepare(
+                episode,
+                admitted,
+                journal,
+                policy,
+                scope.memory.versions,
+                self.worker.world.description,
+            )
+            if fresh:
+                writer.keep(work.opened.settings, settings_text(work.settings))
+                writer.state("events", episode, "opened", work.opened)
+            conclusion, seconds = await conclude(work, work.run(writer, self.worker.leased))
+        except (ReplayError, LookupError) as error:
+            await self._park(writer, episode, error, journal)
+            return
+        end = closing(
+            policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+        )
+        await self._close(owned, episode, writer, end, fresh)
+
+    async def _close(
+        self, owned: Owned, episode: str, writer: KafkaWriter, end: Closing, fresh: bool
+    ) -> None:
+        """Record the closing; the relay sends the rest once that is accepted."""
+        owned.closings[episode] = end
+        writer.state("events", episode, "closed", end.closed)
+        await writer.commit()
+        self.worker.schedule.seats.pop(episode, None)
+        self.worker.progress.closed += 1
+        self.worker.progress.failed += end.closed.status == "failed"
+        self.worker.progress.resumed += not fresh
+
+    async def _version(self, journal: dict[str, Event], versions: Container[int]) -> None:
+        """A version that the record pins exists on the log; we may not have read so far yet."""
+        wanted = getattr(journal.get("opened"), "memory_version", 0)
+        if wanted not in versions:
+            waiting = self.worker.shared.until(lambda: wanted in versions)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(waiting, VERSION_WAIT_S)
+
+    async def _park(
+        self, writer: KafkaWriter, episode: str, error: Exception, journal: dict[str, Event]
+    ) -> None:
+        number = sum(address.startswith("parked.") for address in journal)
+        reason = f"{type(error).__name__}: {error}"[:500]
+        event = EpisodeParked(reason=reason, address=getattr(error, "address", None))
+        writer.state("events", episode, f"parked.{number}", event)
+        await writer.commit()
+        self.worker.schedule.seats.pop(episode, None)

@@ -1,0 +1,45 @@
+"""The port of tools. A tool's failure is an answer like any other, so that a replay meets it again."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from schemas.events.graph import ToolCalled
+from schemas.questions import ToolResult, UseTool
+from streams import normalise
+
+RESULTS = ("found", "empty", "refused", "error")
+
+
+class Tools(Protocol):
+    """Whatever calls tools."""
+
+    async def call(self, question: UseTool) -> ToolResult:
+        """What the tool returned."""
+        ...
+
+
+class NoTools:
+    """Refuses every call: nothing is set up."""
+
+    async def call(self, question: UseTool) -> ToolResult:
+        """A refusal."""
+        return ToolResult("", "refused")
+
+
+NO_TOOLS = NoTools()
+
+
+async def called(tools: Tools, question: UseTool, asked: str) -> ToolCalled:
+    """The call's answer as an event."""
+    try:
+        found = await tools.call(question)
+    except (OSError, ValueError, LookupError, TimeoutError) as error:
+        found = ToolResult(f"{type(error).__name__}: {error}"[:300], "error")
+    result = found.result if found.result in RESULTS else "error"
+    return ToolCalled(
+        asked=asked,
+        tool=question.tool,
+        result=result,  # type: ignore[arg-type]
+        text=normalise.text(found.text)[0],
+    )

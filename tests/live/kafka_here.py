@@ -1,0 +1,126 @@
+"""A real Apache Kafka broker for the live tests: one for the whole test session, shared by its processes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "deploy" / "kafka-local" / "broker.sh"
+SESSION_MS = "6000"
+
+
+def missing() -> str | None:
+    """Why there can be no broker here, if so."""
+    if os.environ.get("CI"):
+        return "the broker is started at a desk, not in CI"
+    for tool in ("java", "mvn"):
+        if shutil.which(tool) is None:
+            return f"no {tool} on this machine, so Apache Kafka cannot be started"
+    return None
+
+
+def broker(folder: Path, verb: str) -> str:
+    """Run the script on a broker of the tests' own."""
+    with open(folder / "broker.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["bash", str(SCRIPT), verb],
+            env={**os.environ, "KAFKA_LOCAL_DIR": str(folder / "node")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise RuntimeError(done.stderr or done.stdout)
+    return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+
+
+class Cluster:
+    """A log of its own on the broker, and the command line to use it with."""
+
+    def __init__(self, base: str, name: str, home: Path) -> None:
+        self.base, self.name, self.home = base, name, home
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"{self.base}/{self.name}"
+
+    @property
+    def server(self) -> str:
+        return self.base.removeprefix("kafka://")
+
+    def environ(self) -> dict[str, str]:
+        ours = {k: v for k, v in os.environ.items() if not k.startswith(("METALOGUE_", "OPENAI_"))}
+        return ours | {
+            "METALOGUE_HOME": str(self.home),
+            "METALOGUE_KAFKA__SESSION_MS": SESSION_MS,
+            "PYTHONPATH": str(ROOT),
+        }
+
+    def command(self, *arguments: object) -> list[str]:
+        return [sys.executable, "-m", "streams.cli.main", *map(str, arguments), "--log", self.url]
+
+    def call(self, *arguments: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            self.command(*arguments),
+            env=self.environ(),
+            input=given,
+            capture_output=True,
+            timeout=110,
+            check=False,
+        )
+
+    def out(self, *arguments: object) -> str:
+        done = self.call(*arguments)
+        assert done.returncode == 0, (arguments, done.stderr.decode()[-800:])
+        return done.stdout.decode().strip()
+
+    def stats(self) -> dict[str, int]:
+        found: dict[str, int] = json.loads(self.out("log", "stats", "--json"))
+        return found
+
+    def worker(self, *arguments: object, **environ: str) -> subprocess.Popen[bytes]:
+        said = open(self.home / f"{self.name}.log", "ab")  # noqa: SIM115 - lives as long as it does
+        process = subprocess.Popen(
+            self.command("worker", *arguments),
+            env=self.environ() | environ,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+        said.close()
+        self.started.append(process)
+        return process
+
+    def topic(self, noun: str) -> str:
+        return f"{self.name}.metalogue.{noun}.v1"
+
+    def kcat(self, *arguments: str, given: bytes = b"") -> bytes:
+        done = subprocess.run(
+            ["kcat", "-b", self.server, *arguments], input=given, capture_output=True, check=True
+        )
+        return done.stdout
+
+    def close(self) -> None:
+        for each in self.started:
+            if each.poll() is None:
+                each.kill()
+            each.wait()
+
+
+def eventually(holds: Callable[[], Any], limit_s: float = 90.0) -> Any:
+    """Wait for something; it is asked again and again."""
+    end = time.monotonic() + limit_s
+    while not (found := holds()):
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.5)
+    return found

@@ -1,0 +1,127 @@
+"""An export can be analysed elsewhere: the examples run, every column is documented, one episode is whole."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.export import QUERIES
+from streams.export_tables import EXPORTED
+from streams.runtime.embedded.log import SqliteLog
+from tests.streams.cli.calling import call
+from tests.streams.cli.learned import PROBLEMS, made
+
+pytestmark = pytest.mark.slow
+
+
+def read(file: Path) -> Any:
+    return import_module("pyarrow.parquet").read_table(file)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    to = tmp_path_factory.mktemp("export") / "all"
+    done = call("export", to, "--log", made())
+    assert done.code == 0, done.err
+    return to
+
+
+@pytest.fixture(scope="module")
+def db(folder: Path) -> sqlite3.Connection:
+    """The files in SQLite, which reads the same SQL as DuckDB here."""
+    made_here = sqlite3.connect(":memory:")
+    for file in folder.glob("*.parquet"):
+        table = read(file)
+        plain = [
+            name
+            for name in table.column_names
+            if not str(table.schema.field(name).type).endswith("]")
+        ]
+        plain = [n for n in plain if "list" not in str(table.schema.field(n).type)]
+        names = ", ".join(f'"{name}"' for name in plain)
+        made_here.execute(f"create table {file.stem}({names})")
+        marks = ", ".join("?" * len(plain))
+        rows = [tuple(row[name] for name in plain) for row in table.to_pylist()]
+        made_here.executemany(f"insert into {file.stem} values ({marks})", rows)
+    return made_here
+
+
+def answers(db: sqlite3.Connection, folder: Path, name: str) -> list[tuple[Any, ...]]:
+    return db.execute((folder / "queries" / f"{name}.sql").read_text()).fetchall()
+
+
+def test_every_query_says_something(db: sqlite3.Connection, folder: Path) -> None:
+    assert {file.stem for file in (folder / "queries").iterdir()} == QUERIES.keys()
+    assert all(answers(db, folder, name) for name in QUERIES)
+
+
+def test_accuracy_by_batch(db: sqlite3.Connection, folder: Path) -> None:
+    batches = answers(db, folder, "accuracy_by_batch")
+    assert sum(members for _, _, members, _ in batches) == PROBLEMS
+    right = db.execute("select count(*) from episodes where outcome = 'right'").fetchone()[0]
+    assert sum(members * accuracy for _, _, members, accuracy in batches) == pytest.approx(right)
+
+
+def test_restart_ratio(db: sqlite3.Connection, folder: Path) -> None:
+    ((decisions, ratio),) = answers(db, folder, "restart_ratio")
+    with closing(SqliteLog(made())) as log:
+        counts = log.db.execute(
+            "select count(*), sum(body like '%\"restart\"%') from records where kind = 'controller.acted'"
+        ).fetchone()
+    assert (decisions, ratio) == (counts[0], pytest.approx(counts[1] / counts[0]))
+
+
+def test_tokens_by_role(db: sqlite3.Connection, folder: Path) -> None:
+    roles = answers(db, folder, "tokens_by_role")
+    with closing(SqliteLog(made())) as log:
+        calls, tokens = log.db.execute("select count(*), sum(prompt_tokens) from calls").fetchone()
+    assert sum(row[2] for row in roles) == calls
+    assert sum(row[3] for row in roles) == tokens
+
+
+def test_lesson_usage(db: sqlite3.Connection, folder: Path) -> None:
+    lessons = answers(db, folder, "lesson_usage")
+    assert lessons[0][4] > 0
+    assert all(share is None or 0 <= share <= 1 for *_, share in lessons)
+
+
+def test_every_column_is_documented(folder: Path) -> None:
+    said = (folder / "README.md").read_text()
+    for table in EXPORTED:
+        file = read(folder / f"{table.name}.parquet")
+        assert set(file.column_names) == {column.name for column in table.columns}
+        assert f"## {table.name} ({file.num_rows} rows)" in said
+        assert all(f"| {name} |" in said for name in file.column_names)
+        assert f"'{table.name}.parquet'" in (folder / "views.sql").read_text()
+
+
+def test_one_episode_with_all_that_it_refers_to(tmp_path: Path) -> None:
+    with closing(SqliteLog(made())) as log:
+        query = "select episode from records where kind = 'recalled' limit 1"
+        episode = log.db.execute(query).fetchone()[0]
+        own = log.db.execute(
+            "select count(*) from records where episode = ?", (episode,)
+        ).fetchone()[0]
+        items = set(read_items(log, episode))
+    done = call("export", tmp_path / "one", "--log", made(), "--episode", episode, "--json")
+    assert done.code == 0, done.err
+    events = read(tmp_path / "one" / "events.parquet").to_pylist()
+    assert sum(row["episode"] == episode for row in events) == own
+    assert {row["kind"] for row in events if row["episode"] != episode} == {"text.kept"}
+    held = read(tmp_path / "one" / "lessons.parquet").to_pylist()
+    held += read(tmp_path / "one" / "knowledge.parquet").to_pylist()
+    assert items
+    assert {row["id"] for row in held} >= items
+    assert done.json["rows"]["episodes"] == 1
+
+
+def read_items(log: SqliteLog, episode: str) -> list[str]:
+    from schemas.events.episode import Recalled
+
+    events = log.journal(episode).values()
+    return [name for event in events if isinstance(event, Recalled) for name, _, _ in event.items]

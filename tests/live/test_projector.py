@@ -1,0 +1,154 @@
+"""The projector follows a log, upserts by key, begins where it ended, and survives spoiled tables."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state.tables.table import WATERMARK
+from streams.projector import Projector, tables_path
+from streams.rebuild import snapshot_path
+from streams.runtime.embedded.log import SqliteLog
+from tests.live.test_projector_kill import INSERT, PARTS
+from tests.streams.cli.calling import call, process
+from tests.streams.cli.learned import PROBLEMS, made
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+NAMES = {"lessons", "knowledge", "reflections", "cases", "episodes"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with closing(SqliteLog(made())) as log:
+        log.db.execute("vacuum into ?", (str(tmp_path / "a.db"),))
+    return tmp_path / "a.db"
+
+
+def table_rows(path: Path, name: str) -> list[dict[str, Any]]:
+    from state.tables.lance import connected
+
+    rows = connected(tables_path(path)).open_table(name).to_arrow().to_pylist()
+    return sorted(rows, key=lambda row: row["key"])
+
+
+def without_mark(path: Path, name: str) -> list[dict[str, Any]]:
+    """A table's rows; how far it was written hangs on the moment."""
+    return [row for row in table_rows(path, name) if row["key"] != WATERMARK]
+
+
+def projected(path: Path) -> tuple[list[str], dict[str, str]]:
+    told: list[str] = []
+    with closing(SqliteLog(path)) as log:
+        projector = Projector(log, told=told.append)
+        projector.open()
+        projector.close()
+        return told, projector.tables.hashes()
+
+
+def test_growing_by_parts_equals_writing_at_once(path: Path, tmp_path: Path) -> None:
+    with closing(SqliteLog(path)) as log:
+        rows = log.db.execute("select * from records order by offset").fetchall()
+    grown = tmp_path / "grown.db"
+    with closing(SqliteLog(grown, create=True)) as log:
+        log.db.execute(INSERT, rows[0])
+        projector = Projector(log)
+        projector.open()
+        for first in range(1, len(rows), len(rows) // PARTS):
+            log.db.executemany(INSERT, rows[first : first + len(rows) // PARTS])
+            projector.follow(lambda: True)
+        projector.keep()
+        by_parts = projector.tables.hashes()
+    told, checked = projected(grown)  # it did not end in good order: every row is checked
+    assert not told, "a table was written anew"
+    assert checked == by_parts == projected(path)[1]
+    for name in NAMES:
+        assert without_mark(grown, name) == without_mark(path, name)
+
+
+def test_rows_say_what_was_learned(path: Path) -> None:
+    projected(path)
+    lessons = {row["key"]: row for row in table_rows(path, "lessons")}
+    mark = lessons.pop(WATERMARK)
+    with closing(SqliteLog(path)) as log:
+        said = log.db.execute("select id, text from lessons").fetchall()
+        assert mark["off"] == log.end()
+    assert {(row["id"], row["text"]) for row in lessons.values()} == set(said)
+    first = next(iter(lessons.values()))
+    assert first["embedder"] == "hashed-256"
+    assert any(first["vector"])
+    assert all(row["uses"] >= row["right_uses"] + row["wrong_uses"] for row in lessons.values())
+    episodes = table_rows(path, "episodes")
+    assert len(episodes) == PROBLEMS + 1
+    assert {row["outcome"] for row in episodes if row["key"] != WATERMARK} <= {"right", "wrong"}
+
+
+def test_starts_again_without_writing(path: Path) -> None:
+    first, sums = projected(path)
+    assert sum(line.endswith("rows written") for line in first) == len(NAMES)
+    assert projected(path) == ([], sums)
+
+
+@pytest.mark.parametrize("part", ["data/*", "_versions/*"])
+def test_a_spoiled_table_is_written_anew(path: Path, part: str) -> None:
+    sums = projected(path)[1]
+    for file in (tables_path(path) / "lessons.lance").glob(part):
+        file.write_bytes(b"junk")
+    told, again = projected(path)
+    assert any(line.startswith("lessons: ") and line.endswith("rows written") for line in told)
+    assert again == sums
+
+
+def test_a_lost_or_foreign_snapshot_is_none(path: Path) -> None:
+    sums = projected(path)[1]
+    snapshot_path(path).write_bytes(b"junk" * 1000)
+    assert projected(path)[1] == sums
+    snapshot_path(path).unlink()
+    assert projected(path)[1] == sums
+
+
+def test_one_writer(path: Path) -> None:
+    first = process("projector", "--log", path, cwd=path.parent)
+    assert first.stderr is not None
+    while not first.stderr.readline().startswith(b"ready"):
+        assert first.poll() is None
+    second = call("rebuild", "--log", path)
+    assert second.code == 6
+    assert str(first.pid) in second.err
+    first.terminate()
+    assert first.wait(30) == 0
+    first.stderr.close()
+    if first.stdout is not None:
+        first.stdout.close()
+    done = call("rebuild", "--log", path, "--json")
+    assert done.code == 0
+    assert set(done.json["tables"]) == NAMES
+    assert done.json["hash"] == call("state", "hash", "--log", path).out.strip()
+
+
+def test_the_worker_brings_a_projector(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    call("produce", "game24:901-910", "--policy", "mc2", "--log", path)
+    words = ("worker", "--log", path, "--backbone", "rehearsal:seed=7", "--until-idle", "--settle")
+    worker = process(*words, cwd=tmp_path)
+    worker.communicate(timeout=100)
+    assert worker.returncode == 0
+    assert snapshot_path(path).exists()
+    assert len(table_rows(path, "lessons")) > 1
+    assert tables_path(path).with_name("a.db.tables.clean").exists()
+
+
+def test_rebuild_to_a_version_leaves_the_tables_alone(path: Path) -> None:
+    whole = call("rebuild", "--log", path)
+    before = table_rows(path, "lessons")
+    first = call("rebuild", "--log", path, "--to", "1", "--tables", "lessons")
+    assert first.code == whole.code == 0
+    assert first.lines[-1] != whole.lines[-1]
+    assert table_rows(path, "lessons") == before
+    assert call("rebuild", "--log", path, "--to", "99").code == 2
+    assert call("rebuild", "--log", path, "--tables", "nonsense").code == 2
+    zero = call("rebuild", "--log", path, "--to", "0", "--tables", "none", "--json")
+    assert json.loads(zero.out)["events"] == 0

@@ -1,0 +1,99 @@
+"""What the Meta-Reasoner's roles say in the tests, and episodes and batches of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from handlers.learning.measured import Measured
+from handlers.learning.rules import learned_after
+from handlers.policies.base import Conclusion, Task
+from handlers.policies.meta_reasoner import META_REASONER
+from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
+from schemas.memory import Memory
+from schemas.questions import Complete
+from tests.scripted import Ran, Script, run
+
+TASK = Task("q1", "Make 24 of 2 3 4 1.", "game24", seed=7)
+
+
+def paper(**values: Any) -> MetaReasonerSettings:
+    return MetaReasonerSettings.resolve("paper", {"feature_dims": 8, **values})
+
+
+def stepped(text: str = "2 * 3 = 6", answer: str | None = None) -> str:
+    end = "State: OPEN" if answer is None else f"State: SOLVED\nFinal_answer: \\boxed{{{answer}}}"
+    return f"Reasoning: the advice says so\nNext_step: {text}\n{end}"
+
+
+def reported(text: str = "2 and 3 were multiplied") -> str:
+    return f"Current_attempts:\n- {text}\nObservations:\n- it goes well"
+
+
+def noted(action: str = "Use the factor 4 last.") -> str:
+    return f"Reflection: r\nFact_check: f\nThought: t\nAction: {action}"
+
+
+def judged(correct: float = 0.8, adherent: float = 0.6, **more: Any) -> str:
+    return json.dumps({"C_c": correct, "C_a": adherent, "brief_rationale": "so", **more})
+
+
+def model(
+    rounds: int | None,
+    *,
+    judge: Callable[[int], str] = lambda at: judged(),
+    note: Callable[[int], str] = lambda at: noted(),
+    report: Callable[[int], str] = lambda at: reported(f"attempt {at}"),
+) -> Callable[[Complete], str]:
+    """Says that it is solved in this round; each role's replies by their number, from 1."""
+    asked: dict[str, int] = {}
+
+    def reply(question: Complete) -> str:
+        at = asked[question.role] = asked.get(question.role, 0) + 1
+        match question.role:
+            case "step":
+                return stepped(f"step {at} is 2 * {at}", "2*3*4*1" if at == rounds else None)
+            case "reporter":
+                return report(at)
+            case "judge":
+                return judge(at)
+            case _:
+                picks = "Strategy" in {field.label for field in question.template.reply.fields}
+                return "Reflection: r\nStrategy: a3" if picks else note(at)
+
+    return reply
+
+
+def episode(
+    script: Script,
+    settings: MetaReasonerSettings | None = None,
+    *,
+    memory: Memory = Memory("s", 0),
+    task: Task = TASK,
+    calls: int | None = None,
+    vectors: Callable[[str], Sequence[float]] | None = None,
+) -> Ran[Conclusion]:
+    task = Task(task.id, task.problem, task.domain, task.seed, memory.number)
+    steps = META_REASONER.solve(task, settings or paper())
+    more = {} if vectors is None else {"vectors": vectors}
+    return run(steps, script, memory=memory, calls=calls, **more)
+
+
+def summary(ran: Ran[Conclusion], settings: MetaReasonerSettings | None = None) -> dict[str, Any]:
+    return META_REASONER.reflect(ran.trace, ran.result, settings or paper())
+
+
+def after(
+    before: Mapping[str, Any],
+    summaries: Sequence[Mapping[str, Any]],
+    settings: MetaReasonerSettings | None = None,
+) -> Mapping[str, Any]:
+    """The learned state after a batch, by the policy's own rule."""
+    members = [Measured(f"p/{at}", "unknown", each) for at, each in enumerate(summaries)]
+    rule = META_REASONER.rule
+    return learned_after(rule, before, members, constants(settings or paper()))
+
+
+def remembering(state: Mapping[str, Any], number: int = 1) -> Memory:
+    return Memory("s", number, (), state)

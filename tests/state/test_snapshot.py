@@ -1,0 +1,110 @@
+"""From nothing, from any snapshot, in another process: the same state."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from state.folds.state import State
+from state.snapshot import Snapshots
+from streams.rebuild import fold, offset_of_version
+from streams.runtime.embedded.log import SqliteLog
+from tests.streams.cli.calling import call, process
+from tests.streams.cli.learned import made
+
+
+@pytest.fixture
+def log() -> Iterator[SqliteLog]:
+    with closing(SqliteLog(made())) as opened:
+        yield opened
+
+
+def same(left: State, right: State) -> bool:
+    """Equal in everything that later records and rows hang on."""
+    lives = all(
+        (a.item, a.since, a.until, a.off, a.embedder, a.uses, a.right, a.wrong)
+        == (b.item, b.since, b.until, b.off, b.embedder, b.uses, b.right, b.wrong)
+        for a, b in ((life, right.lives.known[key]) for key, life in left.lives.known.items())
+    )
+    waiting = all(
+        fold.reflected == right.memories[scope].reflected
+        and fold.batches == right.memories[scope].batches
+        and fold.versions == right.memories[scope].versions
+        for scope, fold in left.memories.items()
+    )
+    return (
+        left.hash() == right.hash()
+        and (left.offset, left.events) == (right.offset, right.events)
+        and left.outcomes == right.outcomes
+        and left.costs == right.costs
+        and left.dimensions == right.dimensions
+        and lives
+        and waiting
+    )
+
+
+def test_from_any_snapshot(log: SqliteLog, tmp_path: Path) -> None:
+    draw, end = random.Random(3), log.end()
+    for number in range(12):
+        kept = Snapshots(tmp_path / f"{number}.db", "log")
+        state = kept.load()
+        for upto in sorted(draw.sample(range(1, end), 4)):
+            kept.save(fold(log, state, upto))
+            state = Snapshots(kept.path, "log").load()
+            assert same(state, fold(log, State(), upto))
+            kept = Snapshots(kept.path, "log")
+            state = kept.load()
+        assert same(fold(log, state), fold(log, State()))
+
+
+def test_writes_only_what_changed(log: SqliteLog, tmp_path: Path) -> None:
+    kept = Snapshots(tmp_path / "a.db", "log")
+    state = kept.load()
+    version = offset_of_version(log, 1)
+    assert version is not None
+    all_keys = kept.save(fold(log, state, version))
+    assert kept.save(fold(log, state, version + 20)) < all_keys / 4
+    assert kept.save(state) <= 3  # the ledger's three columns
+
+
+@pytest.mark.parametrize("spoiled", ["log", "content", "format"])
+def test_what_is_no_snapshot_is_none(log: SqliteLog, tmp_path: Path, spoiled: str) -> None:
+    kept = Snapshots(tmp_path / "a.db", "log")
+    kept.save(fold(log, kept.load()))
+    if spoiled == "content":
+        kept.path.write_bytes(b"junk" * 4096)
+    if spoiled == "format":
+        import sqlite3
+
+        with closing(sqlite3.connect(kept.path)) as db:
+            db.execute("update parts set body = '{}' where part = 'meta'")
+            db.commit()
+    name = "another" if spoiled == "log" else "log"
+    again = Snapshots(kept.path, name)
+    state = again.load()
+    assert state.offset == 0
+    again.save(fold(log, state))
+    assert same(Snapshots(kept.path, name).load(), fold(log, State()))
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_in_another_process_with_another_hash_seed(log: SqliteLog, seed: str) -> None:
+    words = ("state", "hash", "--log", made())
+    other = process(*words, cwd=made().parent, PYTHONHASHSEED=seed)
+    out, _ = other.communicate(timeout=60)
+    assert out.decode().strip() == fold(log, State()).hash() == call(*words).out.strip()
+
+
+def test_lessons_count_their_opportunities(log: SqliteLog) -> None:
+    state = fold(log, State())
+    used = {life.key for lives in map(state.lives.used_in, state.lives.uses) for life in lives}
+    assert used
+    for episode in state.lives.uses:
+        for life in state.lives.used_in(episode):
+            assert life.uses >= life.right + life.wrong > 0
+    uses = sum(len(state.lives.used_in(episode)) for episode in state.lives.uses)
+    assert uses == sum(life.uses for life in state.lives.known.values())

@@ -1,0 +1,109 @@
+"""What a record on `problems` asks for, by whomever it was sent."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.problem import Problem
+from streams.policies import find
+from streams.runtime.embedded.intake import episode_of
+from streams.runtime.kafka.admission import Refused, asked
+from streams.runtime.kafka.append import message_headers
+from streams.runtime.kafka.place import BadPlace, Place, partition_of
+
+
+def record(**fields: Any) -> bytes:
+    return json.dumps({"id": "k1", "problem": "1 2 3 4", **fields}).encode()
+
+
+def test_a_foreign_line_becomes_a_problem_with_its_label_apart() -> None:
+    found = asked([], record(answer="24", domain="math", policy="mc2"), find, "cot")
+    assert found.problem.labelled
+    assert "24" not in found.problem.model_dump_json().replace("1 2 3 4", "")
+    assert found.label is not None
+    assert (found.label.reference, found.label.domain) == ("24", "math")
+    assert found.scope.startswith("math/mc2/")
+
+
+def test_our_own_envelope_is_read_as_it_was_made() -> None:
+    problem = Problem(id="7", problem="x", domain="d", policy="cot", series="s", position=3)
+    body = problem.model_dump_json(exclude_defaults=True).encode()
+    headers = message_headers("problem", "p/d/7/r")
+    found = asked(headers, body, find, "cot")
+    assert found.problem == problem
+    assert found.label is None
+    assert found.episode == episode_of(problem, "cot")
+
+
+def test_a_foreign_line_and_ours_give_the_same_episode() -> None:
+    ours = Problem(id="k1", problem="1 2 3 4", domain="math", policy="mc2")
+    body = ours.model_dump_json(exclude_defaults=True).encode()
+    first = asked(message_headers("problem", "x"), body, find, "cot")
+    second = asked([], record(domain="math", policy="mc2"), find, "cot")
+    assert first.episode == second.episode
+
+
+def test_a_structured_event_may_carry_a_plain_line() -> None:
+    whole = {"specversion": "1.0", "id": "1", "type": "x", "source": "y"}
+    value = json.dumps(whole | {"data": json.loads(record(answer=3))}).encode()
+    found = asked([("content-type", b"application/cloudevents+json")], value, find, "cot")
+    assert found.label is not None
+    assert found.problem.id == "k1"
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (b"{broken 1", "input.json"),
+        (b"\xff\xfe", "input.encoding"),
+        (b"[]", "input.type"),
+        (b"", "input.json"),
+        (record(colour="red"), "input.field"),
+        (record(policy="nobody"), "input.policy"),
+        (record(policy="mc2", settings={"nothing": 1}), "input.value"),
+        (b'{"id": "x"}', "input.field"),
+    ],
+)
+def test_what_cannot_be_admitted_is_refused_by_a_stable_code(value: bytes, code: str) -> None:
+    with pytest.raises(Refused) as refused:
+        asked([], value, find, "cot")
+    assert refused.value.code == code
+    assert str(refused.value)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_admitted_or_refused(value: bytes) -> None:
+    with suppress(Refused):
+        assert asked([], value, find, "cot").problem.id
+
+
+@pytest.mark.parametrize(
+    ("url", "servers", "prefix"),
+    [
+        ("kafka://127.0.0.1:9092", "127.0.0.1:9092", ""),
+        ("kafka://a:1,b:2/team.x", "a:1,b:2", "team.x"),
+        ("kafka://[::1]:9092/p", "[::1]:9092", "p"),
+    ],
+)
+def test_a_url_names_brokers_and_a_prefix(url: str, servers: str, prefix: str) -> None:
+    place = Place.of(url)
+    assert (place.servers, place.prefix, place.url) == (servers, prefix, url)
+    assert place.topic("problems").endswith("metalogue.problems.v1")
+    assert place.dead("problems") == f"dlq.{place.topic('problems')}"
+
+
+@pytest.mark.parametrize("url", ["kafka://", "kafka://host", "kafka://h:1/a b", "kafka://h:x"])
+def test_a_url_that_names_nothing_is_refused(url: str) -> None:
+    with pytest.raises(BadPlace):
+        Place.of(url)
+
+
+def test_keys_lie_where_every_kafka_client_puts_them() -> None:
+    """Murmur2 as in Kafka's own tests: the hash of `21` is -973932308."""
+    assert partition_of(b"21", 2**31 - 1) == (-973932308 & 0x7FFFFFFF) % (2**31 - 1)
