@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from handlers.learning import bandits, beliefs
+from handlers.learning import bandits, beliefs, graph
 from handlers.learning.measured import Measured as Measured
 
 Rule: TypeAlias = Callable[
@@ -19,7 +19,7 @@ Rule: TypeAlias = Callable[
 """``rule(state before, members in order, constants)``: the state after. JSON values only."""
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    {"beliefs@1": beliefs.after, "linucb@1": bandits.linucb}
+    {"beliefs@1": beliefs.after, "graph@1": graph.after, "linucb@1": bandits.linucb}
 )
 """Rules by ``name@version``: a rule that changes what it computes gets a new version."""
 

@@ -25,6 +25,7 @@ from handlers.policies.baselines.self_verification import SELF_VERIFICATION
 from handlers.policies.baselines.tool_reasoning import TOOL_REASONING
 from handlers.policies.baselines.tree import TOT
 from handlers.policies.cot2_meta import COT2_META
+from handlers.policies.graph_memory import GRAPH_MEMORY
 from handlers.policies.mc2 import MC2
 from handlers.policies.meta_reasoner import META_REASONER
 from handlers.policies.mgv import MGV_ACQUISITION, MGV_FLAVELL, MGV_RETRIEVAL
@@ -57,6 +58,7 @@ POLICIES: Mapping[str, Policy[Any]] = {
         META_PROMPTING,
         MCR,
         MACM,
+        GRAPH_MEMORY,
         TOOL_REASONING,
         DIRECT_TRAJECTORY,
         A_MEM,

@@ -9,7 +9,7 @@ Source: evaluation page (``any_of_n``); CoT2-Meta table 5 (Best-of-n).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,14 +17,15 @@ from typing import Any
 
 from handlers.answers.extract import extract
 from handlers.answers.grade import check_game24
+from handlers.answers.normalise import canonical
 from handlers.learning import metrics
-from handlers.policies.baselines.consistency import vote
 from schemas.identity import hash01
 from streams.datasets.game24 import ranked
 
 POINTS = (1, 2, 5, 10, 20, 50, 100)
 DRAWS = 40
 """Orders of a puzzle's samples over which a vote is averaged; any-of-n needs none."""
+EVERY = range(1, 101)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,33 +66,47 @@ def _right(problem: str, answer: str | None) -> bool:
     return check_game24(problem, answer).outcome == "right"
 
 
-def voted(samples: Samples, n: int) -> float:
-    """How often the vote of n samples is right, over seeded orders; of all samples exactly once."""
+def votes_by_n(samples: Samples) -> list[float]:
+    """How often the vote of the first n samples is right, over seeded orders; for every n from 1."""
     size = len(samples.answers)
-    turns = 1 if n == size else DRAWS
-    return (
-        sum(_vote(samples, order(samples.problem, turn, size)[:n]) for turn in range(turns)) / turns
-    )
+    keys = [None if answer is None else canonical(answer) for answer in samples.answers]
+    right = {
+        key: _right(samples.problem, said) for key, said in zip(keys, samples.answers, strict=True)
+    }
+    hits = [0] * size
+    for turn in range(DRAWS):
+        winners = running_votes([keys[at] for at in order(samples.problem, turn, size)])
+        for n, winner in enumerate(winners):
+            hits[n] += winner is not None and right[winner]
+    return [count / DRAWS for count in hits]
 
 
-def _vote(samples: Samples, places: Sequence[int]) -> bool:
-    winner, _ = vote([samples.answers[at] for at in sorted(places)])
-    return _right(samples.problem, winner)
+def running_votes(keys: Sequence[str | None]) -> Iterator[str | None]:
+    """The vote's winner after each sample; ties to the one first seen, none while none can be read."""
+    support: dict[str, int] = {}
+    seen: dict[str, int] = {}
+    best: str | None = None
+    for key in keys:
+        if key is not None:
+            seen.setdefault(key, len(seen))
+            support[key] = support.get(key, 0) + 1
+            if best is None or (support[key], -seen[key]) > (support[best], -seen[best]):
+                best = key
+        yield best
 
 
-@lru_cache(maxsize=65_536)
-def order(problem: str, turn: int, size: int) -> tuple[int, ...]:
+def order(problem: str, turn: int, size: int) -> list[int]:
     """A seeded order of a puzzle's samples."""
-    return tuple(sorted(range(size), key=lambda at: hash01("curve", problem, turn, at)))
+    return sorted(range(size), key=lambda at: hash01("curve", problem, turn, at))
 
 
 def curve(puzzles: Sequence[Samples], points: Sequence[int] = POINTS) -> list[Point]:
     """Both curves at these n."""
-    return [_point(puzzles, n) for n in points]
+    votes = [votes_by_n(each) for each in puzzles]
+    return [_point(puzzles, [each[n - 1] for each in votes], n) for n in points]
 
 
-def _point(puzzles: Sequence[Samples], n: int) -> Point:
-    votes = [voted(each, n) for each in puzzles]
+def _point(puzzles: Sequence[Samples], votes: Sequence[float], n: int) -> Point:
     anys = [metrics.any_of_n(each.right, n) for each in puzzles]
     return Point(n, mean(votes), spread(votes), mean(anys), spread(anys))
 

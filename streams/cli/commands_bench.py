@@ -80,11 +80,11 @@ def game24_curves(
     from dataclasses import asdict
     from pathlib import Path
 
-    from streams.bench.curves import curve, markdown, read
+    from streams.bench.curves import EVERY, POINTS, curve, markdown, read
     from streams.cli.errors import usage
 
     try:
-        points = curve(read(Path(data)))
+        points = curve(read(Path(data)), EVERY if json else POINTS)
     except (OSError, ValueError) as error:
         raise usage(str(error), field="--data") from error
     if json:
@@ -92,3 +92,25 @@ def game24_curves(
     else:
         out(markdown(points))
     return 0
+
+
+@bench_group.command("search")
+def search(
+    log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")],
+    problems: Annotated[int, typer.Option("--limit", min=1, max=100, help="Problems a run.")] = 100,
+    backbone: Annotated[str, typer.Option("--backbone", help="Who answers.")] = "rehearsal:seed=7",
+    folder: Annotated[str, typer.Option("--out", metavar="DIR")] = "analysis",
+    json: Json = False,
+) -> int:
+    """Search policies and their ablations at 4, 8, 16 and 32 calls; on the simulator no evidence."""
+    import io
+    from contextlib import redirect_stdout
+
+    from streams.bench.search_table import produce, work
+    from streams.cli.analysing import analyse
+    from streams.cli.main import main
+
+    with redirect_stdout(io.StringIO()):
+        produce(lambda arguments: main(list(arguments)), log, problems)
+        work(lambda arguments: main(list(arguments)), log, backbone)
+    return analyse(None, log=log, folder=folder, json=json)

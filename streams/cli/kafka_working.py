@@ -16,8 +16,8 @@ from streams.cli.working import report
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
-    from streams.runtime.progress import Outcome, Progress
     from streams.runtime.kafka.worker import KafkaWorker
+    from streams.runtime.progress import Outcome, Progress
     from streams.world import Totals
 
 

@@ -12,6 +12,7 @@ from streams.policies import find
 from streams.produce import PLAN, Plan, Producer
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.kafka.admission import foreign
 from streams.sources import BadLine, Line, parse_as
 
 
@@ -39,7 +40,14 @@ def _produce(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes)
 
 def _problem(log: SqliteLog, letter: Letter, value: bytes) -> bool:
     """As a client's message: by its episode's name, or by its own where that was refused."""
-    episode = episode_of(parse_as(Problem, value), "cot")
+    try:
+        problem, labels = parse_as(Problem, value), list[Feedback]()
+    except BadLine:
+        problem, label = foreign(value)
+        labels = [] if label is None else [label]
+        value = problem.model_dump_json(exclude_defaults=True).encode()
+    episode = episode_of(problem, "cot")
     taken = log.has_message("problems", episode)
     key = f"replay/{letter.number}/{digest(value.hex())}" if taken else episode
+    log.publish([message(each) for each in labels])
     return log.publish([("problems", key, {}, value)]) == 1

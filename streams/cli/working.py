@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from schemas.problem import Limits
     from streams.runtime.embedded.worker import Outcome, Progress, Worker
-    from streams.world import Totals
+    from streams.world import Totals, World
 
 OPEN = """
 select count(*) from records a where kind = 'problem.admitted'
@@ -85,15 +85,11 @@ def work(
     from streams.runtime.embedded.worker import Worker
     from streams.runtime.tuning import tune_collector
 
-    path = log_path(log_url(log))
-    world = world_of(models, totals=totals)
-    if totals is not None and totals.cost is not None:
-        need_prices(world, "--total-cost")
+    path, world = log_path(log_url(log)), _world(models, totals)
     with only_worker(path):
-        opened = open_log(log, create=True)
         projector = Attached(log, on_change, wanted=tables)
         worker = Worker(
-            opened,
+            open_log(log, create=True),
             world,
             find,
             name=f"worker:{os.getpid()}",
@@ -108,6 +104,14 @@ def work(
         tune_collector()
         with projector:
             return report(_finished(worker, until_idle=until_idle, settle=settle))
+
+
+def _world(models: Models, totals: Totals | None) -> World:
+    """Who answers; a limit of cost needs to know the prices."""
+    world = world_of(models, totals=totals)
+    if totals is not None and totals.cost is not None:
+        need_prices(world, "--total-cost")
+    return world
 
 
 def _finished(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:

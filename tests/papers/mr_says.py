@@ -13,7 +13,7 @@ from handlers.policies.meta_reasoner import META_REASONER
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from schemas.memory import Memory
 from schemas.questions import Complete
-from tests.scripted import Ran, Script, run
+from tests.scripted import NO_MEMORY, Ran, Script, run
 
 TASK = Task("q1", "Make 24 of 2 3 4 1.", "game24", seed=7)
 
@@ -69,15 +69,13 @@ def episode(
     script: Script,
     settings: MetaReasonerSettings | None = None,
     *,
-    memory: Memory = Memory("s", 0),
+    memory: Memory = NO_MEMORY,
     task: Task = TASK,
     calls: int | None = None,
-    vectors: Callable[[str], Sequence[float]] | None = None,
 ) -> Ran[Conclusion]:
     task = Task(task.id, task.problem, task.domain, task.seed, memory.number)
     steps = META_REASONER.solve(task, settings or paper())
-    more = {} if vectors is None else {"vectors": vectors}
-    return run(steps, script, memory=memory, calls=calls, **more)
+    return run(steps, script, memory=memory, calls=calls)
 
 
 def summary(ran: Ran[Conclusion], settings: MetaReasonerSettings | None = None) -> dict[str, Any]:

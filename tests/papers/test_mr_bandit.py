@@ -8,6 +8,7 @@ import subprocess
 import sys
 import timeit
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -267,7 +268,7 @@ def test_proposals_are_merged_refused_and_limited() -> None:
     arms.append(born(arms, "w", "t", None, pack((1.0, 0.0))))
     assert fate(pack((0.95, 0.1)), arms, known).arm == "a4"
     assert fate(pack((0.0, 1.0)), arms, known).result == "refused"
-    arms[3] = Arm(**{name: getattr(arms[3], name) for name in Arm.__slots__} | {"retired": True})
+    arms[3] = replace(arms[3], retired=True)
     assert fate(pack((1.0, 0.0)), arms, known).reason == "like an arm that was retired"
 
 

@@ -17,7 +17,7 @@ from handlers.roles.role import Role
 from handlers.roles.step import STEP, consistent
 from schemas.events.strategy import RewardJudged
 from schemas.questions import Sampling
-from tests.papers.mr_says import episode, judged, model, noted, paper, reported, stepped
+from tests.papers.mr_says import episode, judged, model, noted, paper, reported, stepped, summary
 from tests.scripted import shown
 
 SHARE = st.floats(0, 1)
@@ -52,7 +52,7 @@ def test_form_a_in_an_episode_counts_its_steps() -> None:
 
 @pytest.mark.claim("mr-reward-b")
 def test_form_b_by_hand() -> None:
-    ratings = dict(zip(("Completion", "Quality", "Efficiency", "Alignment"), (1, 0.5, 0.4, 0.8)))
+    ratings = {"Completion": 1.0, "Quality": 0.5, "Efficiency": 0.4, "Alignment": 0.8}
     assert reward_of("B", ratings, 9, Weights()).reward == pytest.approx(0.73)
     said = json.dumps(ratings)
     ran = episode(model(2, judge=lambda at: said), paper(strategies="fixed", reward="B"))
@@ -115,8 +115,6 @@ def test_an_unknown_reward_updates_nothing_unless_it_is_the_lowest() -> None:
         pinned = paper(strategies="fixed", judge_failure=setting)
         ran = episode(model(2, judge=lambda at: judged() if at == 1 else "?"), pinned)
         assert ran.of(RewardJudged)[1].reward == reward
-        from tests.papers.mr_says import summary
-
         assert len(summary(ran, pinned)["pulls"]) == count
 
 

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from streams.bench.curves import curve, markdown, read
+from handlers.policies.baselines.consistency import vote
+from streams.bench.curves import curve, markdown, read, running_votes
 from tests.data import shared
+
+
+@given(st.lists(st.none() | st.sampled_from("abc"), min_size=1, max_size=9))
+def test_the_running_vote_is_the_vote_of_what_came(keys: list[str | None]) -> None:
+    for n, winner in enumerate(running_votes(keys), 1):
+        assert winner == vote(keys[:n])[0]
 
 
 @pytest.mark.slow

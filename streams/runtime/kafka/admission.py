@@ -47,7 +47,7 @@ def asked(
     """What a record asks for. Raises ``Refused``."""
     try:
         body, ours = data_of(headers, value)
-        problem, label = _ours(body) if ours else _foreign(body)
+        problem, label = _ours(body) if ours else foreign(body)
         policy = find(problem.policy or default_policy)
         policy.settings.resolve(problem.profile, problem.settings)
         canonical(problem.settings)
@@ -71,13 +71,14 @@ def _ours(body: bytes) -> tuple[Problem, Feedback | None]:
         return Problem.model_validate_json(body), None
     except ValidationError:
         try:
-            return _foreign(body)
+            return foreign(body)
         except BadLine:
             pass
         raise
 
 
-def _foreign(body: bytes) -> tuple[Problem, Feedback | None]:
+def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
+    """The problem and label on a plain line. Raises ``BadLine``."""
     record: ProblemRecord = parse(body)
     problem = Problem(
         id=record.id,

@@ -32,7 +32,7 @@ class Member(Protocol):
         ...
 
 
-def make(place: Place, member: Member, lease: Lease, web_port: int | None = None) -> Any:
+def make(place: Place, member: Member, lease: Lease) -> Any:
     """The app, ready to be started."""
     faust: Any = import_module("faust")
     transports: Any = import_module("faust.transport.drivers").TRANSPORTS
@@ -41,7 +41,7 @@ def make(place: Place, member: Member, lease: Lease, web_port: int | None = None
 
     transports.aliases["metalogue"] = "streams.runtime.kafka.driver:Transport"
     driver.LEASE = lease
-    app = faust.App(place.group, **settings_of(place, lease.session_s, web_port))
+    app = faust.App(place.group, **settings_of(place, lease.session_s))
     problems = app.topic(
         place.topic("problems"),
         key_type=bytes,
@@ -65,7 +65,7 @@ def make(place: Place, member: Member, lease: Lease, web_port: int | None = None
     return app
 
 
-def settings_of(place: Place, session_s: float, web_port: int | None) -> dict[str, Any]:
+def settings_of(place: Place, session_s: float) -> dict[str, Any]:
     """Faust's settings, each for a measured reason."""
     return {
         "broker": ";".join(f"metalogue://{server}" for server in place.servers.split(",")),
@@ -73,9 +73,7 @@ def settings_of(place: Place, session_s: float, web_port: int | None) -> dict[st
         "value_serializer": "raw",
         "key_serializer": "raw",
         "store": "memory://",
-        "web_enabled": web_port is not None,
-        "web_port": web_port or 6066,
-        "web_bind": "0.0.0.0" if web_port is not None else "localhost",
+        "web_enabled": False,
         "topic_allow_declare": False,
         "topic_disable_leader": True,
         "table_standby_replicas": 0,

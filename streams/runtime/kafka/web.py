@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
 
 
-def serve(app: Any, worker: KafkaWorker) -> None:
-    """Add the pages to the app's web server."""
+async def serve(worker: KafkaWorker, port: int) -> Any:
+    """Start the pages; what is returned has a ``cleanup``."""
+    web: Any = import_module("aiohttp.web")
 
-    async def livez(self: Any, request: Any) -> Any:
-        alive = worker.watchdog.alive
-        return self.text("ok\n" if alive else "nothing moved\n", status=200 if alive else 503)
+    async def livez(_: Any) -> Any:
+        return _said(web, worker.watchdog.alive, "nothing moved")
 
-    async def readyz(self: Any, request: Any) -> Any:
-        ready = is_ready(worker)
-        return self.text("ok\n" if ready else "not yet\n", status=200 if ready else 503)
+    async def readyz(_: Any) -> Any:
+        return _said(web, is_ready(worker), "not yet")
 
-    async def metrics(self: Any, request: Any) -> Any:
-        return self.text(text_of(figures(worker)), content_type="text/plain")
+    async def metrics(_: Any) -> Any:
+        return web.Response(text=text_of(figures(worker)))
 
+    pages = web.Application()
     for path, page in (("/livez", livez), ("/readyz", readyz), ("/metrics", metrics)):
-        app.page(path)(page)
+        pages.router.add_get(path, page)
+    runner = web.AppRunner(pages, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "0.0.0.0", port).start()
+    return runner
+
+
+def _said(web: Any, good: bool, bad: str) -> Any:
+    return web.Response(text="ok\n" if good else f"{bad}\n", status=200 if good else 503)
 
 
 def is_ready(worker: KafkaWorker) -> bool:

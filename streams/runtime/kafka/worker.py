@@ -89,6 +89,7 @@ class KafkaWorker:
         self.watchdog = Watchdog(self._mark, self._busy)
         self.guard: asyncio.Task[None] | None = None
         self.app: Any = None
+        self.pages: Any = None
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -118,11 +119,11 @@ class KafkaWorker:
         await self.shared.start()
         await self.shared.caught_up()
         await self.tail.start()
-        self.app = group.make(self.place, self.owning, self.lease, self.web_port)
+        self.app = group.make(self.place, self.owning, self.lease)
         if self.web_port is not None:
             from streams.runtime.kafka import web
 
-            web.serve(self.app, self)
+            self.pages = await web.serve(self, self.web_port)
         self.app.finalize()
         await self.app.maybe_start()
 
@@ -184,6 +185,8 @@ class KafkaWorker:
         for each in (self.tail, self.shared, self.appender):
             await each.stop()
         self.watchdog.stopped.set()
+        if self.pages is not None:
+            await self.pages.cleanup()
         if self.guard is not None:
             self.guard.cancel()
 

@@ -14,6 +14,8 @@ ARMS, DIMS, ROUNDS, RIDGE, EXPLORATION = 5, 8, 1_000, 1.0, 0.2
 
 Choose = Callable[[Any], tuple[int, list[float]]]
 Update = Callable[[Any, int, float], None]
+Thetas = Callable[[], list[Any]]
+Reference = tuple[Choose, Update, Thetas]
 
 
 def contexts(seed: int) -> tuple[Any, Any, Any]:
@@ -24,7 +26,7 @@ def contexts(seed: int) -> tuple[Any, Any, Any]:
     return x, thetas, rng.normal(scale=0.1, size=ROUNDS)
 
 
-def plain() -> tuple[Choose, Update]:
+def plain() -> Reference:
     """Every score from the definition: invert A in each round."""
     A = [RIDGE * np.eye(DIMS) for _ in range(ARMS)]
     b = [np.zeros(DIMS) for _ in range(ARMS)]
@@ -41,10 +43,10 @@ def plain() -> tuple[Choose, Update]:
         A[arm] += np.outer(x, x)
         b[arm] += reward * x
 
-    return choose, update
+    return choose, update, lambda: [np.linalg.solve(a, v) for a, v in zip(A, b, strict=True)]
 
 
-def mabwiser() -> tuple[Choose, Update]:
+def mabwiser() -> Reference:
     """A well-kept implementation, one ``partial_fit`` a round."""
     module: Any = pytest.importorskip("mabwiser.mab")
     policy = module.LearningPolicy.LinUCB(alpha=EXPLORATION, l2_lambda=RIDGE)
@@ -59,12 +61,12 @@ def mabwiser() -> tuple[Choose, Update]:
     def update(x: Any, arm: int, reward: float) -> None:
         bandit.partial_fit([arm], [reward], [x])
 
-    return choose, update
+    return choose, update, lambda: [bandit._imp.arm_to_model[arm].beta for arm in range(ARMS)]
 
 
 @pytest.mark.parametrize("reference", [plain, mabwiser])
-def test_same_choices_and_scores(reference: Callable[[], tuple[Choose, Update]]) -> None:
-    choose, update = reference()
+def test_same_choices_scores_and_parameters(reference: Callable[[], Reference]) -> None:
+    choose, update, thetas_of = reference()
     ours = LinUcb(DIMS, RIDGE, EXPLORATION)
     for _ in range(ARMS):
         ours.grow()
@@ -72,11 +74,13 @@ def test_same_choices_and_scores(reference: Callable[[], tuple[Choose, Update]])
     for at in range(ROUNDS):
         chosen, scores = choose(x[at])
         mine = ours.scores(x[at])
-        assert mine == pytest.approx(scores, abs=1e-9 + 1e-9)
+        assert mine == pytest.approx(scores, abs=1e-9)
         assert mine.index(max(mine)) == chosen
         reward = float((x[at] * thetas[chosen]).sum() + noise[at])
         update(x[at], chosen, reward)
         ours.add(chosen, x[at], reward)
+    for arm, theta in zip(ours.arms, thetas_of(), strict=True):
+        assert np.allclose(arm.theta, theta, rtol=0, atol=1e-9)
 
 
 def test_regret_is_sublinear() -> None:

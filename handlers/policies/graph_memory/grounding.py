@@ -1,0 +1,136 @@
+"""From an episode's events to the actions of the machine: pure, and blind to how it turned out.
+
+Source: trainable graph memory, Algorithm 1 (grounding trajectories as canonical paths); table ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from handlers.policies.graph_memory.machine import MACHINE, Machine, collapsed
+from schemas.events import episode, graph, learning, monitoring, reasoning, search, strategy
+from schemas.events.base import Act, Event
+from schemas.events.union import KINDS
+
+BY_ACT: Mapping[Act, str | None] = {
+    "generated": "reason",
+    "assessed": "check",
+    "decided": "plan",
+    "recalled": None,
+    "learned": None,
+    "kept": None,
+}
+"""What an event of a type that no table lists leads to."""
+
+NO_ACTION: frozenset[type[Event]] = frozenset(
+    {
+        *(episode.ProblemAdmitted, episode.EpisodeOpened, episode.EpisodeParked),
+        *(episode.EpisodeAdopted, episode.PartitionClaimed, episode.TextKept, episode.Completed),
+        *(episode.Recalled, episode.Embedded, episode.Forked, episode.LimitReached),
+        *(reasoning.ReplyReparsed, reasoning.KnowledgeReached, search.FrontierScored),
+        *(search.NodeExpanded, search.ThoughtsKept, search.ValueBackedUp),
+        *(monitoring.CasesReached, monitoring.Allocated, monitoring.ThresholdsSet),
+        *(monitoring.ExperienceKept, graph.ExperienceShown, graph.PrincipleInduced),
+        *(graph.PairCompared, graph.NoteLinked, graph.InsightVoted, learning.SeriesOpened),
+        *(learning.PositionVoided, learning.TickPassed, learning.Reflected, learning.Graded),
+        *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
+        *(learning.KnowledgeConsolidated, learning.MemoryVersioned, strategy.RewardJudged),
+    }
+)
+ALWAYS: Mapping[type[Event], str] = {
+    strategy.StrategyProposed: "plan",
+    strategy.StrategyChosen: "plan",
+    strategy.ProgressReported: "check",
+    monitoring.EpisodeAbandoned: "fault",
+    search.NodePruned: "fault",
+    search.NodeRepaired: "fault",
+    reasoning.Voted: "combine",
+    search.SearchDecided: "combine",
+    search.ThoughtJudged: "check",
+}
+DECIDED: frozenset[type[Event]] = frozenset(
+    {
+        *(episode.EpisodeClosed, episode.Checked, reasoning.Generated, reasoning.MonitorReported),
+        *(reasoning.ControllerActed, search.OracleScored, search.ConfidenceStated),
+        *(monitoring.ExperienceFelt, monitoring.StrategyMatched, monitoring.SearchSteered),
+        graph.ToolCalled,
+    }
+)
+"""Types whose action hangs on what they say."""
+LOW = 0.5
+"""Scores below this are faults."""
+
+
+def listed(kind: str) -> bool:
+    """Whether a type of event stands in one of the tables."""
+    model = KINDS[kind]
+    return model in NO_ACTION or model in ALWAYS or model in DECIDED
+
+
+def actions(events: Sequence[Event]) -> Iterator[str]:
+    """The actions that events lead to, in order. A tool run is one in which a tool was called."""
+    tool_run = any(isinstance(event, graph.ToolCalled) for event in events)
+    began = False
+    for event in events:
+        if isinstance(event, reasoning.Generated) and tool_run:
+            if not began:
+                yield "plan"
+            if event.answer is not None:
+                yield "suffice"
+            began = True
+            continue
+        yield from action_of(event)
+
+
+def action_of(event: Event) -> tuple[str, ...]:
+    """What one event leads to by itself."""
+    if type(event) in NO_ACTION:
+        return ()
+    if type(event) in ALWAYS:
+        return (ALWAYS[type(event)],)
+    match event:
+        case episode.EpisodeClosed():
+            return ("answer" if event.status == "answered" else "stop",)
+        case reasoning.Generated():
+            return ("reason",)
+        case reasoning.MonitorReported():
+            return ("fault" if event.flag == "YES" else "check",)
+        case reasoning.ControllerActed():
+            return ({"restart": "plan", "patch": "combine", "accept": "check"}[event.action],)
+        case search.OracleScored() | search.ConfidenceStated() | monitoring.ExperienceFelt():
+            return _scored(event)
+        case monitoring.StrategyMatched():
+            return ("plan",) if event.level == "cognitive" else ()
+        case monitoring.SearchSteered():
+            return ("suffice" if event.intensity == "standard" else "gap",)
+        case graph.ToolCalled():
+            return _tool(event)
+        case episode.Checked():
+            return ("check",)
+        case _:
+            action = BY_ACT[type(event).act]
+            return () if action is None else (action,)
+
+
+def _scored(
+    event: search.OracleScored | search.ConfidenceStated | monitoring.ExperienceFelt,
+) -> tuple[str, ...]:
+    if isinstance(event, monitoring.ExperienceFelt) and event.experience != "JOL":
+        return ()
+    return ("fault" if event.value is not None and event.value < LOW else "check",)
+
+
+def _tool(event: graph.ToolCalled) -> tuple[str, ...]:
+    """A gap, the search, and what came of it."""
+    after = {"found": ("observe",), "error": ("fault",)}.get(event.result, ("gap",))
+    return ("gap", "search", *after)
+
+
+def path_of(
+    events: Sequence[Event], machine: Machine = MACHINE, *, cycles: bool = False
+) -> tuple[str, ...]:
+    """The canonical path of an episode; repeated cycles are kept with ``cycles``."""
+    path = machine.path(actions(events))
+    if path[-1] not in ("AN", "NA"):
+        path = (*path, "NA")
+    return path if cycles else collapsed(path)

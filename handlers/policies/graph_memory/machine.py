@@ -1,0 +1,124 @@
+"""The finite state machine of canonical paths: states, where they may lead, and which events lead there.
+
+A protocol is a table: whoever wants another machine gives other tables.
+
+Source: trainable graph memory, § 3 (finite state machine); the paper's figure is lost, so ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+START: Final = "GS"
+ANYWHERE: Final = ("AN", "NA")
+ENDS: Final = frozenset({"AN", "NA", "ED"})
+
+NAMES: Final[Mapping[str, str]] = {
+    "GS": "GoalSetting",
+    "SP": "StrategyPlanning",
+    "KS": "KnowledgeSufficient",
+    "KG": "KnowledgeGap",
+    "TS": "ToolSearch",
+    "IA": "InformationAnalysis",
+    "IR": "InternalReasoning",
+    "UR": "UngroundedReasoning",
+    "SY": "Synthesis",
+    "SC": "SelfCheck",
+    "ED": "ErrorDiagnosis",
+    "AN": "Answer",
+    "NA": "NoAnswer",
+}
+MAY_GO: Final[Mapping[str, tuple[str, ...]]] = {
+    "GS": ("SP", "KS", "KG", "TS", "IR"),
+    "SP": ("KS", "KG", "TS", "IR"),
+    "KS": ("SP", "KG", "TS", "IR", "SY", "SC"),
+    "KG": ("SP", "KS", "TS", "UR"),
+    "TS": ("KG", "IA", "ED"),
+    "IA": ("SP", "KS", "KG", "TS", "IR", "SY", "SC", "ED"),
+    "IR": ("SP", "KS", "KG", "TS", "SY", "SC", "ED"),
+    "UR": ("SP", "KG", "TS", "SY", "SC", "ED"),
+    "SY": ("SP", "KG", "TS", "IR", "SC", "ED"),
+    "SC": ("SP", "KS", "KG", "TS", "IR", "SY", "ED"),
+    "ED": ("SP", "KG", "TS", "IR", "SY", "SC"),
+    "AN": (),
+    "NA": (),
+}
+LANDS: Final[Mapping[str, str]] = {
+    "open": "GS",
+    "plan": "SP",
+    "suffice": "KS",
+    "gap": "KG",
+    "search": "TS",
+    "observe": "IA",
+    "reason": "IR",
+    "combine": "SY",
+    "check": "SC",
+    "fault": "ED",
+    "answer": "AN",
+    "stop": "NA",
+}
+UNGROUNDED: Final = frozenset({"KG", "UR"})
+"""In these states ``reason`` lands in UngroundedReasoning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """(S, A, δ): δ goes where an action lands if that is listed, else it stays."""
+
+    may_go: Mapping[str, Sequence[str]]
+    lands: Mapping[str, str]
+
+    def follows(self, state: str, then: str) -> bool:
+        """Whether one state may follow another. Every state that is no end may end anywhere."""
+        return then in self.may_go[state] or (then in ANYWHERE and state not in ANYWHERE)
+
+    def step(self, state: str, action: str) -> str:
+        """δ(state, action)."""
+        target = "UR" if action == "reason" and state in UNGROUNDED else self.lands[action]
+        return target if self.follows(state, target) else state
+
+    def path(self, actions: Iterable[str]) -> tuple[str, ...]:
+        """The states that actions lead through, immediate repeats collapsed."""
+        found = [START]
+        for action in actions:
+            state = self.step(found[-1], action)
+            if state != found[-1]:
+                found.append(state)
+        return tuple(found)
+
+    def valid(self, path: Sequence[str]) -> bool:
+        """Goal setting first, only listed steps, and an end at the end."""
+        if not path or path[0] != START or path[-1] not in ENDS:
+            return False
+        known = all(state in self.may_go for state in path)
+        return known and all(self.follows(a, b) for a, b in pairwise(path))
+
+
+MACHINE: Final = Machine(MAY_GO, LANDS)
+
+
+def collapsed(path: Sequence[str]) -> tuple[str, ...]:
+    """Without cycles that repeat at once: leftmost first, shortest first, until none is left."""
+    states = list(path)
+    found = _repeat(states)
+    while found is not None:
+        at, size = found
+        del states[at : at + size]
+        found = _repeat(states)
+    return tuple(states)
+
+
+def _repeat(states: Sequence[str]) -> tuple[int, int] | None:
+    for at in range(len(states)):
+        for size in range(1, (len(states) - at) // 2 + 1):
+            if states[at : at + size] == states[at + size : at + 2 * size]:
+                return at, size
+    return None
+
+
+def path_id(path: Sequence[str]) -> str:
+    """A canonical path's name: its states."""
+    return " ".join(path)

@@ -1,0 +1,71 @@
+"""Search policies beside each other at equal limits of calls, on the simulator: a table, no evidence.
+
+Every run is produced, worked and analysed by the ordinary commands, on a log that can be looked at.
+
+Source: evaluation page; CoT2-Meta table 3 and § B.6, as a rehearsal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from handlers.policies.cot2_meta.settings import VARIANTS
+
+BUDGETS = (4, 8, 16, 32)
+ABLATIONS = (
+    "full",
+    "no tree",
+    "no evaluator",
+    "no pruning",
+    "process-only",
+    "outcome-only",
+    "repair-all",
+    "no repair",
+)
+
+Command = Callable[[Sequence[str]], int]
+
+
+def runs(calls: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Policies and settings that spend at most so many calls."""
+    yield "greedy", {}
+    yield "best_of_n", {"samples": calls, "pick": "vote"}
+    yield "best_of_n", {"samples": calls, "pick": "verifier"}
+    yield "self_consistency", {"samples": calls}
+    yield "tot", {}
+    yield "rest_mcts", {"primary_calls": calls}
+    for name in ABLATIONS:
+        yield "cot2_meta", {"primary_calls": calls, **VARIANTS[name]}
+
+
+def produce(command: Command, log: str, problems: int) -> None:
+    """Announce every run. Raises ``RuntimeError`` where a command fails."""
+    source = f"game24:901-{900 + problems}"
+    for calls in BUDGETS:
+        for policy, values in runs(calls):
+            chosen = [
+                part
+                for name, value in values.items()
+                for part in ("--set", f"{name}={_said(value)}")
+            ]
+            must(
+                command,
+                ["produce", source, "--policy", policy, *chosen, "--call-limit", str(calls),
+                 "--series", f"c{calls}", "--profile", "paper", "--log", log, "--json"],
+            )  # fmt: skip
+
+
+def work(command: Command, log: str, backbone: str) -> None:
+    """Work on all of them to the end."""
+    must(command, ["worker", "--backbone", backbone, "--until-idle", "--settle", "--log", log])
+
+
+def must(command: Command, arguments: Sequence[str]) -> None:
+    """Run a command; its failure ends the bench."""
+    if code := command(arguments):
+        raise RuntimeError(f"{' '.join(arguments)}: exit {code}")
+
+
+def _said(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

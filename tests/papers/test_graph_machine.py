@@ -1,0 +1,204 @@
+"""Graph memory: canonical paths, the tool protocol, guidance; and the memory baselines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.policies.base import Conclusion, Task
+from handlers.policies.baselines.expel import voted
+from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings
+from handlers.policies.graph_memory.grounding import actions, listed, path_of
+from handlers.policies.graph_memory.machine import ENDS, LANDS, MACHINE, MAY_GO, collapsed
+from handlers.policies.registry import find
+from handlers.roles.agent import AGENT, move_of
+from handlers.roles.insighter import Vote, votes_of
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed
+from schemas.events.graph import ExperienceShown, ToolCalled
+from schemas.events.reasoning import Generated
+from schemas.events.union import KINDS
+from schemas.identity import text_digest
+from schemas.memory import Memory, MemoryItem
+from schemas.questions import ToolResult, UseTool
+from schemas.usage import Usage
+from schemas.vectors import pack
+from tests.laws.events import EVENTS
+from tests.scripted import NO_MEMORY, Ran, Script, hashed, run
+
+TASK = Task("h1", "Which river flows through the town where the author was born?", "qa", seed=7)
+SEARCH = '<think>look</think><tool_call>{"name":"search","arguments":{"query":"town"}}</tool_call>'
+ANSWER = "<think>done</think><answer>the Aare</answer>"
+
+
+def agent(
+    script: Script,
+    name: str = "tool_reasoning",
+    memory: Memory = NO_MEMORY,
+    text: str = "The town lies on the Aare.",
+    **values: object,
+) -> Ran[Conclusion]:
+    policy = find(name)
+    task = Task(TASK.id, TASK.problem, TASK.domain, TASK.seed, memory.number)
+
+    def tool(question: UseTool) -> ToolResult:
+        return ToolResult(text, "found" if text else "empty")
+
+    settings = policy.settings.resolve("paper", values)
+    return run(policy.solve(task, settings), script, memory=memory, tool=tool)
+
+
+@pytest.mark.claim("gm-eq-04")
+def test_the_protocol_ends_at_an_answer() -> None:
+    ran = agent([SEARCH, ANSWER])
+    assert (ran.result.answer, ran.result.ended_by) == ("the Aare", "answered")
+    assert "lies on the Aare" in dict(ran.requests[1].variables)["search_results"]
+    [call] = [question for _, question in ran.asked if isinstance(question, UseTool)]
+    assert dict(call.arguments) == {"query": "town", "topk": 3}
+
+
+@pytest.mark.claim("gm-eq-04")
+def test_unanswered_after_the_sixth_call() -> None:
+    ran = agent([SEARCH] * 7)
+    assert len(ran.of(ToolCalled)) == 6
+    assert (ran.result.answer, ran.result.ended_by) == (None, "tool_calls")
+
+
+@pytest.mark.claim("gm-prompt-a")
+def test_the_agents_prompt_and_what_it_may_say() -> None:
+    assert "<tools>" in AGENT.template.system
+    assert "topk" in AGENT.template.system
+    assert TASK.problem not in AGENT.template.system
+    broken = move_of("<tool_call>{no json}</tool_call>").call
+    assert broken is not None
+    assert broken.fault
+    wide = move_of('<tool_call>{"name":"search","arguments":{"query":"a","topk":5}}</tool_call>')
+    assert wide.call is not None
+    assert wide.call.topk == 5
+    wrong = move_of('<tool_call>{"name":"search","arguments":{"query":"a","topk":"5"}}</tool_call>')
+    assert wrong.call is not None
+    assert wrong.call.fault
+    fields = move_of("Move: SEARCH\nQuery: the town")
+    assert fields.call is not None
+    assert fields.call.query == "the town"
+    ran = agent(["<tool_call>{no json}</tool_call>", ANSWER])
+    assert "no JSON" in dict(ran.requests[1].variables)["earlier_calls"]
+    assert ran.of(ToolCalled) == []
+
+
+# ── Canonical paths ──────────────────────────────────────────────────────────────────────────
+
+
+def closed(status: str = "answered") -> EpisodeClosed:
+    return EpisodeClosed.model_validate({"status": status, "ended_by": "x", "usage": Usage()})
+
+
+ANY = st.lists(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: EVENTS[kind]), max_size=12)
+
+
+@pytest.mark.claim("gm-fsm-1")
+@given(ANY, st.sampled_from(["answered", "abstained", "failed"]))
+def test_every_record_has_a_valid_path(events: list[Event], status: str) -> None:
+    events = [event for event in events if not isinstance(event, EpisodeClosed)]
+    path = path_of([*events, closed(status)])
+    assert MACHINE.valid(path)
+    graded = [event for event in events if event.kind != "graded"]
+    assert path_of([*graded, closed(status)]) == path
+
+
+@pytest.mark.claim("gm-fsm-1")
+def test_a_tool_run_with_one_hit() -> None:
+    ran = agent([SEARCH, ANSWER])
+    events = [event for _, event in ran.trace.events]
+    assert " ".join(path_of([*events, closed()])) == "GS SP KG TS IA KS AN"
+    empty = agent([SEARCH, ANSWER], text="")
+    events = [event for _, event in empty.trace.events]
+    assert " ".join(path_of([*events, closed()])) == "GS SP KG TS KG KS AN"
+
+
+@pytest.mark.claim("gm-fsm-types")
+def test_every_type_of_event_is_listed() -> None:
+    assert [kind for kind in KINDS if not listed(kind)] == []
+    assert set(MAY_GO) == {*LANDS.values(), "UR"}
+    assert list(actions([Generated(source="0")])) == ["reason"]
+
+
+@pytest.mark.claim("gm-fsm-2")
+def test_the_papers_chain() -> None:
+    assert MACHINE.valid(["GS", "SP", "IR", "KG", "UR", "ED"])
+    assert not MACHINE.valid(["GS", "IA"])
+    assert not MACHINE.valid(["GS", "IA", "AN"])
+    assert "ED" in ENDS
+    assert MACHINE.step("KG", "reason") == "UR"
+    assert MACHINE.step("GS", "observe") == "GS"
+
+
+@pytest.mark.claim("gm-cycles")
+def test_cycles_that_repeat_at_once_collapse() -> None:
+    long = ["GS", "IR", "SC", "SP", "IR", "SC", "AN"]
+    assert MACHINE.valid(long)
+    assert collapsed(long) == tuple(long)
+    assert collapsed(["GS", "IR", "SC", "IR", "SC", "IR", "SC", "AN"]) == ("GS", "IR", "SC", "AN")
+    assert collapsed(["GS", "IR", "SC", "SP", "IR", "SC", "SP", "AN"]) == (
+        "GS",
+        "IR",
+        "SC",
+        "SP",
+        "AN",
+    )
+
+
+# ── Guidance ─────────────────────────────────────────────────────────────────────────────────
+
+
+def principled(**weights: float) -> Memory:
+    """A memory in which a similar case leads over one path to these principles."""
+    items = tuple(
+        MemoryItem(
+            id=name, kind="rule", role="principle", text=f"advice {name}",
+            text_digest=text_digest(f"advice {name}"), batch=1,
+        )
+        for name in weights
+    )  # fmt: skip
+    similar = "Which river flows through the town where the painter was born?"
+    learned = {
+        "cases": {"c": {"problem": similar, "vector": pack(hashed(similar))}},
+        "case_path": {"c > GS IR AN": {"weight": 1.0, "right": 1, "wrong": 0, "runs": 1}},
+        "path_principle": {f"GS IR AN > {m}": {"weight": w} for m, w in weights.items()},
+        "seen": ["p/1"],
+    }
+    return Memory("s", 1, items, learned)
+
+
+@pytest.mark.claim("gm-aug")
+def test_principles_come_by_relevance_and_none_is_the_base() -> None:
+    memory = principled(a=1.0, b=2.0, c=1.0, d=0.5)
+    ran = agent([ANSWER], "graph_memory", memory)
+    assert dict(ran.requests[0].variables)["guidance"].split() == [
+        *("advice", "b", "advice", "a", "advice", "c"),
+    ]
+    assert [event.items for event in ran.of(ExperienceShown)] == [("b", "a", "c")]
+    none = agent([ANSWER], "graph_memory", memory, principles_shown=0)
+    assert none.requests[0].messages() == agent([ANSWER]).requests[0].messages()
+
+
+@pytest.mark.claim("gm-phases")
+def test_use_learns_nothing() -> None:
+    ran = agent([SEARCH, ANSWER], "graph_memory")
+    use, build = GraphSettings(), GraphSettings(phase="build")
+    assert GRAPH_MEMORY.reflect(ran.trace, ran.result, use) == {}
+    assert GRAPH_MEMORY.reflect(ran.trace, ran.result, build)["path"] == "GS SP KG TS IA KS AN"
+    assert GRAPH_MEMORY.learn.__name__ == "learn_nothing"
+
+
+# ── Memory baselines ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.claim("bl-expel")
+def test_insights_are_voted_up_and_down() -> None:
+    operations = votes_of(("ADD: check units", "UPVOTE 1", "- DOWNVOTE 2", "EDIT 1: look twice"))
+    assert [vote.operation for vote in operations] == ["ADD", "UPVOTE", "DOWNVOTE", "EDIT"]
+    before = {1: (2, "look"), 2: (1, "guess")}
+    assert voted(before, operations) == {1: (4, "look twice"), 2: (2, "check units")}
+    assert voted({}, [Vote("UPVOTE", 3, "")]) == {}
