@@ -68,8 +68,9 @@ def arms_of(state: State, constants: State) -> list[Arm]:
 
 
 def _read(arm: Mapping[str, Any]) -> Arm:
-    rows = tuple((str(x), float(r)) for x, r in arm.get("rows", ()))
-    return Arm(**{**arm, "rows": rows})
+    known: dict[str, Any] = dict(arm)
+    known["rows"] = tuple((str(x), float(r)) for x, r in arm.get("rows", ()))
+    return Arm(**known)
 
 
 def _written(arm: Arm) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -89,11 +89,16 @@ def call_of(said: str) -> Call:
         value: Any = orjson.loads(said.strip())
     except ValueError:
         return Call("", fault="the call is no JSON object")
-    arguments: Any = value.get("arguments") if isinstance(value, dict) else None
-    query: Any = arguments.get("query") if isinstance(arguments, dict) else None
+    said_call = _object(value)
+    arguments = _object(said_call.get("arguments"))
+    query = arguments.get("query")
     if not isinstance(query, str) or not query.strip():
         return Call("", fault="the call has no query")
-    topk: Any = arguments.get("topk", TOPK)
+    topk = arguments.get("topk", TOPK)
     if isinstance(topk, bool) or not isinstance(topk, int) or topk < 1:
         return Call(query, fault="topk must be a positive whole number")
-    return Call(query, topk, str(value.get("name", TOOL)))
+    return Call(query, topk, str(said_call.get("name", TOOL)))
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -128,7 +128,7 @@ def object_in(text: str) -> dict[str, Any] | None:
 
 def _alone(text: str, role: Role) -> Values | Unreadable:
     """A single rating may come without its label, and nothing else beside it."""
-    fields = role.reply.fields
+    fields = list(role.reply.fields)
     found = re.fullmatch(r"\s*([01](?:\.\d*)?|\.\d+)\s*", text)
     if len(fields) > 1 or found is None:
         return Unreadable(fields[0].label, "is not there")

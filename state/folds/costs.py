@@ -25,13 +25,21 @@ class Spent:
 
     def add(self, said: Completed) -> None:
         """Book one completion."""
+        prompt, completion = said.prompt_tokens, said.completion_tokens
+        cost, seconds = said.cost, said.seconds
         self.calls += 1
-        self.prompt_tokens += said.prompt_tokens or 0
-        self.completion_tokens += said.completion_tokens or 0
-        self.cost += said.cost or 0.0
-        self.seconds += said.seconds or 0.0
-        self.unknown_tokens += said.prompt_tokens is None or said.completion_tokens is None
-        self.unknown_cost += said.cost is None
+        if prompt is not None:
+            self.prompt_tokens += prompt
+        if completion is not None:
+            self.completion_tokens += completion
+        if prompt is None or completion is None:
+            self.unknown_tokens += 1
+        if cost is None:
+            self.unknown_cost += 1
+        else:
+            self.cost += cost
+        if seconds is not None:
+            self.seconds += seconds
 
     @property
     def tokens(self) -> int | None:

@@ -105,24 +105,30 @@ class LivesFold:
         lives = tuple(named[name] for name in ids if name in named)
         if lives:
             self.uses[episode] = lives
-        right, wrong = outcome == "right", outcome == "wrong"
         for life in lives:
             life.uses += 1
-            life.right += right
-            life.wrong += wrong
             life.off = offset
+        if outcome in ("right", "wrong"):
+            self._count(lives, outcome, 1)
         return lives
 
     def graded(self, episode: str, before: str, now: str, offset: int) -> tuple[Life, ...]:
         """An episode's outcome changed. The lives that changed with it."""
         lives = self.used_in(episode)
-        right = (now == "right") - (before == "right")
-        wrong = (now == "wrong") - (before == "wrong")
+        self._count(lives, before, -1)
+        self._count(lives, now, 1)
         for life in lives:
-            life.right += right
-            life.wrong += wrong
             life.off = offset
         return lives
+
+    def _count(self, lives: Iterable[Life], outcome: str, by: int) -> None:
+        """Book, or take back, one opportunity's outcome for each."""
+        if outcome == "right":
+            for life in lives:
+                life.right += by
+        elif outcome == "wrong":
+            for life in lives:
+                life.wrong += by
 
     def used_in(self, episode: str) -> tuple[Life, ...]:
         """The items that an episode had in its prompts."""

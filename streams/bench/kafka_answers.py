@@ -12,6 +12,7 @@ from streams.policies import find
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.topics import partitions_of
+from streams.runtime.kafka.web import is_ready
 from streams.runtime.kafka.worker import KafkaWorker
 from streams.world import World
 
@@ -69,8 +70,9 @@ async def _ask(
     answers = Follower(place, take)
     answers.add((place.topic("answers"), p) for p in range(partitions))
     await answers.start()
-    while not (worker.owning.joined and all(o.live for o in worker.owning.partitions.values())):
-        await asyncio.sleep(0.05)
+    while not is_ready(worker):
+        worker.schedule.changed.clear()
+        await worker.schedule.changed.wait()
     took: list[float] = []
     for number in range(ASKED + WARM):
         name = f"b{number}"

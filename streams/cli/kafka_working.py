@@ -40,26 +40,20 @@ def work(
     from streams.runtime.kafka import topics
     from streams.runtime.kafka.worker import KafkaWorker
 
-    place, said = place_of(url), load().kafka
-    world = world_of(models, totals=totals)
-
-    def made(partitions: int) -> KafkaWorker:
-        return KafkaWorker(
-            place,
-            partitions,
-            world,
-            find,
-            name=f"{socket.gethostname()}:{os.getpid()}",
-            default_policy=policy,
-            max_concurrency=max_concurrency,
-            learning_limits=learning_limits,
-            session_ms=said.session_ms,
-            web_port=said.web_port,
-            on_change=on_change,
-        )
+    place, said, world = place_of(url), load().kafka, world_of(models, totals=totals)
+    options: dict[str, Any] = {
+        "name": f"{socket.gethostname()}:{os.getpid()}",
+        "default_policy": policy,
+        "max_concurrency": max_concurrency,
+        "learning_limits": learning_limits,
+        "session_ms": said.session_ms,
+        "web_port": said.web_port,
+        "on_change": on_change,
+    }
 
     async def run() -> Outcome:
-        worker = made(await topics.checked(place))
+        partitions = await topics.checked(place)
+        worker = KafkaWorker(place, partitions, world, find, **options)
         return await _until_told(worker, until_idle=until_idle, settle=settle)
 
     try:

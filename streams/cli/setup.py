@@ -30,11 +30,13 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     from streams.backbones.port import Backbone, BackboneError
     from streams.backbones.spelling import build
     from streams.cli.config import load
+    from streams.cli.messages import log_as_asked
     from streams.embedders.hashed import HashedEmbedder
     from streams.world import World
 
     named = dict(_role(each) for each in models.roles)
     named["*"] = models.backbone or load().backbone or _default(models)
+    log_as_asked()
     wishes = wishes_of(models)
     built: dict[str, Backbone] = {}
     for spelling in dict.fromkeys(named.values()):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.policies.base import Conclusion, Task
+from handlers.policies.base import Batch, Conclusion, Member, Task
 from handlers.policies.baselines.expel import voted
 from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings
 from handlers.policies.graph_memory.grounding import actions, listed, path_of
@@ -16,7 +16,8 @@ from handlers.roles.agent import AGENT, move_of
 from handlers.roles.insighter import Vote, votes_of
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
-from schemas.events.graph import ExperienceShown, ToolCalled
+from schemas.events.graph import ExperienceShown, NoteLinked, ToolCalled
+from schemas.events.learning import LessonDistilled, Reflected
 from schemas.events.reasoning import Generated
 from schemas.events.union import KINDS
 from schemas.identity import text_digest
@@ -24,6 +25,7 @@ from schemas.memory import Memory, MemoryItem
 from schemas.questions import ToolResult, UseTool
 from schemas.usage import Usage
 from schemas.vectors import pack
+from state.folds.memory import Learned, next_memory
 from tests.laws.events import EVENTS
 from tests.scripted import NO_MEMORY, Ran, Script, hashed, run
 
@@ -65,7 +67,7 @@ def test_unanswered_after_the_sixth_call() -> None:
     assert (ran.result.answer, ran.result.ended_by) == (None, "tool_calls")
 
 
-@pytest.mark.claim("gm-prompt-a")
+@pytest.mark.claim("gm-eq-04")
 def test_the_agents_prompt_and_what_it_may_say() -> None:
     assert "<tools>" in AGENT.template.system
     assert "topk" in AGENT.template.system
@@ -183,7 +185,6 @@ def test_principles_come_by_relevance_and_none_is_the_base() -> None:
     assert none.requests[0].messages() == agent([ANSWER]).requests[0].messages()
 
 
-@pytest.mark.claim("gm-phases")
 def test_use_learns_nothing() -> None:
     ran = agent([SEARCH, ANSWER], "graph_memory")
     use, build = GraphSettings(), GraphSettings(phase="build")
@@ -193,6 +194,72 @@ def test_use_learns_nothing() -> None:
 
 
 # ── Memory baselines ─────────────────────────────────────────────────────────────────────────
+
+
+PROBLEM = "Which river is it?"
+
+
+def batch_of(outcome: str) -> Batch:
+    told = Reflected.model_construct(
+        problem_id="h1",
+        domain="qa",
+        problem=PROBLEM,
+        summary={"trajectory": "I searched twice.", "answer": "the Aare", "ended_by": "answered"},
+    )
+    return Batch("s", 1, (Member("p/qa/h1/run", told, outcome),), Memory("s", 0), seed=7)
+
+
+def learned(name: str, script: Script, outcome: str = "right") -> Memory:
+    """The memory after a batch of one."""
+    policy = find(name)
+    ran = run(policy.learn(batch_of(outcome), policy.settings.resolve("paper", {})), script)
+    kept = Learned()
+    for _, event in ran.events:
+        kept.feed(event)
+    return next_memory(Memory("s", 0), kept, 1, 1)
+
+
+@pytest.mark.claim("bl-traj")
+def test_trajectories_are_kept_as_they_were_and_shown_again() -> None:
+    memory = learned("direct_trajectory", [], "wrong")
+    [item] = memory.items
+    assert item.text == f"{PROBLEM}\nI searched twice.\nAnswer: the Aare. It was wrong."
+    assert item.vector == pack(hashed(PROBLEM))
+    ran = agent([ANSWER], "direct_trajectory", memory)
+    assert "I searched twice." not in dict(ran.requests[0].variables)["guidance"]
+    assert ran.of(ExperienceShown) == []  # a problem is never shown its own trajectory
+    other = Task("h2", PROBLEM, "qa", 7, 1)
+    policy = find("direct_trajectory")
+    shown = run(policy.solve(other, policy.settings.resolve("paper", {})), [ANSWER], memory=memory)
+    assert "I searched twice." in dict(shown.requests[0].variables)["guidance"]
+
+
+@pytest.mark.claim("bl-amem")
+def test_notes_are_written_linked_and_understood_anew() -> None:
+    note = "Context: a river was looked for\nKeywords:\n- river\n- town"
+    memory = learned("a_mem", [note])
+    [item] = memory.items
+    assert item.text == "a river was looked for\nKeywords: river, town\nAnswer: the Aare"
+    policy = find("a_mem")
+    again = Batch("s", 2, batch_of("right").members, memory, seed=7)
+    said = [note, "Link: YES\nRenewed_context: rivers are found by their towns"]
+    ran = run(policy.learn(again, policy.settings.resolve("paper", {})), said, memory=memory)
+    [link] = ran.of(NoteLinked)
+    assert link.links == (item.id,)
+    assert link.evolved == ((item.id, "rivers are found by their towns"),)
+    assert [event.id for event in ran.of(LessonDistilled)] == ["N2.1", "N2.1+"]
+    apart = run(
+        policy.learn(again, policy.settings.resolve("paper", {})), [note, "Link: NO"], memory=memory
+    )
+    assert apart.of(NoteLinked)[0].links == ()
+
+
+@pytest.mark.claim("bl-expel")
+def test_insights_are_read_by_all_later_problems() -> None:
+    memory = learned("expel", ["Insight_operations:\n- ADD: search for the town first"])
+    assert [item.text for item in memory.items] == ["(2) search for the town first"]
+    ran = agent([ANSWER], "expel", memory)
+    assert "search for the town first" in dict(ran.requests[0].variables)["guidance"]
 
 
 @pytest.mark.claim("bl-expel")

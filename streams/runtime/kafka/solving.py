@@ -41,6 +41,7 @@ class Solver:
         self.worker.schedule.enqueue(episode, seat)
 
     async def work(self, owned: Owned, episode: str, writer: KafkaWriter) -> None:
+        """Work on an episode to its end, from wherever its record stands."""
         await self.worker.tail.until(lambda: episode in owned.fold.open or writer.fenced)
         if writer.fenced:
             return

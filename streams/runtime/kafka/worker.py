@@ -73,12 +73,20 @@ class KafkaWorker:
         self.intake = Intake(place, self.appender, find, default_policy, partitions)
         self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
         self.owning = Ownership(self)
+        self.watchdog = Watchdog(self._mark, self._busy)
+        self.guard: asyncio.Task[None] | None = None
+        self.app: Any = None
+        self.pages: Any = None
+        self._wire(learning_limits)
+
+    def _wire(self, limits: Limits) -> None:
+        """What needs the other parts."""
         self.teacher = Teacher(
             self.learner,
             self.view,
             self.schedule,
             self.leased,
-            learning_limits,
+            limits,
             self.owning.learning_writer,
             self.shared.until,
         )
@@ -86,10 +94,6 @@ class KafkaWorker:
         self.solver = Solver(self)
         self.view.on_feedback = self.told
         self.view.on_refused = self.refused
-        self.watchdog = Watchdog(self._mark, self._busy)
-        self.guard: asyncio.Task[None] | None = None
-        self.app: Any = None
-        self.pages: Any = None
 
     # -- life --------------------------------------------------------------------------------------
 

@@ -1,0 +1,31 @@
+"""What libraries and our own modules log: to standard error, as text or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+from streams.cli.common import FLAGS
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON."""
+        said = {
+            "time": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        return json.dumps(said, ensure_ascii=False)
+
+
+def log_as_asked() -> None:
+    """Follow ``--log-level`` and ``--log-format``."""
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if FLAGS.log_format == "json" else text)
+    logging.basicConfig(level=FLAGS.log_level.upper(), handlers=[handler], force=True)

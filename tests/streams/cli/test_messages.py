@@ -1,0 +1,34 @@
+"""Log messages follow the flags that stand anywhere on a command line."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from streams.cli import messages
+from streams.cli.common import FLAGS
+
+
+def test_messages_are_json_lines_where_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FLAGS, "log_format", "json")
+    monkeypatch.setattr(FLAGS, "log_level", "info")
+    messages.log_as_asked()
+    logging.getLogger("here").info("said %s", "é\n")
+    logging.getLogger("here").debug("not asked for")
+    (line,) = capsys.readouterr().err.splitlines()
+    said = json.loads(line)
+    assert (said["level"], said["logger"], said["message"]) == ("info", "here", "said é\n")
+
+
+def test_messages_are_text_otherwise(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FLAGS, "log_format", "text")
+    monkeypatch.setattr(FLAGS, "log_level", "warning")
+    messages.log_as_asked()
+    logging.getLogger("here").warning("mind this")
+    assert capsys.readouterr().err.rstrip().endswith("WARNING here: mind this")
