@@ -8,7 +8,7 @@ import sys
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from handlers.policies.base import Policy
 from handlers.policies.registry import POLICIES
@@ -67,5 +67,4 @@ def _renamed(policy: Policy[Any], name: str, version: str, origin: dict[str, str
 def _checked(found: object, name: str) -> Policy[Any]:
     if not isinstance(found, Policy):
         raise NoPolicy(f"{name}: expected a Policy, found {type(found).__name__}")
-    policy: Policy[Any] = found
-    return policy
+    return cast("Policy[Any]", found)

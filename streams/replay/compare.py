@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from schemas.events.base import Event
 from schemas.events.codec import plain
@@ -18,9 +18,9 @@ def alike(left: Any, right: Any) -> bool:
     if isinstance(left, int | float) and isinstance(right, int | float):
         return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
     if isinstance(left, dict) and isinstance(right, dict):
-        return _alike_objects(left, right)
+        return _alike_objects(cast("dict[str, Any]", left), cast("dict[str, Any]", right))
     if isinstance(left, list) and isinstance(right, list):
-        return _alike_lists(left, right)
+        return _alike_lists(cast("list[Any]", left), cast("list[Any]", right))
     return bool(left == right)
 
 

@@ -17,6 +17,7 @@ from schemas.events.reasoning import (
     Voted,
 )
 from streams.cli.show.searched import searched
+from streams.cli.show.steered import steered
 from streams.cli.show.words import one_line, plural, ranges
 
 Saying = tuple[str, str, str]
@@ -27,6 +28,8 @@ _HIDDEN = frozenset({"kind", "version", "source", "round", "role"})
 def says(fact: Event, reply: Completed | None) -> Saying:
     """A fact in words, with what its reply adds where there is one."""
     match fact:
+        case Generated(role="step", answer=None, parse="ok"):
+            return "step", "not solved yet", ""
         case Generated():
             mark = "" if fact.parse == "ok" else f"   ({fact.parse})"
             return fact.role, _answer(fact.answer) + mark, "" if fact.answer else "warn"
@@ -60,7 +63,7 @@ def _learned(fact: Event) -> Saying:
             made = f"{plural(len(fact.rules), 'rule')}, {fact.new} new"
             read = plural(len(fact.lessons), "lesson")
             return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", ""
-        case _ if (saying := searched(fact)) is not None:
+        case _ if (saying := searched(fact) or steered(fact)) is not None:
             return saying
         case _:
             values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}
