@@ -58,7 +58,7 @@ def reached(place: Place, work: Callable[[], T]) -> T:
         raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
     except (aio.kafka_error(), OSError) as error:
         raise CliError(
-            f"{type(error).__name__}: {error}"[:300],
+            f"no broker answered: {str(error).removeprefix(type(error).__name__ + ': ')}"[:300],
             error="log.unreachable",
             exit=UNREACHABLE,
             where=place.url,

@@ -21,7 +21,7 @@ SESSION_MS = "6000"
 def missing() -> str | None:
     """Why there can be no broker here, if so."""
     if os.environ.get("CI"):
-        return "the broker is started at a desk, not in CI"
+        return None  # there it is never skipped: what is missing fails
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             return f"no {tool} on this machine, so Apache Kafka cannot be started"

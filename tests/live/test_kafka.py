@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,9 @@ pytestmark = [
     pytest.mark.xdist_group("kafka"),
     pytest.mark.skipif(WHY is not None, reason=str(WHY)),
 ]
-needs_kcat = pytest.mark.skipif(shutil.which("kcat") is None, reason="no kcat on this machine")
+needs_kcat = pytest.mark.skipif(
+    shutil.which("kcat") is None and not os.environ.get("CI"), reason="no kcat on this machine"
+)
 REHEARSAL = ("--backbone", "rehearsal:seed=7")
 SLOW = ("--backbone", "rehearsal:seed=7,latency_ms=3000")
 

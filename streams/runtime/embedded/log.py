@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from sqlite3 import ProgrammingError
 from typing import Any
 
 import orjson
@@ -36,6 +38,11 @@ class SqliteLog:
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = Path(path)
         self.db = connect(self.path, create=create)
+
+    def __del__(self) -> None:
+        # A command that ends has no further use for its log; nothing is lost by closing late.
+        with suppress(AttributeError, ProgrammingError):
+            self.db.close()
 
     def close(self) -> None:
         """Close the file; the last connection folds the write-ahead log into it."""
