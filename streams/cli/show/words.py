@@ -52,13 +52,17 @@ def cut(text: str, room: int) -> str:
     """The text in at most ``room`` columns, ended by … where something was cut."""
     if cells(text) <= room:
         return text
-    kept, used = "", 0
-    for char in text:
+    return head(text, room - 1).rstrip() + "…" if room > 0 else ""
+
+
+def head(text: str, room: int) -> str:
+    """The longest beginning of a text that takes at most ``room`` columns."""
+    used = 0
+    for at, char in enumerate(text):
         used += _cell(char)
-        if used > room - 1:
-            break
-        kept += char
-    return kept.rstrip() + "…" if room > 0 else ""
+        if used > room:
+            return text[:at]
+    return text
 
 
 def pad(text: str, room: int) -> str:
@@ -76,7 +80,7 @@ def wrap(text: str, room: int) -> list[str]:
             if line:
                 lines.append(line)
                 line = ""
-            piece = cut(word, room + 1).rstrip("…")[:room] or word[:1]
+            piece = head(word, room) or word[:1]
             lines.append(piece)
             word = word[len(piece) :]
         if line and cells(line) + 1 + cells(word) > room:
