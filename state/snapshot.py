@@ -70,12 +70,15 @@ class Snapshots:
     def _read(self) -> State:
         state = State()
         db = _connected(self.path)
-        meta = dict(_rows(db, "meta"))
-        head = orjson.loads(meta.get("head", b"{}"))
-        if head.get("format") != FORMAT or head.get("log") != self.log_id:
+        try:
+            head = orjson.loads(dict(_rows(db, "meta")).get("head", b"{}"))
+            if head.get("format") != FORMAT or head.get("log") != self.log_id:
+                db.close()
+                return state
+            _fill(state, db)  # which keeps the connection: items are read when they are needed
+        except BaseException:
             db.close()
-            return state
-        _fill(state, db)  # which keeps the connection: items are read when they are needed
+            raise
         state.offset, state.events = head["offset"], head["events"]
         state.dimensions, self.tables = head["dimensions"], head["tables"]
         self.known = set(state.lives.known)
@@ -149,7 +152,11 @@ def everything(state: State) -> Touched:
 
 def _connected(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None)
-    db.executescript(PRAGMAS)
+    try:
+        db.executescript(PRAGMAS)
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

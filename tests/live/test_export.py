@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Generator
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
@@ -32,9 +33,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def db(folder: Path) -> sqlite3.Connection:
+def db(folder: Path) -> Generator[sqlite3.Connection]:
     """The files in SQLite, which reads the same SQL as DuckDB here."""
-    made_here = sqlite3.connect(":memory:")
+    with closing(sqlite3.connect(":memory:")) as made_here:
+        load(made_here, folder)
+        yield made_here
+
+
+def load(made_here: sqlite3.Connection, folder: Path) -> None:
     for file in folder.glob("*.parquet"):
         table = read(file)
         plain = [
@@ -48,7 +54,6 @@ def db(folder: Path) -> sqlite3.Connection:
         marks = ", ".join("?" * len(plain))
         rows = [tuple(row[name] for name in plain) for row in table.to_pylist()]
         made_here.executemany(f"insert into {file.stem} values ({marks})", rows)
-    return made_here
 
 
 def answers(db: sqlite3.Connection, folder: Path, name: str) -> list[tuple[Any, ...]]:
