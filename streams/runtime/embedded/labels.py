@@ -40,6 +40,21 @@ def said(feedback: Feedback, answered: bool) -> Grade:
     return Grade(outcome=outcome, grader=VERDICT, detail=f"score {score}")
 
 
+async def opinion(grader: Grading, reflected: Reflected, feedback: Feedback) -> Grade:
+    """The grade that feedback stands for: a verdict, the domain's checker, or a comparison."""
+    if feedback.reference is None:
+        return said(feedback, reflected.answer is not None)
+    checker = CHECKERS.get(reflected.domain)
+    if checker is not None:
+        return checker(reflected.problem, reflected.answer)
+    return await grader.grade(
+        reflected.answer,
+        as_text(feedback.reference),
+        dataset=reflected.dataset or reflected.domain,
+        problem=reflected.problem,
+    )
+
+
 class Labels:
     """Labels by problem and by episode, read off the feedback topic."""
 
@@ -129,7 +144,7 @@ class Labels:
         return [await self._grade(reflected, each) for each in self._of(episode, reflected)]
 
     async def _grade(self, reflected: Reflected, feedback: Feedback) -> tuple[str, Graded]:
-        grade = await self._opinion(reflected, feedback)
+        grade = await opinion(self.grader, reflected, feedback)
         event = Graded(
             scope=reflected.scope,
             outcome=grade.outcome,
@@ -139,19 +154,6 @@ class Labels:
             detail=grade.detail or None,
         )
         return graded_address(event, feedback.model_dump(mode="json")), event
-
-    async def _opinion(self, reflected: Reflected, feedback: Feedback) -> Grade:
-        if feedback.reference is None:
-            return said(feedback, reflected.answer is not None)
-        checker = CHECKERS.get(reflected.domain)
-        if checker is not None:
-            return checker(reflected.problem, reflected.answer)
-        return await self.grader.grade(
-            reflected.answer,
-            as_text(feedback.reference),
-            dataset=reflected.dataset or reflected.domain,
-            problem=reflected.problem,
-        )
 
     def close(self) -> None:
         """End the grader's process, if one was started."""

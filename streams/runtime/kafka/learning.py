@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from handlers.answers.grade import CHECKERS
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed, Graded, PositionVoided, Reflected, TickPassed
@@ -18,7 +17,7 @@ from streams.grading import Grading
 from streams.learner import Learner, Scope, settings_text
 from streams.relay import check, graded_address
 from streams.runtime.embedded.batches import learn
-from streams.runtime.embedded.labels import as_text, said
+from streams.runtime.embedded.labels import opinion
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.place import partition_of
 from streams.runtime.kafka.schedule import Schedule
@@ -85,7 +84,7 @@ class Teacher:
         self.schedule.start(name, partition, self._grade_later(episode, reflected, feedback))
 
     async def _grade_later(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:
-        grade = await self._opinion(reflected, feedback)
+        grade = await opinion(self.grader, reflected, feedback)
         event = Graded(
             scope=reflected.scope,
             outcome=grade.outcome,
@@ -99,19 +98,6 @@ class Teacher:
             address = graded_address(event, feedback.model_dump(mode="json"))
             self._state(writer, episode, address, event)
             await writer.commit()
-
-    async def _opinion(self, reflected: Reflected, feedback: Feedback) -> Any:
-        if feedback.reference is None:
-            return said(feedback, reflected.answer is not None)
-        checker = CHECKERS.get(reflected.domain)
-        if checker is not None:
-            return checker(reflected.problem, reflected.answer)
-        return await self.grader.grade(
-            reflected.answer,
-            as_text(feedback.reference),
-            dataset=reflected.dataset or reflected.domain,
-            problem=reflected.problem,
-        )
 
     # -- batches -----------------------------------------------------------------------------------
 
