@@ -1,4 +1,5 @@
-# Regenerates both lock files from pyproject.toml: one pair, valid for Python 3.11 to 3.13.
+# Regenerates the lock files from pyproject.toml: one set, valid for Python 3.11 to 3.13.
+# models.txt is no output: two wheels that carry nothing but a model, pinned by hand.
 # Present pins are kept where they still fit; `make lock` with UPGRADE=1 takes the newest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,8 +8,9 @@ uv=${UV:-$([[ -x .venv/bin/uv ]] && echo .venv/bin/uv || command -v uv)} || {
 compile() {
   UV_CUSTOM_COMPILE_COMMAND='make lock' "$uv" pip compile pyproject.toml --quiet --universal \
     --python-version 3.11 --no-emit-index-url --no-emit-find-links \
-    ${UPGRADE:+--upgrade} --extra openai --extra math --group build "$@"
+    ${UPGRADE:+--upgrade} --extra openai --extra math --extra web --group build "$@"
 }
 locks=deploy/locks
 compile --output-file $locks/requirements.txt
-compile --group dev --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
+compile --extra local --constraint $locks/requirements.txt --output-file $locks/requirements-local.txt
+compile --group dev --extra local --extra otel --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
