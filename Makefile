@@ -1,5 +1,5 @@
-# make setup | demo | broker | broker-stop | broker-clean | test | soak | lint | lock | clean
-# What runs is installed by `setup`; what checks it is added by `test`, `soak` and `lint`.
+# make setup | demo | demo-local | broker | broker-stop | broker-clean | test | soak | lint | lock | clean
+# `setup` installs what runs; `demo-local` adds local models; `test`, `soak`, `lint` add what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 LOCKS := deploy/locks
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup dev demo test soak lock clean
+.PHONY: help setup local dev demo demo-local test soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
@@ -23,14 +23,15 @@ help:
 	@sed -n '1,2s/^# //p' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/.ready
-dev: $(VENV)/.ready-dev
+local: $(VENV)/.ready-requirements-local $(VENV)/.ready-models
+dev: $(VENV)/.ready-requirements-dev $(VENV)/.ready-models
 
 $(VENV)/.ready: pyproject.toml $(LOCKS)/requirements.txt
 	@VENV='$(VENV)' PYTHON='$(PYTHON)' bash deploy/install.sh $(LOCKS)/requirements.txt --editable
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready $(LOCKS)/requirements-dev.txt
-	@VENV='$(VENV)' PYTHON='$(PYTHON)' bash deploy/install.sh $(LOCKS)/requirements-dev.txt
+$(VENV)/.ready-%: $(VENV)/.ready $(LOCKS)/%.txt
+	@VENV='$(VENV)' PYTHON='$(PYTHON)' bash deploy/install.sh $(LOCKS)/$*.txt
 	@touch $@
 
 demo: setup

@@ -20,13 +20,12 @@ NEEDED = (
 )
 EXTRAS = {
     "openai": ("openai",),
-    "llamacpp": ("xllamacpp",),
+    "local": ("xllamacpp", "safetensors", "tokenizers"),
     "math": ("sympy", "math_verify"),
     "web": ("starlette", "jinja2", "uvicorn"),
     "otel": ("opentelemetry",),
     "export": ("pyarrow", "duckdb"),
     "datasets": ("datasets",),
-    "embed": ("safetensors", "tokenizers"),
 }
 ROOT = Path(__file__).resolve().parents[2]
 
