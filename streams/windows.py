@@ -78,6 +78,8 @@ class ScopeWindow:
     late: list[str] = field(default_factory=list[str])
     awaited: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     early: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    unordered: set[str] = field(default_factory=set[str])
+    """Series that were announced without barriers: their members are a stream's."""
     closed: int = 0
     versioned: int = 0
     ticked: int = 0
@@ -102,8 +104,14 @@ class ScopeWindow:
             case _:
                 pass
 
+    def is_announced(self, series: str | None) -> bool:
+        """Whether a series was opened."""
+        return series in self.series or series in self.unordered
+
     def _open(self, event: SeriesOpened) -> None:
-        if event.timing == "barrier" and event.series not in self.series:
+        if event.timing != "barrier":
+            self.unordered.add(event.series)
+        elif event.series not in self.series:
             voids = self.early.pop(event.series, set())
             self.series[event.series] = Series(event.series, event.size, event.window, voids=voids)
 

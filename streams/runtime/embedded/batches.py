@@ -9,7 +9,7 @@ from handlers.limits import Ledger
 from schemas.asking import OutOfLimit
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
-from schemas.events.learning import BatchClosed, PositionVoided, TickPassed
+from schemas.events.learning import BatchClosed
 from schemas.identity import is_numbered, learning_id
 from schemas.memory import Memory
 from schemas.problem import Limits
@@ -19,6 +19,7 @@ from streams.episodes import NOT_AN_OUTCOME
 from streams.learner import Learner, Scope, settings_text
 from streams.relay import trace_of, usage_of
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.settling import owing
 from streams.windows import Due
 
 
@@ -42,12 +43,14 @@ class Batches:
         self.writer.state("learning", episode, address, event)
         self.learner.feed(episode, event)
 
-    def warm_up(self, scope: Scope) -> None:
-        """Make version 0 of a scope that starts from another's memory, if that is still to do."""
+    def warm_up(self, scope: Scope) -> bool:
+        """Make version 0 of a scope that starts from another's memory. Returns whether that was to do."""
         source = self.learner.scopes.get(scope.warm_source or "")
-        if source is not None:
-            for address, event in self.learner.warm(scope, source.memory.latest):
-                self.say(learning_id(scope.id, 0), address, event)
+        if source is None:
+            return False
+        for address, event in self.learner.warm(scope, source.memory.latest):
+            self.say(learning_id(scope.id, 0), address, event)
+        return True
 
     def close(self, scope: Scope, due: Due) -> BatchClosed:
         """Close a batch that is due."""
@@ -57,7 +60,7 @@ class Batches:
         return closed
 
     async def learn(self, scope: Scope, closed: BatchClosed) -> None:
-        """Run or resume the learning episode of a closed batch, and make its memory version."""
+        """Run or resume the learning episode of a closed batch, and state its memory version."""
         episode = learning_id(scope.id, closed.batch)
         if self.log.find(episode, "closed") is None and scope.policy.learns != "none":
             journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
@@ -65,24 +68,13 @@ class Batches:
             ended = await learn(scope, closed, self.learner, recorder, self.world, journal)
             self.say(episode, "closed", ended)
         self.say(episode, "version", self.learner.version(scope, closed))
-        await self.writer.commit()
 
     def settle(self, scope: Scope) -> bool:
         """Void what never arrived, or close a partial window. Returns whether anything moved."""
-        window, series = scope.window, scope.window.current
-        if series is not None:
-            never = [p for p in series.missing() if not self.is_admitted(scope.id, series.id, p)]
-            for position in never:
-                event = PositionVoided(
-                    scope=scope.id, series=series.id, position=position, reason="never arrived"
-                )
-                self.say(f"n/{scope.id}/{series.id}", f"void.{position}", event)
-            return bool(never)
-        if (window.stream or window.late) and window.ticked <= window.closed:
-            tick = TickPassed(scope=scope.id, batch=window.closed + 1)
-            self.say(f"n/{scope.id}/-", f"tick.{tick.batch}", tick)
-            return True
-        return False
+        found = owing(scope, lambda series, at: self.is_admitted(scope.id, series, at))
+        for episode, address, event in found:
+            self.say(episode, address, event)
+        return bool(found)
 
 
 class Relayed:

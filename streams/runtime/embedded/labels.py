@@ -6,53 +6,21 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
 
-import orjson
 from pydantic import ValidationError
 
-from handlers.answers.grade import CHECKERS, Grade
+from handlers.answers.grade import CHECKERS
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, episode_id
-from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from streams.grading import Grading
 from streams.learner import Learner
-from streams.relay import graded_address
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.grades import graded
 
 BATCH = 512
-VERDICT = "verdict@1"
 REFLECTED = (
     "select episode from records where episode >= ? and episode < ? and address = 'reflected'"
 )
-
-
-def as_text(reference: Any) -> str:
-    """A reference as text; lists and booleans as JSON."""
-    return reference if isinstance(reference, str) else orjson.dumps(reference).decode()
-
-
-def said(feedback: Feedback, answered: bool) -> Grade:
-    """The outcome that a person's verdict or score stands for; a score of one half says nothing."""
-    if not answered:
-        return Grade(outcome="withheld", grader=VERDICT)
-    score = float(feedback.verdict) if feedback.verdict is not None else feedback.score or 0.0
-    outcome: Outcome = "unknown" if score == 0.5 else "right" if score > 0.5 else "wrong"
-    return Grade(outcome=outcome, grader=VERDICT, detail=f"score {score}")
-
-
-async def opinion(grader: Grading, reflected: Reflected, feedback: Feedback) -> Grade:
-    """The grade that feedback stands for: a verdict, the domain's checker, or a comparison."""
-    if feedback.reference is None:
-        return said(feedback, reflected.answer is not None)
-    checker = CHECKERS.get(reflected.domain)
-    if checker is not None:
-        return checker(reflected.problem, reflected.answer)
-    return await grader.grade(
-        reflected.answer,
-        as_text(feedback.reference),
-        dataset=reflected.dataset or reflected.domain,
-        problem=reflected.problem,
-    )
 
 
 class Labels:
@@ -128,11 +96,11 @@ class Labels:
                 yield episode, reflected
 
     async def missed(
-        self, episode: str, reflected: Reflected, graded: int
+        self, episode: str, reflected: Reflected, given: int
     ) -> list[tuple[str, Graded]]:
-        """Grades by feedback that came while the episode was being closed."""
+        """Grades by feedback that came while the episode was being closed, with so many grades given."""
         checked = 1 if reflected.domain in CHECKERS else 0
-        feedback = self._of(episode, reflected)[graded - checked :]
+        feedback = self._of(episode, reflected)[given - checked :]
         return [await self._grade(reflected, each) for each in feedback]
 
     def _of(self, episode: str, reflected: Reflected) -> list[Feedback]:
@@ -144,16 +112,7 @@ class Labels:
         return [await self._grade(reflected, each) for each in self._of(episode, reflected)]
 
     async def _grade(self, reflected: Reflected, feedback: Feedback) -> tuple[str, Graded]:
-        grade = await opinion(self.grader, reflected, feedback)
-        event = Graded(
-            scope=reflected.scope,
-            outcome=grade.outcome,
-            grader=grade.grader,
-            by="feedback",
-            source=feedback.by,
-            detail=grade.detail or None,
-        )
-        return graded_address(event, feedback.model_dump(mode="json")), event
+        return await graded(self.grader, reflected, feedback)
 
     def close(self) -> None:
         """End the grader's process, if one was started."""

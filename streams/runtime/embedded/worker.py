@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -15,7 +14,6 @@ from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.events.learning import BatchClosed
 from schemas.identity import learning_id
 from schemas.problem import Limits
-from streams.drive import first_of, is_group
 from streams.episodes import conclude, prepare
 from streams.learner import Learner, Scope
 from streams.relay import Closing, closing
@@ -24,7 +22,8 @@ from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.progress import Outcome, Progress
-from streams.world import Draining, World
+from streams.runtime.schedule import Schedule, Seat
+from streams.world import World
 
 POLL_S = 0.1
 FRESH = 4096
@@ -47,7 +46,6 @@ class Worker:
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.log, self.world, self.find = log, world, find
-        self.max_concurrency = max_concurrency
         self.writer: Writer = log.claim(name)
         self.learner = Learner(find)
         self.intake = Intake(log, self.writer, find, default_policy, self.learner.scopes)
@@ -58,11 +56,7 @@ class Worker:
         )
         self.progress, self.on_change = Progress(), on_change
         self.fresh: dict[str, ProblemAdmitted] = {}
-        self.ready: deque[str] = deque()
-        self.blocked: dict[str, deque[str]] = {}
-        self.places: dict[str, tuple[str, str | None, int | None]] = {}
-        self.tasks: dict[str, asyncio.Task[None]] = {}
-        self.changed = asyncio.Event()
+        self.schedule = Schedule(self.learner, max_concurrency, self._broke)
         self.error: BaseException | None = None
         self.drained = False
 
@@ -82,17 +76,23 @@ class Worker:
     def drain(self) -> None:
         """Stop gracefully: no new episode or question; what is in flight is still recorded."""
         self.drained = self.world.draining = True
-        self.changed.set()
+        self.schedule.changed.set()
+
+    def _broke(self, error: BaseException) -> None:
+        """A task ended that should not: the first of them ends the worker."""
+        if self.error is None:
+            self.error = error
+            self.world.draining = True
 
     async def _loop(self, until_idle: bool, settle: bool) -> None:
         version = -1
         while not self.world.draining and self.error is None:
-            self.changed.clear()
+            self.schedule.changed.clear()
             moved = False
             if version != (version := self.log.data_version()) or self.intake.more:
                 moved = await self._take_in()
             self._dispatch()
-            if self.error is None and not (moved or self.tasks or self.ready):
+            if self.error is None and not (moved or self.schedule.busy):
                 if settle and await self._settle():
                     continue
                 if until_idle:
@@ -104,11 +104,10 @@ class Worker:
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.changed.wait(), POLL_S)
+            await asyncio.wait_for(self.schedule.changed.wait(), POLL_S)
 
     async def _stop(self) -> None:
-        while self.tasks:
-            await asyncio.wait(self.tasks.values())
+        await self.schedule.finished()
         self.labels.close()
         if not self.writer.fenced:
             self.writer.flush()
@@ -116,12 +115,7 @@ class Worker:
     def _outcome(self) -> Outcome:
         if self.drained:
             return Outcome(spent=self.world.exhausted)
-        held = [episode for waiting in self.blocked.values() for episode in waiting]
-        for name, scope in self.learner.scopes.items():
-            series = scope.window.current
-            if series is not None and (missing := series.missing()):
-                held.append(f"{name}: series {series.id} waits for position {missing[0]}")
-        return Outcome(held, self.intake.parked(), self.world.exhausted)
+        return Outcome(self.schedule.held(), self.intake.parked(), self.world.exhausted)
 
     # -- start and intake --------------------------------------------------------------------------
 
@@ -159,50 +153,20 @@ class Worker:
         name = problem.policy or self.intake.default_policy
         policy = self.find(name)
         scope = self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
-        self.places[episode] = (scope.id, problem.series, problem.position)
-        if scope.window.version_for(problem.series, problem.position) is None:
-            self.blocked.setdefault(scope.id, deque()).append(episode)
-        else:
-            self.ready.append(episode)
-
-    def _release(self, scope: Scope) -> None:
-        waiting = self.blocked.pop(scope.id, None)
-        still: deque[str] = deque()
-        for episode in waiting or ():
-            _, series, position = self.places[episode]
-            free = scope.window.version_for(series, position) is not None
-            (self.ready if free else still).append(episode)
-        if still:
-            self.blocked[scope.id] = still
+        self.schedule.enqueue(episode, Seat(scope.id, problem.series, problem.position))
 
     # -- scheduling --------------------------------------------------------------------------------
 
     def _dispatch(self) -> None:
         for scope in list(self.learner.scopes.values()):
-            self.batches.warm_up(scope)
+            if self.batches.warm_up(scope):
+                self.schedule.release(scope.id)
             self._learn_if_due(scope)
-        while self.ready and len(self.tasks) < self.max_concurrency and not self.world.draining:
-            self._start(self.ready[0], self._work(self.ready.popleft()))
-        self.progress.running = len(self.tasks)
+        while not self.world.draining and (found := self.schedule.next()) is not None:
+            self.schedule.start(found[0], self._work(found[0]))
+        self.progress.running = len(self.schedule.tasks)
         if self.on_change is not None:
             self.on_change(self.progress)
-
-    def _start(self, name: str, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self.tasks[name] = task
-        task.add_done_callback(lambda done: self._ended(name, done))
-
-    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
-        self.tasks.pop(name, None)
-        self.changed.set()
-        error = None if task.cancelled() else task.exception()
-        if error is None or isinstance(error, Draining):
-            return
-        if is_group(error):
-            error = first_of(error)
-        if self.error is None:
-            self.error = error
-            self.world.draining = True
 
     async def _work(self, episode: str) -> None:
         known = self.fresh.pop(episode, None)
@@ -241,7 +205,7 @@ class Worker:
         await self.writer.commit()
         for address, graded in await self.labels.missed(episode, end.reflected, len(grades)):
             self.batches.say(episode, address, graded)
-        self.places.pop(episode, None)
+        self.schedule.leave(episode)
         self.progress.closed += 1
         self.progress.failed += end.closed.status == "failed"
         self.progress.resumed += not fresh
@@ -253,23 +217,31 @@ class Worker:
         event = EpisodeParked(reason=reason, address=address)
         self.writer.state("events", episode, f"parked.{number}", event)
         await self.writer.commit()
+        self.schedule.leave(episode)
 
     # -- learning ----------------------------------------------------------------------------------
 
     def _learn_if_due(self, scope: Scope) -> None:
         name = learning_id(scope.id, scope.window.versioned + 1)
-        if name in self.tasks or self.world.draining:
+        if name in self.schedule.tasks or self.world.draining:
             return
         closed = scope.unfinished
         if closed is not None:
-            self._start(name, self._learn(scope, closed))
+            self.schedule.start(name, self._learn(scope, closed))
         elif (due := scope.window.due()) is not None:
-            self._start(name, self._learn(scope, self.batches.close(scope, due)))
+            self.schedule.start(name, self._learn(scope, self.batches.close(scope, due)))
 
     async def _learn(self, scope: Scope, closed: BatchClosed) -> None:
-        await self.batches.learn(scope, closed)
-        self.progress.batches += 1
-        self._release(scope)
+        """Make the next version; where nothing is asked, also those that are due by then, in one commit."""
+        while True:
+            await self.batches.learn(scope, closed)
+            self.progress.batches += 1
+            due = scope.window.due() if scope.policy.learns == "none" else None
+            if due is None:
+                break
+            closed = self.batches.close(scope, due)
+        await self.writer.commit()
+        self.schedule.release(scope.id)
 
     # -- settling ----------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import Place
+from streams.runtime.schedule import waiting_places
+from streams.runtime.settling import Statement, owing
 
 if TYPE_CHECKING:
     from streams.learner import Scope
@@ -40,8 +42,8 @@ class Idle:
         if writer is None or not worker.teacher.settled(partition, writer):
             return True
         running = any(
-            home == partition and name.startswith("b/")
-            for name, (home, _) in worker.schedule.tasks.items()
+            running.partition == partition and name.startswith("b/")
+            for name, running in worker.schedule.tasks.items()
         )
         scopes = self.scopes(partition)
         return running or any(s.unfinished is not None or s.window.due() for s in scopes)
@@ -51,10 +53,18 @@ class Idle:
         checkpoints = self.worker.view.checkpoints.values()
         return {(s, series, p) for c in checkpoints for _, s, series, p in c["parked"]}
 
+    def _owed(self, partition: int) -> list[tuple[Scope, list[Statement]]]:
+        """What settling would say of the scopes of a partition. A parked episode keeps its place."""
+        parked = self.parked_seats()
+
+        def of(scope: Scope) -> list[Statement]:
+            return owing(scope, lambda series, position: (scope.id, series, position) in parked)
+
+        return [(scope, of(scope)) for scope in self.scopes(partition)]
+
     def owing(self, partition: int) -> bool:
         """Whether settling would say something in a partition."""
-        parked = self.parked_seats()
-        return any(self.worker.teacher.owing(s, parked) for s in self.scopes(partition))
+        return any(found for _, found in self._owed(partition))
 
     async def committed(self, partition: int) -> int:
         """The offset of `problems` that the group committed."""
@@ -116,22 +126,16 @@ class Idle:
         )
 
     async def _settle(self) -> None:
-        parked = self.parked_seats()
         for index in list(self.worker.owning.partitions):
-            for scope in self.scopes(index):
-                events = self.worker.teacher.owing(scope, parked)
-                if events:
-                    await self.worker.teacher.settle(scope, events)
+            for scope, found in self._owed(index):
+                if found:
+                    await self.worker.teacher.settle(scope, found)
 
     def held(self) -> list[str]:
         """What waits for a batch that something holds back."""
         noted = [self.worker.view.checkpoints[p] for p in sorted(self.worker.view.checkpoints)]
         held = [episode for each in noted for episode in each["held"]]
-        for name, scope in self.worker.learner.scopes.items():
-            series = scope.window.current
-            if series is not None and (missing := series.missing()):
-                held.append(f"{name}: series {series.id} waits for position {missing[0]}")
-        return held
+        return held + waiting_places(self.worker.learner)
 
     def parked(self) -> list[str]:
         """Episodes that wait for a person."""

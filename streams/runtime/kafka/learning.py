@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
-from schemas.events.learning import BatchClosed, Graded, PositionVoided, Reflected, TickPassed
+from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
 from streams.grading import Grading
 from streams.learner import Learner, Scope, settings_text
-from streams.relay import check, graded_address
+from streams.relay import check
 from streams.runtime.embedded.batches import learn
-from streams.runtime.embedded.labels import opinion
+from streams.runtime.grades import graded
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.place import partition_of
-from streams.runtime.kafka.schedule import Schedule
 from streams.runtime.kafka.view import View
+from streams.runtime.schedule import Schedule, is_cold
+from streams.runtime.settling import Statement
 
 
 class Teacher:
@@ -54,8 +54,8 @@ class Teacher:
         writer = self.writer_of(self.partition(event.scope))
         if writer is None:
             return
-        for address, graded in check(event):
-            self._state(writer, episode, address, graded)
+        for address, grade in check(event):
+            self._state(writer, episode, address, grade)
         for feedback in self.view.feedback_for(episode, event):
             self._grade(episode, event, feedback)
 
@@ -81,21 +81,12 @@ class Teacher:
         if self.writer_of(partition) is None:
             return
         name = f"b/grade/{episode}/{len(self.schedule.tasks)}/{id(feedback)}"
-        self.schedule.start(name, partition, self._grade_later(episode, reflected, feedback))
+        self.schedule.start(name, self._grade_later(episode, reflected, feedback), partition)
 
     async def _grade_later(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:
-        grade = await opinion(self.grader, reflected, feedback)
-        event = Graded(
-            scope=reflected.scope,
-            outcome=grade.outcome,
-            grader=grade.grader,
-            by="feedback",
-            source=feedback.by,
-            detail=grade.detail or None,
-        )
+        address, event = await graded(self.grader, reflected, feedback)
         writer = self.writer_of(self.partition(reflected.scope))
         if writer is not None:
-            address = graded_address(event, feedback.model_dump(mode="json"))
             self._state(writer, episode, address, event)
             await writer.commit()
 
@@ -112,7 +103,7 @@ class Teacher:
             partition = self.partition(scope.id)
             writer = self.writer_of(partition)
             if writer is not None and self.settled(partition, writer):
-                if self.schedule.is_cold(scope):
+                if is_cold(scope, self.learner):
                     self._warm_up(scope, partition, writer)
                 else:
                     self._learn_if_due(scope, partition, writer)
@@ -124,7 +115,7 @@ class Teacher:
             return
         for address, event in self.learner.warm(scope, source.memory.latest):
             writer.state("learning", name, address, event)
-        self.schedule.start(name, partition, self._land(partition, writer))
+        self.schedule.start(name, self._land(partition, writer), partition)
 
     def _learn_if_due(self, scope: Scope, partition: int, writer: KafkaWriter) -> None:
         name = learning_id(scope.id, scope.window.versioned + 1)
@@ -138,7 +129,7 @@ class Teacher:
             closed = self.learner.batch_closed(scope, due, self.limits)
             writer.keep(closed.settings, settings_text(scope.settings))
             writer.state("learning", learning_id(scope.id, due.batch), "batch", closed)
-        self.schedule.start(name, partition, self._learn(scope, closed, partition, writer))
+        self.schedule.start(name, self._learn(scope, closed, partition, writer), partition)
 
     async def _learn(
         self, scope: Scope, closed: BatchClosed, partition: int, writer: KafkaWriter
@@ -167,35 +158,14 @@ class Teacher:
 
     # -- settling ----------------------------------------------------------------------------------
 
-    def owing(self, scope: Scope, parked: set[tuple[str, str | None, int | None]]) -> list[Event]:
-        """What settling would say of a scope: void places that nobody fills, a tick for a part window."""
-        window = scope.window
-        series = window.current
-        if series is not None:
-            missing = [p for p in series.missing() if (scope.id, series.id, p) not in parked]
-            return [
-                PositionVoided(
-                    scope=scope.id, series=series.id, position=position, reason="never arrived"
-                )
-                for position in missing
-            ]
-        if (window.stream or window.late) and window.ticked <= window.closed:
-            return [TickPassed(scope=scope.id, batch=window.closed + 1)]
-        return []
-
-    async def settle(self, scope: Scope, events: list[Event]) -> None:
-        """Say it."""
+    async def settle(self, scope: Scope, statements: list[Statement]) -> None:
+        """Say what settling owes."""
         partition = self.partition(scope.id)
         writer = self.writer_of(partition)
         if writer is None or not self.settled(partition, writer):
             return
-        for event in events:
-            if isinstance(event, PositionVoided):
-                writer.state(
-                    "learning", f"n/{scope.id}/{event.series}", f"void.{event.position}", event
-                )
-            elif isinstance(event, TickPassed):
-                writer.state("learning", f"n/{scope.id}/-", f"tick.{event.batch}", event)
+        for episode, address, event in statements:
+            writer.state("learning", episode, address, event)
         await self._land(partition, writer)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from schemas.events.episode import PartitionClaimed
@@ -80,8 +81,7 @@ class Ownership:
     def _drop(self, index: int) -> None:
         owned = self.partitions[index]
         owned.fence_off()
-        self.worker.schedule.cancel(index, learning=False)
-        self.worker.schedule.cancel(index, learning=True)
+        self.worker.schedule.cancel(index)
         self.worker.tail.drop((self.worker.place.topic("events"), index))
 
     # -- claims ------------------------------------------------------------------------------------
@@ -200,11 +200,13 @@ class Ownership:
 
     def _note(self) -> None:
         """Write the checkpoints that changed."""
-        waiting = self.worker.schedule.waiting()
+        waiting: dict[int, list[str]] = defaultdict(list)
+        for episode, seat in self.worker.schedule.waiting():
+            waiting[seat.partition].append(episode)
         for owned in self.partitions.values():
             if not owned.live or owned.events is None:
                 continue
-            found = checkpoint_of(self.worker, owned, waiting.get(owned.index, []))
+            found = checkpoint_of(self.worker, owned, waiting[owned.index])
             if found != owned.told:
                 owned.told = found
                 lane = self.worker.appender.lane(

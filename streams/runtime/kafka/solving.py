@@ -15,7 +15,7 @@ from streams.learner import settings_text
 from streams.relay import Closing, closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.owned import Owned
-from streams.runtime.kafka.schedule import Seat
+from streams.runtime.schedule import Seat
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
@@ -37,7 +37,7 @@ class Solver:
         except LookupError:
             return  # not installed here: it stays open for a worker that has it
         self.worker.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
-        seat = Seat(owned.index, admitted.scope, problem.series, problem.position)
+        seat = Seat(admitted.scope, problem.series, problem.position, owned.index)
         self.worker.schedule.enqueue(episode, seat)
 
     async def work(self, owned: Owned, episode: str, writer: KafkaWriter) -> None:
@@ -83,7 +83,7 @@ class Solver:
         owned.closings[episode] = end
         writer.state("events", episode, "closed", end.closed)
         await writer.commit()
-        self.worker.schedule.seats.pop(episode, None)
+        self.worker.schedule.leave(episode)
         self.worker.progress.closed += 1
         self.worker.progress.failed += end.closed.status == "failed"
         self.worker.progress.resumed += not fresh
@@ -104,4 +104,4 @@ class Solver:
         event = EpisodeParked(reason=reason, address=getattr(error, "address", None))
         writer.state("events", episode, f"parked.{number}", event)
         await writer.commit()
-        self.worker.schedule.seats.pop(episode, None)
+        self.worker.schedule.leave(episode)

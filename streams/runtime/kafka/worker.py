@@ -28,11 +28,11 @@ from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
-from streams.runtime.kafka.schedule import Schedule
 from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import Watchdog
 from streams.runtime.progress import Outcome, Progress
+from streams.runtime.schedule import Schedule
 from streams.world import World
 
 POLL_S = 0.1
@@ -174,12 +174,11 @@ class KafkaWorker:
     def _busy(self) -> bool:
         """Whether there is work that should move."""
         queued = any(owned.queue or owned.owed for owned in self.owning.partitions.values())
-        return bool(self.owning.taking or queued or self.schedule.ready or self.schedule.tasks)
+        return bool(self.owning.taking or queued or self.schedule.busy)
 
     async def _stop(self) -> None:
         self.world.draining = True
-        while tasks := [task for _, task in self.schedule.tasks.values()]:
-            await asyncio.wait(tasks)
+        await self.schedule.finished()
         if self.error is None:
             await self._settle_relay()
         await self.owning.stop()
@@ -280,9 +279,8 @@ class KafkaWorker:
             episode, seat = found
             owned = self.owning.partitions.get(seat.partition)
             if owned is not None and owned.live and owned.events is not None:
-                self.schedule.start(
-                    episode, seat.partition, self.solver.work(owned, episode, owned.events)
-                )
+                work = self.solver.work(owned, episode, owned.events)
+                self.schedule.start(episode, work, seat.partition)
         self.progress.running = len(self.schedule.tasks)
         self.progress.batches = self.teacher.batches
         if self.on_change is not None:

@@ -1,0 +1,162 @@
+"""The bounded scheduler of every runtime: which episodes may open, which wait, and what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streams.drive import first_of, is_group
+from streams.learner import Learner, Scope
+from streams.world import Draining
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What is kept of an episode that has no slot yet; ``partition`` is where its record lies."""
+
+    scope: str
+    series: str | None
+    position: int | None
+    partition: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A task, and the partition that it works for."""
+
+    partition: int
+    task: asyncio.Task[None]
+
+
+class Schedule:
+    """Ready, blocked and running episodes. A problem that waits for a version holds no slot.
+
+    ``broken`` is told of the first defect of a task that is no outcome of its episode; a task that ends
+    because its worker drains is none.
+    """
+
+    def __init__(
+        self, learner: Learner, slots: int, broken: Callable[[BaseException], None]
+    ) -> None:
+        self.learner, self.slots, self.broken = learner, slots, broken
+        self.ready: deque[str] = deque()
+        self.blocked: dict[str, deque[str]] = {}
+        self.seats: dict[str, Seat] = {}
+        self.tasks: dict[str, Running] = {}
+        self.changed = asyncio.Event()
+
+    # -- who waits ---------------------------------------------------------------------------------
+
+    def enqueue(self, episode: str, seat: Seat) -> None:
+        """An admitted episode waits for its turn."""
+        if episode in self.seats:
+            return
+        self.seats[episode] = seat
+        if self.may_open(seat):
+            self.ready.append(episode)
+        else:
+            self.blocked.setdefault(seat.scope, deque()).append(episode)
+        self.changed.set()
+
+    def leave(self, episode: str) -> None:
+        """An episode needs no seat any more: it was closed or parked."""
+        self.seats.pop(episode, None)
+
+    def may_open(self, seat: Seat) -> bool:
+        """Whether the memory version that an episode needs exists. Its series must be announced."""
+        scope = self.learner.scopes[seat.scope]
+        if is_cold(scope, self.learner):
+            return False
+        if seat.position is not None and not scope.window.is_announced(seat.series):
+            return False
+        return scope.window.version_for(seat.series, seat.position) is not None
+
+    def release(self, scope: str) -> None:
+        """Something was learned in a scope: those that may open now, may."""
+        still: deque[str] = deque()
+        for episode in self.blocked.pop(scope, ()):
+            seat = self.seats.get(episode)
+            if seat is not None:
+                (self.ready if self.may_open(seat) else still).append(episode)
+        if still:
+            self.blocked[scope] = still
+        self.changed.set()
+
+    def waiting(self) -> Iterator[tuple[str, Seat]]:
+        """Episodes that wait for a memory version."""
+        for blocked in self.blocked.values():
+            for episode in blocked:
+                seat = self.seats.get(episode)
+                if seat is not None:
+                    yield episode, seat
+
+    def held(self) -> list[str]:
+        """What cannot go on by itself: episodes without a version, and the places that series wait for."""
+        return [episode for episode, _ in self.waiting()] + waiting_places(self.learner)
+
+    # -- who runs ----------------------------------------------------------------------------------
+
+    def next(self) -> tuple[str, Seat] | None:
+        """The next episode that may open now, if there is a slot."""
+        for _ in range(len(self.ready)):
+            if len(self.tasks) >= self.slots:
+                break
+            episode = self.ready.popleft()
+            seat = self.seats.get(episode)
+            if seat is not None and episode not in self.tasks:
+                return episode, seat
+            if seat is not None:  # its former task is still ending
+                self.ready.append(episode)
+        return None
+
+    def start(self, name: str, work: Coroutine[Any, Any, None], partition: int = 0) -> None:
+        """Run something for a partition."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks[name] = Running(partition, task)
+        task.add_done_callback(lambda done: self._ended(name, done))
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        running = self.tasks.get(name)
+        if running is not None and running.task is task:
+            del self.tasks[name]
+        self.changed.set()
+        error = None if task.cancelled() else task.exception()
+        if error is None or isinstance(error, Draining):
+            return
+        self.broken(first_of(error) if is_group(error) else error)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs, or could."""
+        return bool(self.tasks or self.ready)
+
+    async def finished(self) -> None:
+        """Wait until nothing runs."""
+        while self.tasks:
+            await asyncio.wait([running.task for running in self.tasks.values()])
+
+    def cancel(self, partition: int) -> None:
+        """Stop everything of a partition: it moved, or another worker claimed it."""
+        for running in list(self.tasks.values()):
+            if running.partition == partition:
+                running.task.cancel()
+        self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
+        self.ready = deque(episode for episode in self.ready if episode in self.seats)
+
+
+def is_cold(scope: Scope, learner: Learner) -> bool:
+    """Whether version 0 of a series' scope is still to be taken over from another scope."""
+    source = scope.warm_source
+    return source is not None and source in learner.scopes and bool(scope.window.series)
+
+
+def waiting_places(learner: Learner) -> list[str]:
+    """The first place that each open series waits for, in words."""
+    return [
+        f"{name}: series {series.id} waits for position {missing[0]}"
+        for name, scope in learner.scopes.items()
+        if (series := scope.window.current) is not None and (missing := series.missing())
+    ]

@@ -1,0 +1,165 @@
+"""The scheduler that both runtimes share: slots are for episodes that can go on, and for nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from schemas.events.learning import MemoryVersioned, SeriesOpened, Timing
+from streams.learner import Learner
+from streams.policies import find
+from streams.runtime.schedule import Schedule, Seat
+from streams.world import Draining
+
+ANNOUNCED, SILENT = "d/mc2/announced", "d/mc2/silent"
+
+
+def opened(
+    scope: str, timing: Timing = "barrier", *, size: int = 4, window: int = 2
+) -> SeriesOpened:
+    return SeriesOpened(
+        scope=scope,
+        series="s",
+        size=size,
+        window=window,
+        timing=timing,
+        policy="mc2",
+        policy_version="1",
+        profile="service",
+        settings={},
+        seed=0,
+        walk=1,
+    )
+
+
+def learner(*events: SeriesOpened) -> Learner:
+    made = Learner(find)
+    for scope in (ANNOUNCED, SILENT):
+        made.scope(scope, "mc2", "service", {})
+    for event in events:
+        made.feed(f"n/{event.scope}/s", event)
+    return made
+
+
+def schedule(known: Learner, slots: int = 2) -> Schedule:
+    return Schedule(known, slots, lambda error: pytest.fail(repr(error)))
+
+
+async def nothing() -> None:
+    """Work that is done at once."""
+
+
+async def for_ever() -> None:
+    await asyncio.Event().wait()
+
+
+def begin(given: Schedule, work: Coroutine[Any, Any, None]) -> str | None:
+    found = given.next()
+    if found is None:
+        work.close()
+        return None
+    given.start(found[0], work, found[1].partition)
+    return found[0]
+
+
+def test_a_problem_that_waits_for_a_version_holds_no_slot() -> None:
+    async def run() -> None:
+        given = schedule(learner(opened(ANNOUNCED)), slots=1)
+        for position in (2, 3, 0):
+            given.enqueue(f"e{position}", Seat(ANNOUNCED, "s", position))
+        assert begin(given, nothing()) == "e0"
+        await given.finished()
+        assert given.next() is None
+        assert [episode for episode, _ in given.waiting()] == ["e2", "e3"]
+
+    asyncio.run(run())
+
+
+def test_what_was_learned_lets_the_next_batch_open() -> None:
+    known = learner(opened(ANNOUNCED))
+    given = schedule(known)
+    given.enqueue("e2", Seat(ANNOUNCED, "s", 2))
+    window = known.scopes[ANNOUNCED].window
+    window.series["s"].done = window.closed = 1
+    given.release(ANNOUNCED)
+    assert given.next() is None
+    window.feed("b/x", MemoryVersioned(scope=ANNOUNCED, number=1, live_from=1, state=""))
+    given.release(ANNOUNCED)
+    assert given.next() == ("e2", Seat(ANNOUNCED, "s", 2))
+
+
+def test_a_place_of_a_series_waits_until_the_series_is_announced() -> None:
+    known = learner()
+    given = schedule(known)
+    given.enqueue("e", Seat(SILENT, "s", 0))
+    given.enqueue("stream", Seat(SILENT, None, None))
+    assert given.next() == ("stream", Seat(SILENT, None, None))
+    assert given.next() is None
+    known.feed(f"n/{SILENT}/s", opened(SILENT))
+    given.release(SILENT)
+    assert given.next() == ("e", Seat(SILENT, "s", 0))
+
+
+def test_a_series_without_barriers_never_waits() -> None:
+    given = schedule(learner(opened(ANNOUNCED, "streaming")))
+    given.enqueue("e", Seat(ANNOUNCED, "s", 3))
+    assert given.next() == ("e", Seat(ANNOUNCED, "s", 3))
+
+
+def test_no_more_run_than_there_are_slots() -> None:
+    async def run() -> None:
+        given = schedule(learner(), slots=2)
+        for number in range(3):
+            given.enqueue(f"e{number}", Seat(SILENT, None, None, partition=number))
+        assert [begin(given, for_ever()) for _ in range(3)] == ["e0", "e1", None]
+        given.cancel(1)
+        await asyncio.wait([given.tasks["e1"].task])
+        await asyncio.sleep(0)
+        assert begin(given, for_ever()) == "e2"
+        assert list(given.tasks) == ["e0", "e2"]
+        given.cancel(0)
+        given.cancel(2)
+        await given.finished()
+
+    asyncio.run(run())
+
+
+def test_a_cancelled_episode_may_come_back_before_its_task_has_ended() -> None:
+    async def stubborn(ending: asyncio.Event) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await ending.wait()
+
+    async def run() -> None:
+        given, ending = schedule(learner()), asyncio.Event()
+        given.enqueue("e", Seat(SILENT, None, None))
+        begin(given, stubborn(ending))
+        await asyncio.sleep(0)
+        given.cancel(0)
+        given.enqueue("e", Seat(SILENT, None, None))
+        assert given.next() is None
+        ending.set()
+        await given.finished()
+        assert given.next() == ("e", Seat(SILENT, None, None))
+
+    asyncio.run(run())
+
+
+def test_a_defect_is_told_and_a_drained_task_is_none() -> None:
+    async def fails(error: Exception) -> None:
+        raise error
+
+    async def run() -> None:
+        told: list[BaseException] = []
+        given = Schedule(learner(), 9, told.append)
+        given.start("drained", fails(Draining()))
+        given.start("grouped", fails(ExceptionGroup("lanes", [ValueError("x")])))
+        await given.finished()
+        await asyncio.sleep(0)
+        assert [str(error) for error in told] == ["x"]
+
+    asyncio.run(run())
