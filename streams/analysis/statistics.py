@@ -1,0 +1,158 @@
+"""Classical tests for reports, pure: Student's t, a line's slope, McNemar, Spearman, ROC area.
+
+Each equals SciPy's or scikit-learn's on random inputs to 1e-9 (tests/streams/analysis). Reports
+decide nothing, so a library would do; but it would be ten times the size of all the rest.
+
+Source: evaluation page (Metrics); Numerical Recipes § 6.4 for the incomplete beta function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb, exp, fsum, isfinite, lgamma, log, log1p, nan, sqrt
+
+TINY = 1e-300
+PRECISION = 1e-16
+
+
+def beta_share(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction."""
+    if x <= 0 or x >= 1:
+        return 0.0 if x <= 0 else 1.0
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
+    if x < (a + 1) / (a + b + 2):
+        return front * _fraction(a, b, x) / a
+    return 1 - front * _fraction(b, a, 1 - x) / b
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Lentz's way through the continued fraction."""
+    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
+    total = d
+    for m in range(1, 500):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d, c = 1 / _away(1 + term * d), _away(1 + term / c)
+            total *= d * c
+        if abs(d * c - 1) < PRECISION:
+            break
+    return total
+
+
+def _away(value: float) -> float:
+    return value if abs(value) > TINY else TINY
+
+
+# ── Student's t ──────────────────────────────────────────────────────────────────────────────
+
+
+def t_p(t: float, freedom: float) -> float:
+    """Two-sided p-value of Student's t."""
+    if not isfinite(t):
+        return nan if t != t else 0.0
+    return beta_share(freedom / 2, 0.5, freedom / (freedom + t * t))
+
+
+def t_quantile(level: float, freedom: float) -> float:
+    """The t beyond which, on both sides together, 1 - level of the distribution lies."""
+    low, high = 0.0, 1.0
+    while t_p(high, freedom) > 1 - level:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if t_p(middle, freedom) > 1 - level else (low, middle)
+    return (low + high) / 2
+
+
+def t_half_width(values: Sequence[float], level: float = 0.95) -> float | None:
+    """Half of the mean's interval over a few runs, as papers print it; unknown for a single one."""
+    n = len(values)
+    if n < 2:
+        return None
+    mean = fsum(values) / n
+    deviation = sqrt(fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return t_quantile(level, n - 1) * deviation / sqrt(n)
+
+
+# ── Lines and ranks ──────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A least-squares line's slope, and how likely one so steep is where there is none."""
+
+    slope: float
+    p: float
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> Slope | None:
+    """The slope of y over x; unknown for fewer than three points, or all at one place."""
+    n = len(x)
+    if n < 3 or min(x) == max(x):
+        return None
+    mean_x, mean_y = fsum(x) / n, fsum(y) / n
+    sxx = fsum((a - mean_x) ** 2 for a in x)
+    sxy = fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    steep = sxy / sxx
+    left = fsum((b - mean_y - steep * (a - mean_x)) ** 2 for a, b in zip(x, y, strict=True))
+    if left == 0:
+        return Slope(steep, 1.0 if steep == 0 else 0.0)
+    return Slope(steep, t_p(steep / sqrt(left / (n - 2) / sxx), n - 2))
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1; equal values share the mean of theirs."""
+    order = sorted(range(len(values)), key=lambda at: values[at])
+    found = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for at in order[start:end]:
+            found[at] = (start + end + 1) / 2
+        start = end
+    return found
+
+
+def spearman(x: Sequence[float], y: Sequence[float]) -> float | None:
+    """Rank correlation; unknown where one side does not vary."""
+    a, b = ranks(x), ranks(y)
+    middle = (len(a) + 1) / 2
+    xx = fsum((r - middle) ** 2 for r in a)
+    yy = fsum((r - middle) ** 2 for r in b)
+    if xx == 0 or yy == 0:
+        return None
+    return fsum((p - middle) * (q - middle) for p, q in zip(a, b, strict=True)) / sqrt(xx * yy)
+
+
+def auroc(scores: Sequence[float], right: Sequence[bool]) -> float | None:
+    """Chance that a right one scores above a wrong one, ties half; unknown if one kind is missing."""
+    good = sum(right)
+    bad = len(right) - good
+    if not good or not bad:
+        return None
+    total = fsum(rank for rank, is_right in zip(ranks(scores), right, strict=True) if is_right)
+    return (total - good * (good + 1) / 2) / (good * bad)
+
+
+# ── Two policies on the same problems ────────────────────────────────────────────────────────
+
+
+def mcnemar(only_one: int, only_other: int) -> float:
+    """Exact two-sided p-value of the problems that just one of two policies solved."""
+    n, few = only_one + only_other, min(only_one, only_other)
+    tail = sum(comb(n, k) for k in range(few + 1))
+    return min(1.0, 2 * tail / 2**n)
+
+
+def pareto(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Which (cost, worth) no other beats: none costs less or equal and is worth more, or as much for less."""
+    return [
+        not any((c <= cost and w > worth) or (c < cost and w >= worth) for c, w in points)
+        for cost, worth in points
+    ]

@@ -1,0 +1,151 @@
+"""Our statistics against SciPy's and scikit-learn's on random inputs, and intervals against the truth."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from handlers.learning import metrics
+from streams.analysis import statistics as ours
+from streams.analysis.intervals import mean_interval
+
+stats: Any = import_module("scipy.stats")
+scores: Any = import_module("sklearn.metrics")
+calibration: Any = import_module("sklearn.calibration")
+
+NEAR = 1e-9
+numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: round(value, 6))
+units = st.floats(0, 1, allow_nan=False).map(lambda value: round(value, 6))
+
+
+def pairs(low: int, high: int) -> st.SearchStrategy[list[tuple[float, bool]]]:
+    return st.lists(st.tuples(units, st.booleans()), min_size=low, max_size=high)
+
+
+def near(value: float | None) -> Any:
+    return pytest.approx(value, rel=NEAR, abs=NEAR)
+
+
+@given(st.floats(-60, 60), st.integers(1, 200))
+def test_students_t(t: float, freedom: int) -> None:
+    assert ours.t_p(t, freedom) == near(2 * float(stats.t.sf(abs(t), freedom)))
+
+
+@given(st.floats(0.5, 0.999), st.integers(1, 200))
+def test_students_quantile(level: float, freedom: int) -> None:
+    assert ours.t_quantile(level, freedom) == near(float(stats.t.ppf((1 + level) / 2, freedom)))
+
+
+@given(st.lists(numbers, min_size=2, max_size=9))
+def test_the_interval_over_seeds(values: list[float]) -> None:
+    half = ours.t_half_width(values)
+    mean = sum(values) / len(values)
+    spread = float(stats.sem(values))
+    assert half == near(float(stats.t.ppf(0.975, len(values) - 1)) * spread)
+    assert mean - float(half or 0) <= mean
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=30))
+def test_the_slope(points: list[tuple[float, float]]) -> None:
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    assume(max(x) - min(x) > 1e-3)
+    found, theirs = ours.slope(x, y), stats.linregress(x, y)
+    assert found is not None
+    assert found.slope == near(float(theirs.slope))
+    if abs(theirs.rvalue) < 0.999:  # beyond, 1 - r² holds few digits on either side
+        assert found.p == near(float(theirs.pvalue))
+
+
+def test_a_slope_needs_three_points_at_two_places() -> None:
+    assert ours.slope([1, 2], [0, 1]) is None
+    assert ours.slope([2, 2, 2], [0, 1, 0]) is None
+    assert ours.slope([0.1, 0.2, 0.3], [5, 5, 5]) == ours.Slope(0.0, 1.0)
+    assert ours.slope([1, 2, 3], [1, 2, 3]) == ours.Slope(1.0, 0.0)
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=30))
+def test_rank_correlation(points: list[tuple[float, float]]) -> None:
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    found = ours.spearman(x, y)
+    if len(set(x)) < 2 or len(set(y)) < 2:
+        assert found is None
+    else:
+        assert found == near(float(stats.spearmanr(x, y).statistic))
+
+
+@given(pairs(2, 40))
+def test_the_area_under_the_roc_curve(found: list[tuple[float, bool]]) -> None:
+    right = [each for _, each in found]
+    area = ours.auroc([score for score, _ in found], right)
+    if all(right) or not any(right):
+        assert area is None
+    else:
+        assert area == near(float(scores.roc_auc_score(right, [score for score, _ in found])))
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar(one: int, other: int) -> None:
+    if one + other == 0:
+        assert ours.mcnemar(one, other) == 1.0
+    else:
+        assert ours.mcnemar(one, other) == near(float(stats.binomtest(one, one + other).pvalue))
+
+
+@given(pairs(1, 60))
+def test_brier_and_calibration_error(found: list[tuple[float, bool]]) -> None:
+    right = [each for _, each in found]
+    stated = [score for score, _ in found]
+    assert metrics.brier(found) == near(float(scores.brier_score_loss(right, stated, pos_label=1)))
+    shares, means = calibration.calibration_curve(right, stated, n_bins=metrics.BINS)
+    ours_bins = [(mean, share) for size, mean, share in metrics.bins(found) if size]
+    inner = all((score * metrics.BINS) % 1 for score in stated)  # edges belong to either neighbour
+    if inner:
+        assert [share for _, share in ours_bins] == [near(float(share)) for share in shares]
+        assert [mean for mean, _ in ours_bins] == [near(float(mean)) for mean in means]
+
+
+def test_the_frontier_keeps_what_nothing_beats() -> None:
+    points = [(1.0, 0.2), (2.0, 0.5), (2.0, 0.4), (3.0, 0.5), (4.0, 0.9)]
+    assert ours.pareto(points) == [True, True, False, False, True]
+
+
+def covered(truth: float, draw: Callable[[random.Random], list[bool]], times: int) -> float:
+    """How often the bootstrap interval of an accuracy holds the truth."""
+    chance = random.Random(4)
+    held = 0
+    for _ in range(times):
+        found = mean_interval(draw(chance))
+        held += found is not None and found[0] <= truth <= found[1]
+    return held / times
+
+
+@pytest.mark.parametrize("truth", [0.5, 0.8])
+def test_intervals_cover_the_truth_at_their_rate(truth: float) -> None:
+    times = 1_000
+    rate = covered(truth, lambda chance: [chance.random() < truth for _ in range(200)], times)
+    low, high = (float(bound) / times for bound in stats.binom.interval(0.999, times, 0.95))
+    assert low - 0.01 <= rate <= high + 0.01  # the percentile bootstrap is a little short of 95 %
+
+
+def test_the_t_interval_covers_the_truth_at_its_rate() -> None:
+    chance, times, held = random.Random(5), 2_000, 0
+    for _ in range(times):
+        values = [chance.gauss(10, 3) for _ in range(3)]
+        half = ours.t_half_width(values) or 0.0
+        held += abs(sum(values) / 3 - 10) <= half
+    low, high = stats.binom.interval(0.999, times, 0.95)
+    assert low <= held <= high
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=40))
+def test_the_quick_interval_is_the_slow_one(right: list[bool]) -> None:
+    slow = metrics.interval(
+        len(right), lambda drawn: metrics.accuracy([right[at] for at in drawn]), resamples=50
+    )
+    assert mean_interval(right, resamples=50) == pytest.approx(slow, abs=NEAR)
