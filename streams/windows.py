@@ -8,6 +8,7 @@ them. One batch is open at a time: the next waits for the memory version of the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from schemas.events.base import Event
 from schemas.events.learning import (
@@ -74,8 +75,8 @@ class ScopeWindow:
     stream_window: int
     checked: frozenset[str] = frozenset()
     series: dict[str, Series] = field(default_factory=dict[str, Series])
-    stream: list[str] = field(default_factory=list[str])
-    late: list[str] = field(default_factory=list[str])
+    stream: dict[str, None] = field(default_factory=dict[str, None])
+    late: dict[str, None] = field(default_factory=dict[str, None])
     awaited: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     early: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     unordered: set[str] = field(default_factory=set[str])
@@ -129,11 +130,11 @@ class ScopeWindow:
         self.awaited[episode] = wanted | ({"checker"} if event.domain in self.checked else set())
         series = self.series.get(event.series or "")
         if series is None:
-            self.stream.append(episode)
+            self.stream[episode] = None
         elif event.position is None or event.position >= series.done_positions:
             self._place(series, episode, event.position)
         else:
-            self.late.append(episode)
+            self.late[episode] = None
 
     def _place(self, series: Series, episode: str, position: int | None) -> None:
         if (
@@ -142,15 +143,15 @@ class ScopeWindow:
             or position in series.voids
             or series.filled.setdefault(position, episode) != episode
         ):
-            self.late.append(episode)
+            self.late[episode] = None
 
     def _close(self, event: BatchClosed) -> None:
         self.closed = max(self.closed, event.batch)
         if event.series is not None:
             self.series[event.series].done += 1
-        gone = set(event.members)
-        self.late = [episode for episode in self.late if episode not in gone]
-        self.stream = [episode for episode in self.stream if episode not in gone]
+        for episode in event.members:
+            self.late.pop(episode, None)
+            self.stream.pop(episode, None)
 
     @property
     def current(self) -> Series | None:
@@ -178,10 +179,11 @@ class ScopeWindow:
         series = self.current
         if series is not None:
             return self._due_by_position(series)
-        waiting = [e for e in (*self.late, *self.stream) if not self.awaited[e]]
-        full = len(waiting) >= self.stream_window
+        graded = (e for e in chain(self.late, self.stream) if not self.awaited[e])
+        waiting = tuple(islice(graded, self.stream_window))
+        full = len(waiting) == self.stream_window
         if full or (waiting and self.ticked > self.closed):
-            return Due(self.closed + 1, None, tuple(waiting[: self.stream_window]))
+            return Due(self.closed + 1, None, waiting)
         return None
 
     def _due_by_position(self, series: Series) -> Due | None:
