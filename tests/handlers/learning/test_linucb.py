@@ -1,8 +1,9 @@
-"""LinUCB against a plain reference, and against MABWiser where it is installed: 1 000 rounds."""
+"""LinUCB against a plain reference and against MABWiser: 1 000 rounds, 5 arms, to 1e-9."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def plain() -> Reference:
 
 def mabwiser() -> Reference:
     """A well-kept implementation, one ``partial_fit`` a round."""
-    module: Any = pytest.importorskip("mabwiser.mab")
+    module: Any = import_module("mabwiser.mab")  # untyped, and heavy: loaded by its test alone
     policy = module.LearningPolicy.LinUCB(alpha=EXPLORATION, l2_lambda=RIDGE)
     bandit = module.MAB(list(range(ARMS)), policy)
     bandit.fit([0], [0.0], np.zeros((1, DIMS)))
