@@ -15,6 +15,8 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.admission import foreign
 from streams.sources import BadLine, Line, parse_as
 
+VALUE = "select value from messages where topic = ? and key = ?"
+
 
 def republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
     """Publish bytes in a letter's stead; whether that was new. Raises ``BadLine``."""
@@ -39,7 +41,7 @@ def _produce(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes)
 
 
 def _problem(log: SqliteLog, letter: Letter, value: bytes) -> bool:
-    """As a client's message: by its episode's name, or by its own where that was refused."""
+    """As a client's message: by its episode's name, or by its own where the refused one holds that."""
     try:
         problem, labels = parse_as(Problem, value), list[Feedback]()
     except BadLine:
@@ -47,7 +49,7 @@ def _problem(log: SqliteLog, letter: Letter, value: bytes) -> bool:
         labels = [] if label is None else [label]
         value = problem.model_dump_json(exclude_defaults=True).encode()
     episode = episode_of(problem, "cot")
-    taken = log.has_message("problems", episode)
-    key = f"replay/{letter.number}/{digest(value.hex())}" if taken else episode
+    refused = log.db.execute(VALUE, ("problems", episode)).fetchone() == (letter.value,)
+    key = f"replay/{letter.number}/{digest(value.hex())}" if refused else episode
     log.publish([message(each) for each in labels])
     return log.publish([("problems", key, {}, value)]) == 1

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint import Endpoint, Script, serving
+from tests.live.kafka_here import Cluster, broker
 from tests.live.thinking import KEY, think
 
 Serve = Callable[..., Endpoint]
@@ -35,3 +38,22 @@ def serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
             return endpoint
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def node() -> Generator[tuple[str, Path]]:
+    """One broker for all tests of this process."""
+    with tempfile.TemporaryDirectory(prefix="metalogue-kafka-") as folder:
+        yield broker(Path(folder), "start"), Path(folder)
+        broker(Path(folder), "clean")
+
+
+@pytest.fixture
+def cluster(
+    node: tuple[str, Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> Generator[Cluster]:
+    name = f"t{time.time_ns()}"
+    made = Cluster(node[0], name, tmp_path)
+    made.out("topics", "create", "--partitions", 8)
+    yield made
+    made.close()

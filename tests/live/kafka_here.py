@@ -110,11 +110,31 @@ class Cluster:
         )
         return done.stdout
 
+    def send(self, given: bytes) -> None:
+        """Problems as a foreign client sends them: a key, a tab and a value a line."""
+        self.kcat("-P", "-t", self.topic("problems"), "-K", "\t", given=given)
+
     def close(self) -> None:
         for each in self.started:
             if each.poll() is None:
                 each.kill()
             each.wait()
+
+
+class Flat(Cluster):
+    """A log in one file, used in the same way."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__("", "flat", home)
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:{self.home}/flat.db"
+
+
+def ended(*workers: subprocess.Popen[bytes], limit_s: float = 120) -> list[int]:
+    """The exit codes of processes that end by themselves."""
+    return [each.wait(limit_s) for each in workers]
 
 
 def eventually(holds: Callable[[], Any], limit_s: float = 90.0) -> Any:

@@ -36,9 +36,15 @@ class Ownership:
         self.again: dict[int, asyncio.Task[None]] = {}
         """Partitions that are to be claimed once more."""
         self.busy: dict[tuple[str, int], asyncio.Task[Any]] = {}
-        self.joined = False
+        self.assignments = 0
+        """How often the group dealt out its partitions anew."""
         self.written_s = 0.0
         self.takeovers: list[float] = []
+
+    @property
+    def joined(self) -> bool:
+        """Whether the group dealt us our part."""
+        return self.assignments > 0
 
     # -- what the group says -----------------------------------------------------------------------
 
@@ -67,7 +73,7 @@ class Ownership:
             else:
                 owned.queue.clear()  # what is not acknowledged comes again
                 owned.paused = False
-        self.joined = True
+        self.assignments += 1
         self.worker.schedule.changed.set()
 
     def let_go(self, index: int) -> None:

@@ -1,0 +1,107 @@
+"""Whoever dies, freezes, comes or goes, every call is paid for once, as far as anybody can know."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.live.faults import Account, Stepper, Team, account
+from tests.live.kafka_here import Cluster, broker, eventually, missing
+
+WHY = missing()
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(WHY is not None, reason=str(WHY)),
+]
+SESSION_S = 3.0
+TAKE_OVER_S = 10.0
+
+
+def problems(count: int, steps: int) -> bytes:
+    rows = (
+        {"id": f"k{i}", "problem": f"walk {i}", "policy": "stepping", "settings": {"steps": steps}}
+        for i in range(count)
+    )
+    return b"".join(f"{row['id']}\t{json.dumps(row)}\n".encode() for row in rows)
+
+
+def team(cluster: Cluster, folder: Path, *, step_s: float, session_s: float = SESSION_S) -> Team:
+    environ = {"STEP_S": str(step_s), "SESSION_MS": str(round(session_s * 1000))}
+    return Team(cluster, folder, environ)
+
+
+def carries(member: Stepper, least: int) -> bool:
+    return bool(member.standing()["flying"] >= least)
+
+
+def finished(cluster: Cluster, count: int) -> Account:
+    """Wait for the last answer; what the log says then."""
+    eventually(lambda: cluster.stats()["answers"] >= count, 200)
+    return account(cluster)
+
+
+def asked_again(team: Team, said: Account) -> list[float]:
+    """How long after its record each recorded call was asked once more."""
+    return [
+        moment - said.recorded[seed]
+        for member in team.members
+        for moment, seed in member.asks()
+        if moment > said.recorded[seed]
+    ]
+
+
+def test_one_is_killed_one_freezes_one_joins_and_the_broker_goes_away(
+    cluster: Cluster, node: tuple[str, Path], tmp_path: Path
+) -> None:
+    count, steps = 1_400, 12
+    cluster.send(problems(count, steps))
+    everyone = team(cluster, tmp_path, step_s=1.0)
+    first, second = everyone.join(), everyone.join()
+    eventually(lambda: carries(first, 500) and carries(second, 500))
+    killed = first.process
+    killed.kill()
+    killed.wait()
+    at_kill = len(first.flying())
+    third = everyone.join()
+    eventually(lambda: carries(third, 500))
+    second.signal(signal.SIGSTOP)
+    second.frozen_at = time.time()
+    at_freeze = len(second.flying(second.frozen_at))
+    eventually(lambda: third.standing()["live"] == 8)
+    second.thawed_at = time.time()
+    second.signal(signal.SIGCONT)
+    eventually(lambda: second.standing()["live"] > 0)
+    broker(node[1], "stop")
+    time.sleep(1)
+    broker(node[1], "start")
+    said = finished(cluster, count)
+
+    assert (said.answered, said.repeated) == (count, 0)
+    assert len(said.recorded) == count * steps
+    assert at_kill >= 500
+    assert at_freeze >= 500
+    assert asked_again(everyone, said) == []
+    assert said.stale <= at_freeze
+    assert max(everyone.takeovers()) < TAKE_OVER_S
+    for each in (second, third):
+        each.signal(signal.SIGTERM)
+        assert each.process.wait(30) == 0
+
+
+def test_a_call_of_many_sessions_moves_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    """Twenty minutes at the default session are sixty of them; here a session is a second."""
+    everyone = team(cluster, tmp_path, step_s=20.0, session_s=1.0)
+    both = everyone.join(), everyone.join()
+    eventually(lambda: all(each.standing()["live"] == 4 for each in both))
+    dealt = [each.standing()["assignments"] for each in both]
+    cluster.send(problems(16, 1))
+    said = finished(cluster, 16)
+    assert [each.standing()["assignments"] for each in both] == dealt
+    assert (said.answered, said.stale) == (16, 0)
+    assert set(everyone.asked().values()) == {1}
