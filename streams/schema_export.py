@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from schemas.answer import Answer
 from schemas.events.union import KINDS
 from schemas.problem import Feedback, Problem, ProblemRecord
+from streams.bench.recipe import Recipe
 
 FOLDER = Path("deploy/schemas")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -20,8 +21,9 @@ MESSAGES: Mapping[str, type[BaseModel]] = {
     "problem.v1": Problem,
     "feedback.v1": Feedback,
     "answer.v1": Answer,
+    "recipe.v1": Recipe,
 }
-"""A line of a source, and the messages of the topics."""
+"""A line of a source, the messages of the topics, and recipes of the harness."""
 NOTES = ("description", "title", "default")
 """Keywords that no validator reads."""
 

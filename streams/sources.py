@@ -66,7 +66,8 @@ def _numbered(file: Any) -> Iterator[Line]:
 def _from_set(source: str, data: str | None) -> Iterator[Line]:
     try:
         for number, record in enumerate(datasets.open_source(source, path=data), 1):
-            yield Line(number, json.dumps(record, ensure_ascii=False).encode())
+            said = {name: value for name, value in record.items() if name != "traits"}
+            yield Line(number, json.dumps(said, ensure_ascii=False).encode())
     except ValueError as error:
         raise NoSource(str(error)) from error
 

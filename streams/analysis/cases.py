@@ -11,11 +11,13 @@ import orjson
 from handlers.answers.grade import CHECKERS, grade_reference
 from handlers.policies.base import Trace
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.search import NodePruned
 from schemas.identity import address_order, episode_parts
 from schemas.problem import Problem
+from schemas.usage import Usage
 from state.folds.calibration import CalibrationFold
+from state.folds.costs import Spent
 from streams.relay import trace_of
 from streams.replay.verify import before
 
@@ -81,6 +83,10 @@ class Reading:
     journals: dict[str, dict[str, Event]] = field(default_factory=dict[str, dict[str, Event]])
     calibration: CalibrationFold = field(default_factory=CalibrationFold)
     references: dict[str, str] = field(default_factory=dict[str, str])
+    learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
+    """What each scope spent on learning."""
+    probes: dict[str, list[Usage]] = field(default_factory=dict[str, list[Usage]])
+    """What closed side runs spent, by the episode they were taken from."""
 
     def cases(self) -> Iterator[Case]:
         """Closed episodes in the order of their admission."""
@@ -127,7 +133,18 @@ def read(log: SqliteLog) -> Reading:
     for record in log.records():
         if record.episode.startswith(("p/", "q/")) and record.topic == "events":
             reading.journals.setdefault(record.episode, {})[record.address] = record.event
+        elif isinstance(record.event, Completed):
+            scope = record.episode.removeprefix("b/").rpartition("/")[0]
+            reading.learning.setdefault(scope, Spent()).add(record.event)
         reading.calibration.feed(record.episode, record.event)
+    for journal in reading.journals.values():
+        opened, closed = journal.get("opened"), journal.get("closed")
+        if (
+            isinstance(opened, EpisodeOpened)
+            and opened.parent
+            and isinstance(closed, EpisodeClosed)
+        ):
+            reading.probes.setdefault(opened.parent, []).append(closed.usage)
     return reading
 
 

@@ -36,6 +36,49 @@ def bars(title: str, counts: Mapping[str, int]) -> str:
     return _figure(parts, 30 + 20 * len(counts))
 
 
+def plot(
+    title: str, series: Mapping[str, Sequence[Sequence[float]]], *, joined: bool = True
+) -> str:
+    """Points of any size, joined by lines or standing alone, with the ends of both axes."""
+    points = [point for each in series.values() for point in each]
+    if not points:
+        return ""
+    x, y = _ends([p[0] for p in points]), _ends([p[1] for p in points])
+    parts = [_box(title), *_axis(x, y)]
+    for at, (name, each) in enumerate(series.items()):
+        colour = COLOURS[at % len(COLOURS)]
+        placed = [[(p[0] - x[0]) / (x[1] - x[0]), (p[1] - y[0]) / (y[1] - y[0])] for p in each]
+        parts.append(_line(placed, colour) if joined else "")
+        parts += [_dot(point, colour, name) for point in placed]
+        parts.append(
+            f'<text x="{EDGE + SIDE + 6}" y="{EDGE + 14 * (at + 1)}" fill="{colour}">{escape(name)}</text>'
+        )
+    return _figure(
+        parts, max(SIDE + 2 * EDGE, EDGE + 14 * (len(series) + 2)), SIDE + 2 * EDGE + 200
+    )
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 1, high + 1)
+
+
+def _axis(x: tuple[float, float], y: tuple[float, float]) -> list[str]:
+    far = EDGE + SIDE
+    return [
+        f'<text x="{EDGE}" y="{far + 16}">{x[0]:,.4g}</text>',
+        f'<text x="{far}" y="{far + 16}" text-anchor="end">{x[1]:,.4g}</text>',
+        f'<text x="{EDGE - 3}" y="{far}" text-anchor="end">{y[0]:,.3g}</text>',
+        f'<text x="{EDGE - 3}" y="{EDGE + 8}" text-anchor="end">{y[1]:,.3g}</text>',
+    ]
+
+
+def _dot(point: Sequence[float], colour: str, name: str) -> str:
+    x, y = EDGE + SIDE * point[0], EDGE + SIDE * (1 - point[1])
+    title = f"<title>{escape(name)}</title>"
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}">{title}</circle>'
+
+
 def _frame(title: str) -> str:
     far = EDGE + SIDE
     marks = "".join(
@@ -43,8 +86,12 @@ def _frame(title: str) -> str:
         f'<text x="2" y="{far - SIDE * n / 4 + 4:.0f}">{n / 4:g}</text>'
         for n in range(5)
     )
+    return _box(title) + marks
+
+
+def _box(title: str) -> str:
     box = f'<rect x="{EDGE}" y="{EDGE}" width="{SIDE}" height="{SIDE}" fill="none" stroke="#8888"/>'
-    return f'<text x="{EDGE}" y="20" font-weight="bold">{escape(title)}</text>{box}{marks}'
+    return f'<text x="{EDGE}" y="20" font-weight="bold">{escape(title)}</text>{box}'
 
 
 def _line(points: Sequence[Sequence[float]], colour: str, dash: str = "") -> str:
@@ -53,8 +100,7 @@ def _line(points: Sequence[Sequence[float]], colour: str, dash: str = "") -> str
     return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashed}/>'
 
 
-def _figure(parts: Sequence[str], height: int) -> str:
-    width = SIDE + 2 * EDGE
+def _figure(parts: Sequence[str], height: int, width: int = SIDE + 2 * EDGE) -> str:
     return (
         f'<figure><svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'font-size="11" fill="currentColor" role="img">{"".join(parts)}</svg></figure>'

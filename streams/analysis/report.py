@@ -23,13 +23,14 @@ def markdown(made: Mapping[str, Any]) -> str:
     lines = [f"# Analysis of {made['episodes']} episodes", ""]
     if made["simulated"]:
         lines += [f"> **{SIMULATED}**", ""]
-    lines += _table(HEAD, [_row(name, figures) for name, figures in made["runs"].items()])
+    lines += table(HEAD, [_row(name, figures) for name, figures in made["runs"].items()])
     for name, figures in made["runs"].items():
         lines += ["", f"## {name}", "", *_details(figures)]
     return "\n".join(lines) + "\n"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table's lines in Markdown; the first column is of words."""
     ruler = "|".join(["---", *["---:"] * (len(head) - 1)])
     return [f"| {' | '.join(head)} |", f"|{ruler}|", *(f"| {' | '.join(row)} |" for row in rows)]
 
@@ -118,18 +119,24 @@ def html(made: Mapping[str, Any]) -> str:
     parts = [f"<h1>Analysis of {made['episodes']} episodes</h1>"]
     if made["simulated"]:
         parts.append(f'<p class="warn">{escape(SIMULATED)}</p>')
-    parts.append(_html_table(HEAD, [_row(n, f) for n, f in made["runs"].items()]))
+    parts.append(html_table(HEAD, [_row(n, f) for n, f in made["runs"].items()]))
     for name, figures in made["runs"].items():
         items = "".join(f"<li>{escape(line[2:])}</li>" for line in _details(figures))
         parts += [f"<h2>{escape(name)}</h2>", *_plots(figures), f"<ul>{items}</ul>"]
+    return page("Analysis", parts)
+
+
+def page(title: str, parts: Sequence[str]) -> str:
+    """One page that needs nothing else: no script, no font, no picture from anywhere."""
     body = "\n".join(parts)
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Analysis</title>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{STYLE}</style><body>\n{body}\n</body></html>\n"
     )
 
 
-def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in HTML, its cells escaped."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows

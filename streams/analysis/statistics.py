@@ -147,7 +147,7 @@ def mcnemar(only_one: int, only_other: int) -> float:
     """Exact two-sided p-value of the problems that just one of two policies solved."""
     n, few = only_one + only_other, min(only_one, only_other)
     tail = sum(comb(n, k) for k in range(few + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return min(1.0, tail / (1 << (n - 1))) if n else 1.0
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> list[bool]:

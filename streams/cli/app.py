@@ -13,7 +13,7 @@ EPILOG = (
     "NO_COLOR is honoured."
 )
 
-PARTS = ("run", "show", "log", "state", "analyse", "more", "bench")
+PARTS = ("run", "show", "log", "state", "analyse", "more", "bench", "recipe")
 
 app = typer.Typer(
     name="metalogue",

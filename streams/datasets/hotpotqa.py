@@ -18,7 +18,8 @@ def read(path: Path) -> Iterator[Record]:
     for number, (place, item) in enumerate(json_lines(path), 1):
         problem = _paragraphs(place, item) + text_of(place, item, "question")
         label = text_of(place, item, "answer")
-        yield record("hotpotqa", _id(item, path, number), problem, label)
+        kind, level = item.get("type"), item.get("level")
+        yield record("hotpotqa", _id(item, path, number), problem, label, type=kind, level=level)
 
 
 def _id(item: Mapping[str, Any], path: Path, number: int) -> str:

@@ -18,7 +18,10 @@ def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def json_array(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every object of a JSON array with its place ``FILE[INDEX]``."""
+    """Every object of a JSON array with its place ``FILE[INDEX]``; of JSONL (a hub's) by line."""
+    if path.suffix == ".jsonl":
+        yield from json_lines(path)
+        return
     items = _parsed(path.name, path.read_text(encoding="utf-8"))
     if not isinstance(items, list):
         raise ValueError(f"{path.name}: an array is expected")

@@ -24,7 +24,10 @@ def math500(path: Path) -> Iterator[Record]:
     for place, item in json_lines(path):
         name = text_of(place, item, "unique_id").removeprefix("test/").removesuffix(".json")
         problem, label = text_of(place, item, "problem"), text_of(place, item, "answer")
-        yield record("math500", name.replace("/", "-"), problem, label)
+        level, subject = item.get("level"), item.get("subject")
+        yield record(
+            "math500", name.replace("/", "-"), problem, label, level=level, subject=subject
+        )
 
 
 def aime(path: Path) -> Iterator[Record]:
@@ -45,4 +48,4 @@ def scibench(path: Path) -> Iterator[Record]:
         if unit:
             problem = f"{problem} The unit of the answer is {unit}."
         name = f"{path.stem}-{number}"
-        yield record("scibench", name, problem, label)
+        yield record("scibench", name, problem, label, book=item.get("source"))

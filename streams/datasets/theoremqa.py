@@ -21,13 +21,14 @@ _TYPES = {
 
 def read(path: Path) -> Iterator[Record | None]:
     """Every item in words; ``None`` for one that needs its picture."""
-    for place, item in json_array(path):
+    for number, (place, item) in enumerate(json_array(path), 1):
         if item.get("Picture") is not None:
             yield None
             continue
-        name = text_of(place, item, "id").removesuffix(".json").replace("/", "-")
+        name = str(item.get("id") or f"{path.stem}-{number}").removesuffix(".json")
         problem = text_of(place, item, "Question")
-        yield record("theoremqa", name, problem, _label(place, item))
+        field, label = item.get("field"), _label(place, item)
+        yield record("theoremqa", name.replace("/", "-"), problem, label, field=field)
 
 
 def _label(place: str, item: Mapping[str, Any]) -> str:

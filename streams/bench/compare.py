@@ -1,0 +1,152 @@
+"""Policies beside each other on one data set: who wins where, at what cost, and what experience brings.
+
+Source: evaluation page (Metrics); MC² figures 1 and 3; Meta-Reasoner figure 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from itertools import accumulate
+from typing import Any
+
+from handlers.policies.meta_reasoner.measure import rewards
+from schemas.events.strategy import RewardJudged, StrategyChosen
+from streams.analysis.statistics import mcnemar, pareto, slope
+from streams.bench.metrics import METRICS, actions, exact, share
+from streams.bench.results import Episode, Results, rates
+
+Groups = dict[str, list[Episode]]
+"""Episodes by run, on one data set."""
+
+
+def mcnemar_matrix(groups: Groups) -> dict[str, Any]:
+    """For each two runs: problems only one of them solved (in most seeds), and the exact p-value."""
+    solved = {run: {p: rate > 0.5 for p, rate in rates(g).items()} for run, g in groups.items()}
+    rows: dict[str, dict[str, Any]] = {}
+    for one, a in solved.items():
+        for other, b in solved.items():
+            if one != other:
+                both = a.keys() & b.keys()
+                wins, losses = (
+                    sum(a[p] and not b[p] for p in both),
+                    sum(b[p] and not a[p] for p in both),
+                )
+                found = {"wins": wins, "losses": losses, "p": round(mcnemar(wins, losses), 9)}
+                rows.setdefault(one, {})[other] = found
+    return rows
+
+
+def frontier(groups: Groups, cost: str) -> list[dict[str, Any]]:
+    """Each run's accuracy at its cost (calls, tokens), and whether no other run beats it."""
+    points = [
+        (run, METRICS[cost].of(cases), METRICS["accuracy"].of(cases))
+        for run, group in groups.items()
+        for cases in [[one.case for one in group]]
+    ]
+    sure = [(run, c, a) for run, c, a in points if c is not None and a is not None]
+    best = pareto([(c, a) for _, c, a in sure])
+    return [
+        {"run": run, cost: round(c, 6), "accuracy": round(a, 6), "best": good}
+        for (run, c, a), good in zip(sure, best, strict=True)
+    ]
+
+
+# ── Does experience help? ────────────────────────────────────────────────────────────────────
+
+
+def progress(group: Sequence[Episode], key: Callable[[Episode], int]) -> dict[str, Any] | None:
+    """Accuracy and restarts by batch or pass, with the slopes of both; nothing where there is but one."""
+    parts: dict[int, list[Episode]] = {}
+    for one in group:
+        parts.setdefault(key(one), []).append(one)
+    if len(parts) < 2:
+        return None
+    points = [_point(number, parts[number]) for number in sorted(parts)]
+    return {
+        "points": points,
+        "accuracy": _trend(points, "accuracy"),
+        "restarts": _trend(points, "restarts"),
+    }
+
+
+def _point(number: int, episodes: Iterable[Episode]) -> dict[str, Any]:
+    cases = [one.case for one in episodes]
+    taken = [action == "RESTART" for case in cases for action in actions(case)]
+    return {
+        "at": number,
+        "problems": len(cases),
+        "accuracy": _percent(exact(cases)),
+        "restarts": _percent(share(taken)),
+        "calls": METRICS["calls"].of(cases),
+    }
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else round(100 * value, 6)
+
+
+def _trend(points: Sequence[dict[str, Any]], name: str) -> dict[str, float] | None:
+    """Points of accuracy a step, and how likely so steep a line is where nothing changes."""
+    sure = [(point["at"], point[name]) for point in points if point[name] is not None]
+    found = slope([float(x) for x, _ in sure], [y for _, y in sure])
+    return None if found is None else {k: round(v, 9) for k, v in asdict(found).items()}
+
+
+def batch_of(one: Episode) -> int:
+    """The batch that an episode belonged to, from 1: it could know what those before it left."""
+    return one.case.opened.memory_version + 1
+
+
+# ── Arms ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def arms(group: Sequence[Episode]) -> dict[str, Any] | None:
+    """Arms with pulls and mean reward; cumulative reward; regret against the arm that was best at last.
+
+    Rewards of other arms in the same place are unknown, so this is the regret against always having
+    earned the best arm's mean: an estimate, and no more.
+    """
+    pulled: dict[str, list[float]] = {}
+    earned: list[float] = []
+    for one in group:
+        for arm, reward in _pulls(one):
+            pulled.setdefault(arm, []).append(reward)
+            earned.append(reward)
+    if not pulled:
+        return None
+    means = {arm: sum(found) / len(found) for arm, found in sorted(pulled.items())}
+    best = max(means.values())
+    return {
+        "arms": {arm: {"pulls": len(pulled[arm]), "mean": round(m, 6)} for arm, m in means.items()},
+        "cumulative_reward": [round(value, 6) for value in accumulate(earned)],
+        "regret": [round(value, 6) for value in accumulate(best - reward for reward in earned)],
+    }
+
+
+def _pulls(one: Episode) -> list[tuple[str, float]]:
+    """Each choice of an arm with the reward that its round brought; an unknown one is left out."""
+    events = [event for _, event in one.case.trace.events]
+    judged = {e.round: e.reward for e in events if isinstance(e, RewardJudged)}
+    choices = [e for e in events if isinstance(e, StrategyChosen) and e.arm is not None]
+    return [
+        (c.arm, reward) for c in choices if c.arm and (reward := judged.get(c.round)) is not None
+    ]
+
+
+def reward_curve(group: Sequence[Episode]) -> list[float]:
+    """Mean cumulative reward after each round, over the episodes that got so far."""
+    curves = [list(accumulate(rewards(one.case.trace))) for one in group]
+    longest = max(map(len, curves), default=0)
+    at = [[c[round_] for c in curves if len(c) > round_] for round_ in range(longest)]
+    return [round(sum(found) / len(found), 6) for found in at]
+
+
+def by_data(results: Results) -> dict[str, Groups]:
+    """First passes by data set and run; a run without a closed episode is left out."""
+    found: dict[str, Groups] = {}
+    for (run, data), group in results.groups.items():
+        first = [one for one in group if one.cell.walk == 1]
+        if first:
+            found.setdefault(data, {})[run] = first
+    return found

@@ -1,0 +1,183 @@
+"""Recipes: what is run, and which figures of a paper stand beside what came of it.
+
+A recipe is a YAML file of this model; ``deploy/schemas/recipe.v1.json`` is its JSON Schema. Its data
+sets and runs have names; a cell of a paper's table names a run, a data set and a metric, and what is
+left unnamed there (a model that we do not train, a table whose values are lost) is ``not measured``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+
+from schemas.problem import Limits, Name, Profile, Seed, Values
+from streams.bench.metrics import METRICS
+
+FOLDER = Path(__file__).with_name("recipes")
+Figure: TypeAlias = int | float | str | None
+"""A paper's figure as printed (``91.38 ± 0.60``), or nothing where it prints none."""
+
+
+class BadRecipe(ValueError):
+    """A recipe cannot be read; the message names file and field."""
+
+
+class Part(BaseModel):
+    """A part of a recipe; an unknown field is refused by name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Data(Part):
+    """A data set of the recipe."""
+
+    source: str = Field(description="A set such as game24:901-1000, or jsonl for a file of yours.")
+    hub: str | None = Field(
+        default=None, description="Where a hub has it: OWNER/NAME[#CONFIG][/SPLIT]."
+    )
+    note: str = Field(default="", description="What differs from the paper's set.")
+
+
+class Matched(Part):
+    """A limit that each problem takes over from another run of the recipe."""
+
+    run: str
+    of: Literal["calls", "tokens"] = "tokens"
+
+
+class Warm(Part):
+    """Another run's memory of another data set, to start from."""
+
+    run: str
+    data: str
+
+
+class Runs(Part):
+    """A policy with its settings, over some of the data sets, for each seed and pass."""
+
+    policy: str
+    settings: Values = {}
+    limits: Limits = Limits()
+    data: tuple[str, ...] = Field(default=(), description="Names of data sets; left out, all.")
+    passes: PositiveInt = 1
+    order: Literal["released", "shuffled"] = "released"
+    matched: Matched | None = None
+    warm_from: Warm | None = Field(default=None, description="Whose rules are its version 0.")
+    note: str = Field(default="", description="How this differs from the paper's method.")
+
+    @property
+    def after(self) -> set[str]:
+        """The runs that must have ended before this one can begin."""
+        return {each.run for each in (self.matched, self.warm_from) if each is not None}
+
+
+class Place(Part):
+    """What a row or column of a paper's table stands for."""
+
+    run: str | None = None
+    data: str | None = None
+    metric: str | None = None
+    only: dict[str, str] = Field(default={}, description="Problems of these traits, as level: '5'.")
+    walk: PositiveInt | None = Field(default=None, description="Only this pass.")
+
+
+class Row(Place):
+    """A row: its place and the paper's figures, one for each column."""
+
+    paper: tuple[Figure, ...]
+
+
+class Table(Part):
+    """A table, or a figure's numbers, as the paper prints it."""
+
+    title: str
+    model: str = Field(default="", description="The model of the paper's figures.")
+    columns: dict[str, Place]
+    rows: dict[str, Row]
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _full(self) -> Self:
+        for name, row in self.rows.items():
+            if len(row.paper) != len(self.columns):
+                raise ValueError(
+                    f"{self.title}: row {name!r} has {len(row.paper)} figures for {len(self.columns)} columns"
+                )
+        return self
+
+
+Claims = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class Recipe(Part):
+    """One table or figure of a paper, and how to measure it."""
+
+    recipe: Name
+    claims: Claims = Field(description="Rows of the Traceability tables that this recipe prints.")
+    paper: str
+    about: str
+    differs: str = Field(description="What differs from the paper, said before any figure.")
+    profile: Profile = "paper"
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (0, 1, 2)
+    limits: Limits = Limits()
+    data: dict[Name, Data]
+    runs: dict[str, Runs]
+    tables: tuple[Table, ...]
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for where, place in self._places():
+            for kind, name, known in (
+                ("run", place.run, self.runs),
+                ("data", place.data, self.data),
+                ("metric", place.metric, METRICS),
+            ):
+                if name is not None and name not in known:
+                    raise ValueError(f"{where}: no {kind} {name!r}; there are {', '.join(known)}")
+        for name, run in self.runs.items():
+            asked = {*run.data} - {*self.data} | (run.after - {*self.runs})
+            if asked:
+                raise ValueError(f"runs.{name}: the recipe has no {', '.join(sorted(asked))}")
+        return self
+
+    def _places(self) -> Iterator[tuple[str, Place]]:
+        for table in self.tables:
+            parts: Mapping[str, Place] = {**table.columns, **table.rows}
+            yield from ((f"{table.title}: {name}", place) for name, place in parts.items())
+
+
+def load(name: str) -> Recipe:
+    """A recipe of ours by name, or one of yours by its file. Raises ``BadRecipe``."""
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml"):
+        path = FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        raise BadRecipe(
+            f"no recipe {name!r}; metalogue bench list names ours, or give a .yaml file"
+        )
+    return read(path)
+
+
+def read(path: Path) -> Recipe:
+    """The recipe in a file. Raises ``BadRecipe`` that names the field."""
+    try:
+        said: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise BadRecipe(f"{path.name}: not YAML: {error}") from error
+    try:
+        return Recipe.model_validate(said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "recipe"
+        raise BadRecipe(
+            f"{path.name}: {field}: {first['msg'].removeprefix('Value error, ')}"
+        ) from error
+
+
+def names() -> list[str]:
+    """The recipes of this build."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))

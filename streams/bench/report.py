@@ -1,0 +1,193 @@
+"""A recipe's report as plain values: the paper's figures beside ours, and everything that was measured.
+
+Nothing in it hangs on when or how often the bench was run: a bench that was killed and resumed makes
+the same report as one that was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streams.analysis.figures import confidences, outcomes
+from streams.bench.compare import (
+    Groups,
+    arms,
+    batch_of,
+    by_data,
+    frontier,
+    mcnemar_matrix,
+    progress,
+    reward_curve,
+)
+from streams.bench.plan import Cell, Source
+from streams.bench.recipe import Place, Recipe, Table
+from streams.bench.results import Episode, Results, accuracy_interval, measured
+
+MEASURED = ("accuracy", "calls", "prompt_tokens", "completion_tokens", "tokens", "seconds",
+            "points_per_1k_tokens", "ece", "brier", "aurc", "restarts", "reward")  # fmt: skip
+
+
+def report(
+    recipe: Recipe, results: Results, sources: Mapping[str, Source], provenance: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The whole report."""
+    groups = by_data(results)
+    return {
+        "recipe": recipe.recipe,
+        "claims": list(recipe.claims),
+        "paper": recipe.paper,
+        "about": recipe.about,
+        "differs": recipe.differs,
+        "profile": recipe.profile,
+        "runs": {name: _run(recipe, name) for name in recipe.runs},
+        "provenance": {
+            **provenance,
+            "models": results.models(),
+            "data": [_data(s) for s in sources.values()],
+        },
+        "unfinished": _unfinished(results, sources),
+        "tables": [_table(table, recipe, results, sources) for table in recipe.tables],
+        "measured": [
+            {"data": data, "run": run, **figures(results, run, data, group)}
+            for data, runs in groups.items()
+            for run, group in runs.items()
+        ],
+        "comparisons": {data: comparison(runs) for data, runs in groups.items()},
+    }
+
+
+def _run(recipe: Recipe, name: str) -> dict[str, Any]:
+    run = recipe.runs[name]
+    limits = run.limits.over(recipe.limits).model_dump(exclude_none=True)
+    said = {"policy": run.policy, "settings": run.settings, "limits": limits, "note": run.note}
+    if run.matched is not None:
+        said["matched"] = f"{run.matched.of} of {run.matched.run}, problem by problem"
+    if run.warm_from is not None:
+        said["warm_from"] = f"{run.warm_from.run} on {run.warm_from.data}"
+    return {**said, "passes": run.passes, "order": run.order}
+
+
+def _data(source: Source) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "wanted": source.wanted,
+        "read": source.read,
+        "problems": source.problems,
+        "sha256": source.sha256,
+        "stands_in": source.stands_in,
+        "note": source.note,
+    }
+
+
+def _unfinished(results: Results, sources: Mapping[str, Source]) -> int:
+    """Problems of the recipe that have no answer on the log."""
+    wanted = sum(sources[cell.data].problems for cell in results.cells)
+    return wanted - sum(map(len, results.groups.values()))
+
+
+# ── The paper's tables ───────────────────────────────────────────────────────────────────────
+
+
+def _table(
+    table: Table, recipe: Recipe, results: Results, sources: Mapping[str, Source]
+) -> dict[str, Any]:
+    rows = [
+        {
+            "name": name,
+            "cells": [
+                {"paper": paper, **_ours(_joined(column, row), recipe, results, sources)}
+                for column, paper in zip(table.columns.values(), row.paper, strict=True)
+            ],
+        }
+        for name, row in table.rows.items()
+    ]
+    said = {"title": table.title, "model": table.model, "note": table.note}
+    return {**said, "columns": list(table.columns), "rows": rows}
+
+
+def _joined(column: Place, row: Place) -> Place:
+    """What a cell stands for: the row's word, else the column's; traits of both."""
+    return Place(
+        run=row.run or column.run,
+        data=row.data or column.data,
+        metric=row.metric or column.metric,
+        only=column.only | row.only,
+        walk=row.walk or column.walk,
+    )
+
+
+def _ours(
+    place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]
+) -> dict[str, Any]:
+    """Our figure, or why there is none. What stands in for a data set is never its figure."""
+    if place.run is None or place.data is None or place.metric is None:
+        return {"ours": None, "why": "not measured: nothing in this build measures it"}
+    if sources[place.data].read is None or sources[place.data].stands_in:
+        return {"ours": None, "why": f"not measured: {place.data} is not here"}
+    found = measured(place.metric, results.chosen(place))
+    if found is None:
+        return {"ours": None, "why": "not measured: nothing to measure it on"}
+    return {"ours": found, "why": ""}
+
+
+# ── What was measured ────────────────────────────────────────────────────────────────────────
+
+
+def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> dict[str, Any]:
+    """One run on one data set: outcomes, costs in their columns, calibration, experience."""
+    cases = [one.case for one in group]
+    every = results.groups[run, data]
+    said = outcomes(cases)
+    return {
+        "episodes": len(cases),
+        "backbones": cases[0].opened.backbones,
+        "outcomes": {n: said[n] for n in ("right", "commission", "omission", "unknown", "failed")},
+        "ended_by": said["ended_by"],
+        "accuracy_interval": accuracy_interval(group),
+        "metrics": {name: measured(name, group) for name in MEASURED},
+        "learning": learning(results, [one.cell for one in every]),
+        "probes": probes(results, every),
+        "confidence": confidences(cases),
+        "batches": progress(group, batch_of),
+        "passes": progress(every, lambda one: one.cell.walk),
+        "arms": arms(group),
+        "rewards": reward_curve(group),
+    }
+
+
+def learning(results: Results, cells: Sequence[Cell]) -> dict[str, Any]:
+    """What learning cost, in a column of its own."""
+    spent = [results.learning[s] for s in sorted({c.scope for c in cells}) if s in results.learning]
+    tokens = [each.tokens for each in spent]
+    return {
+        "calls": sum(each.calls for each in spent),
+        "tokens": None if None in tokens else sum(each or 0 for each in tokens),
+    }
+
+
+def probes(results: Results, group: Sequence[Episode]) -> dict[str, Any]:
+    """What side runs of these episodes cost, in a column of its own."""
+    spent = [p for one in group for p in results.reading.probes.get(one.case.episode, ())]
+    tokens = [usage.tokens for usage in spent]
+    known = None if None in tokens else sum(each or 0 for each in tokens)
+    return {"episodes": len(spent), "calls": sum(usage.calls for usage in spent), "tokens": known}
+
+
+def comparison(groups: Groups) -> dict[str, Any]:
+    """The runs of a data set beside each other."""
+    return {
+        "by_calls": frontier(groups, "calls"),
+        "by_tokens": frontier(groups, "tokens"),
+        "mcnemar": mcnemar_matrix(groups),
+    }
+
+
+def simulated(made: Mapping[str, Any]) -> bool:
+    """Whether no model answered."""
+    return any("SIMULATED" in each["backbones"] for each in made["measured"])
+
+
+def cells_of(made: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every cell of the paper's tables in a report."""
+    return [cell for table in made["tables"] for row in table["rows"] for cell in row["cells"]]

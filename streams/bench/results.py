@@ -1,0 +1,123 @@
+"""What came of a recipe's cells, read off the log: episodes by run and data set, and any figure of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from schemas.events.episode import Completed
+from state.folds.costs import Spent
+from streams.analysis.cases import Case, Reading, read
+from streams.analysis.intervals import mean_interval
+from streams.analysis.statistics import t_half_width
+from streams.bench.metrics import METRICS, known
+from streams.bench.plan import Cell, Source
+from streams.bench.recipe import Place
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A closed episode with its cell."""
+
+    cell: Cell
+    case: Case
+
+
+@dataclass(slots=True)
+class Results:
+    """Episodes by run and data set, what their learning and probes spent, and traits of problems."""
+
+    cells: Sequence[Cell]
+    groups: dict[tuple[str, str], list[Episode]] = field(
+        default_factory=dict[tuple[str, str], list[Episode]]
+    )
+    traits: Mapping[str, Mapping[str, Mapping[str, str]]] = field(
+        default_factory=dict[str, dict[str, dict[str, str]]]
+    )
+    learning: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
+    reading: Reading = field(default_factory=Reading)
+
+    def chosen(self, place: Place) -> list[Episode]:
+        """The episodes that a place stands for; of several passes the first, unless it names one."""
+        if place.run is None or place.data is None:
+            return []
+        found = self.groups.get((place.run, place.data), [])
+        walk = place.walk or 1
+        return [one for one in found if one.cell.walk == walk and self._has(one, place.only)]
+
+    def _has(self, one: Episode, only: Mapping[str, str]) -> bool:
+        traits = self.traits.get(one.cell.data, {}).get(one.case.problem.id, {})
+        return all(traits.get(name) in value.split(",") for name, value in only.items())
+
+    def models(self) -> list[str]:
+        """Which models answered, by the names that they gave."""
+        events = (
+            e for group in self.groups.values() for o in group for _, e in o.case.trace.events
+        )
+        return sorted({event.model for event in events if isinstance(event, Completed)})
+
+
+def gather(log: SqliteLog, cells: Sequence[Cell], sources: Mapping[str, Source]) -> Results:
+    """Everything that these cells left on the log."""
+    reading = read(log)
+    of: dict[str, list[Cell]] = {}
+    for cell in cells:
+        of.setdefault(cell.series, []).append(cell)
+    results = Results(cells, reading=reading, learning=reading.learning)
+    results.groups = {(cell.run, cell.data): [] for cell in cells}
+    results.traits = {name: source.traits() for name, source in sources.items()}
+    for case in reading.cases():
+        for cell in of.get(case.problem.series or "", ()):
+            results.groups[cell.run, cell.data].append(Episode(cell, case))
+    return results
+
+
+# ── Figures ──────────────────────────────────────────────────────────────────────────────────
+
+
+def measured(metric: str, episodes: Sequence[Episode]) -> dict[str, Any] | None:
+    """A metric's mean over seeds, its interval as papers print it, and the problems it rests on."""
+    values = [
+        value
+        for _, group in by_seed(episodes)
+        if (value := METRICS[metric].of([one.case for one in group])) is not None
+    ]
+    if not values:
+        return None
+    places = METRICS[metric].places
+    half = t_half_width(values)
+    return {
+        "value": round(fmean(values), 6),
+        "half_width": None if half is None else round(half, 6),
+        "seeds": len(values),
+        "problems": len({one.case.problem.id for one in episodes}),
+        "places": places,
+    }
+
+
+def by_seed(episodes: Iterable[Episode]) -> list[tuple[int, list[Episode]]]:
+    """Episodes of each seed."""
+    ordered = sorted(episodes, key=lambda one: one.cell.seed)
+    return [(seed, list(group)) for seed, group in groupby(ordered, key=lambda one: one.cell.seed)]
+
+
+def rates(episodes: Sequence[Episode]) -> dict[str, float]:
+    """How often each problem was solved over seeds, for those whose outcome is known."""
+    outcomes: dict[str, list[bool]] = {}
+    sure = {case.episode for case in known(one.case for one in episodes)}
+    for one in episodes:
+        if one.case.episode in sure:
+            outcomes.setdefault(one.case.problem.id, []).append(one.case.outcome == "right")
+    return {problem: sum(found) / len(found) for problem, found in sorted(outcomes.items())}
+
+
+def accuracy_interval(episodes: Sequence[Episode]) -> tuple[float, float] | None:
+    """The bootstrap interval of the accuracy, in percent, over problems."""
+    found = mean_interval([100 * rate for rate in rates(episodes).values()])
+    return None if found is None else (round(found[0], 6), round(found[1], 6))

@@ -1,0 +1,243 @@
+"""`bench run`: produce a recipe's cells, work on them to the end, and write what came of it.
+
+Its state is the log: run again after a crash, it produces what is missing, resumes what is open, and
+writes the same report.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from streams.bench.matching import matched_limits
+from streams.bench.pages import html, markdown
+from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources, with_limits
+from streams.bench.recipe import BadRecipe, Recipe, load, names
+from streams.bench.report import report
+from streams.bench.results import gather
+from streams.cli.common import FLAGS, open_log, out, out_json, say
+from streams.cli.errors import OK, usage
+from streams.cli.setup import Models, world_of
+
+if TYPE_CHECKING:
+    from schemas.problem import Limits
+    from streams.world import Totals
+
+DEFAULT_LOG = "sqlite:bench.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the command line asks for."""
+
+    recipe: str
+    log: str | None
+    models: Models
+    options: Options
+    limits: Limits
+    out: str
+    max_concurrency: int
+    totals: Totals | None = None
+
+    def command(self) -> str:
+        """The command line that runs this again."""
+        models, options = self.models, self.options
+        said: list[tuple[str, Any]] = [
+            ("--backbone", models.backbone),
+            *(("--role", each) for each in models.roles),
+            ("--model", models.model),
+            ("--base-url", models.base_url),
+            ("--reduced", options.stand_in),
+            ("--limit", options.problems),
+            ("--seeds", options.seeds),
+            *(("--data", f"{name}={path}") for name, path in options.files.items()),
+            *((f"--{LIMITS[which]}-limit", most) for which, most in self.limits),
+        ]
+        told = [part for name, value in said for part in _option(name, value)]
+        return shlex.join(["metalogue", "bench", "run", self.recipe, *told])
+
+
+LIMITS = {"calls": "call", "tokens": "token", "cost": "cost", "seconds": "time"}
+
+
+def _option(name: str, value: Any) -> list[str]:
+    if value is None or value is False:
+        return []
+    return [name] if value is True else [name, str(value)]
+
+
+def located(given: Sequence[str]) -> dict[str, str]:
+    """``NAME=PATH`` options; a hub's data set is fetched and becomes a file. Raises a ``CliError``."""
+    from streams.cli.config import load
+    from streams.datasets.hub import NoHub, fetch, is_hub
+
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, path = each.partition("=")
+        if not equals or not path:
+            raise usage(f"{each!r} is not NAME=PATH", field="--data")
+        try:
+            home = Path(load().home).expanduser() / "datasets"
+            found[name] = str(fetch(path, home)) if is_hub(path) else path
+        except NoHub as error:
+            raise usage(str(error), field="--data", error="input.hub") from error
+    ranks = load().game24_csv
+    return ({"game24": ranks} if ranks else {}) | found
+
+
+def run(wanted: Wanted, *, json: bool) -> int:
+    """Run a recipe and write its report; the exit code of the work."""
+    recipe, log = _recipe(wanted), wanted.log or DEFAULT_LOG
+    world = world_of(wanted.models)
+    try:
+        found = sources(recipe, wanted.options)
+        planner = Planner(recipe, found, wanted.options, _find, world.description)
+        stages = planner.stages()
+    except ValueError as error:
+        raise usage(str(error), field="RECIPE", error="bench.recipe") from error
+    _say_what(recipe, found, stages)
+    code = OK
+    for stage in stages:
+        _produce(log, recipe, stage, stages, found)
+        code = _work(log, wanted) or code
+    with closing(open_log(log)) as opened:
+        results = gather(opened, planner.cells(), found)
+    said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
+    made = report(recipe, results, found, said)
+    _tell(made, write(made, Path(wanted.out), recipe.recipe), json=json)
+    return code
+
+
+def _recipe(wanted: Wanted) -> Recipe:
+    try:
+        recipe = load(wanted.recipe)
+    except BadRecipe as error:
+        raise usage(str(error), field="RECIPE", error="bench.recipe") from error
+    return recipe.model_copy(update={"limits": wanted.limits.over(recipe.limits)})
+
+
+def _find(name: str) -> Any:
+    from streams.policies import find
+
+    return find(name)
+
+
+def _say_what(
+    recipe: Recipe, found: Mapping[str, Source], stages: Sequence[Sequence[Cell]]
+) -> None:
+    missing = [source for source in found.values() if source.read is None]
+    for source in missing:
+        say(f"{recipe.recipe}: {source.name} is {source.note}")
+    if not stages:
+        hint = f"Or try it on Game of 24 in their place, as CI does: --reduced ({STAND_IN})"
+        raise usage("no data set of this recipe is here", field="--data", hint=hint)
+
+
+def _produce(
+    log: str,
+    recipe: Recipe,
+    stage: Sequence[Cell],
+    stages: Sequence[Sequence[Cell]],
+    found: Mapping[str, Source],
+) -> None:
+    """Announce the cells of a stage; what is there already is known and skipped."""
+    from streams.produce import Producer
+
+    with closing(open_log(log, create=True)) as opened:
+        for cell in stage:
+            source, matched = found[cell.data], recipe.runs[cell.run].matched
+            lines = source.lines()
+            if matched is not None:
+                limits = matched_limits(opened, matched, cell, [c for s in stages for c in s])
+                lines = with_limits(lines, limits)
+            for refusal in Producer(opened, cell.plan).run(lines).refused:
+                say(f"{source.name}:{refusal.line.number}: {refusal.error}")
+
+
+def _work(log: str, wanted: Wanted) -> int:
+    from streams.cli.bench_progress import watching_bench
+
+    options: dict[str, Any] = {
+        "policy": "cot", "until_idle": True, "settle": True,
+        "max_concurrency": wanted.max_concurrency, "totals": wanted.totals,
+    }  # fmt: skip
+    if log.startswith("kafka://"):
+        from schemas.problem import Limits
+        from streams.cli.kafka_working import work as work_on_kafka
+
+        return work_on_kafka(log, wanted.models, learning_limits=Limits(), **options)
+    from streams.cli.working import work
+
+    with watching_bench(log) as watch:
+        return work(log, wanted.models, on_change=watch, **options)
+
+
+# ── The report ───────────────────────────────────────────────────────────────────────────────
+
+
+def _provenance(wanted: Wanted, planner: Planner) -> dict[str, Any]:
+    """Where figures come from: nothing in it hangs on when or how often this was run."""
+    return {
+        "command": wanted.command(),
+        "backbones": planner.backbones,
+        "seeds": list(planner.seeds),
+        "changed": wanted.options.changed,
+        "version": version("metalogue"),
+        "commit": commit(),
+    }
+
+
+def commit() -> str:
+    """The commit of this checkout, with a mark if files were changed since; else unknown."""
+    here = Path(__file__).parent
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+            cwd=here, capture_output=True, text=True, timeout=10, check=False,
+        )  # fmt: skip
+    except OSError:
+        return "unknown"
+    return told.stdout.strip() or "unknown"
+
+
+def write(made: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
+    """The report in three forms."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
+    texts = {"md": markdown(made).encode(), "json": data, "html": html(made).encode()}
+    paths = [folder / f"{name}.{ending}" for ending in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_bytes(text)
+    return paths
+
+
+def _tell(made: dict[str, Any], written: Sequence[Path], *, json: bool) -> None:
+    if json or FLAGS.json:
+        out_json(made)
+        return
+    out(markdown(made).rstrip())
+    out()
+    out("written " + " ".join(str(path) for path in written))
+
+
+def listed(*, json: bool) -> int:
+    """``bench list``: the recipes of this build."""
+    found = [load(name) for name in names()]
+    rows = [
+        {"recipe": each.recipe, "paper": each.paper, "about": each.about, "data": list(each.data)}
+        for each in found
+    ]
+    for row in rows:
+        if json:
+            out_json(row)
+        else:
+            out(f"{row['recipe']:<14} {row['about']}")
+    return OK
