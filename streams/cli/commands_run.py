@@ -33,6 +33,9 @@ TokenLimit = Annotated[
 CostLimit = Annotated[Optional[float], typer.Option("--cost-limit", help="Cost an episode.")]
 TimeLimit = Annotated[Optional[float], typer.Option("--time-limit", help="Seconds an episode.")]
 Profile = Annotated[str, typer.Option("--profile", help="service or paper.")]
+Otlp = Annotated[
+    Optional[str], typer.Option("--otlp", metavar="URL", help="Send spans to this collector.")
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Every random choice follows from it.")]
 
 
@@ -126,6 +129,11 @@ def worker(
         typer.Option("--learning-call-limit", min=1, help="Calls a learning episode."),
     ] = None,
     no_tables: Annotated[bool, typer.Option("--no-tables", help="Start no projector.")] = False,
+    metrics: Annotated[
+        Optional[str],
+        typer.Option("--metrics", metavar="HOST:PORT", help="Serve /metrics /livez /readyz."),
+    ] = None,
+    otlp: Otlp = None,
 ) -> int:
     """Work on admitted problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
@@ -142,8 +150,10 @@ def worker(
     )
     url = log_url(log)
     if url.startswith("kafka://"):
+        from streams.cli.kafka_working import refuse
         from streams.cli.kafka_working import work as work_on_kafka
 
+        refuse(metrics, otlp)
         return work_on_kafka(
             url,
             models,
@@ -166,6 +176,8 @@ def worker(
             totals=Totals(total_calls, total_tokens, total_cost, total_time),
             on_change=watch,
             tables=not no_tables,
+            metrics=metrics,
+            otlp=otlp,
         )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
+from streams.cli.commands_run import Otlp
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -23,11 +24,12 @@ def projector(
     attached: Annotated[
         bool, typer.Option("--attached", hidden=True, help="End when standard input closes.")
     ] = False,
+    otlp: Otlp = None,
 ) -> int:
     """Keep the tables of a log up with it, until stopped."""
     from streams.cli.projecting import project
 
-    return project(log, attached=attached)
+    return project(log, attached=attached, otlp=otlp)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from streams.cli.common import say
+from streams.cli.errors import usage
 from streams.cli.kafka_log import place_of, reached
 from streams.cli.setup import Models, as_cli, world_of
 from streams.cli.working import report
@@ -61,6 +62,16 @@ def work(
     except BackboneError as error:
         raise as_cli(error) from error
     return report(outcome)
+
+
+def refuse(metrics: str | None, otlp: str | None) -> None:
+    """Raises a usage error that says how to have these on Kafka, where workers are many."""
+    if metrics is not None:
+        hint = "Set METALOGUE_KAFKA__WEB_PORT: its pages are served there"
+        raise usage("a worker on Kafka has a port of its own", field="--metrics", hint=hint)
+    if otlp is not None:
+        hint = "One process a log sends them: metalogue projector --otlp URL"
+        raise usage("workers on Kafka send no spans", field="--otlp", hint=hint)
 
 
 async def _until_told(worker: KafkaWorker, **options: Any) -> Outcome:

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 PROGRESS_S, PLAIN_S = 0.5, 10.0
 
 
-def project(log: str | None, *, attached: bool) -> int:
+def project(log: str | None, *, attached: bool, otlp: str | None = None) -> int:
     """Follow the log until told to end, or until standard input closes; the exit code."""
     from state.tables.lock import Busy, only_writer
+    from streams.cli.observing import exporting
     from streams.projector import Projector, tables_path
 
     opened = open_log(log)
     try:
-        with only_writer(tables_path(opened.path)):
+        with only_writer(tables_path(opened.path)), exporting(opened.path, otlp):
             projector = Projector(opened, told=None if attached else say)
             _ends_when_told(projector)
             projector.open()

@@ -7,7 +7,7 @@ import fcntl
 import os
 import signal
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import IO, TYPE_CHECKING
 
 from streams.cli.common import log_path, log_url, open_log, say
@@ -15,7 +15,7 @@ from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
 from streams.cli.setup import Models, as_cli, need_prices, world_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator, Generator
 
     from schemas.problem import Limits
     from streams.runtime.embedded.worker import Outcome, Progress, Worker
@@ -77,15 +77,19 @@ def work(
     on_change: Callable[[Progress], None] | None = None,
     on_start: Callable[[Worker], None] | None = None,
     tables: bool = False,
+    metrics: str | None = None,
+    otlp: str | None = None,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from schemas.problem import Limits
+    from streams.cli.observing import exporting, place_of
     from streams.cli.tabling import Attached
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
     from streams.runtime.tuning import tune_collector
 
     path, world = log_path(log_url(log)), _world(models, totals)
+    pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
         projector = Attached(log, on_change, wanted=tables)
         worker = Worker(
@@ -102,8 +106,8 @@ def work(
         if on_start is not None:
             on_start(worker)
         tune_collector()
-        with projector:
-            return report(_finished(worker, until_idle=until_idle, settle=settle))
+        with projector, exporting(worker.log.path, otlp):
+            return report(_finished(worker, pages, until_idle=until_idle, settle=settle))
 
 
 def _world(models: Models, totals: Totals | None) -> World:
@@ -114,14 +118,16 @@ def _world(models: Models, totals: Totals | None) -> World:
     return world
 
 
-def _finished(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:
+def _finished(
+    worker: Worker, pages: tuple[str, int] | None, *, until_idle: bool, settle: bool
+) -> Outcome:
     """How the worker's run ended. Raises a ``CliError`` where its set-up or its claim is gone."""
     from state.journal import Fenced
     from streams.backbones.port import BackboneError
 
     log = worker.log
     try:
-        return asyncio.run(_run(worker, until_idle=until_idle, settle=settle))
+        return asyncio.run(_run(worker, pages, until_idle=until_idle, settle=settle))
     except BackboneError as error:
         raise as_cli(error, log.db.execute(OPEN).fetchone()[0]) from error
     except Fenced as error:
@@ -130,14 +136,37 @@ def _finished(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:
         log.close()
 
 
-async def _run(worker: Worker, *, until_idle: bool, settle: bool) -> Outcome:
+async def _run(
+    worker: Worker, pages: tuple[str, int] | None, *, until_idle: bool, settle: bool
+) -> Outcome:
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, _drain, worker, each)
     try:
-        return await worker.run(until_idle=until_idle, settle=settle)
+        async with _pages(worker, pages):
+            return await worker.run(until_idle=until_idle, settle=settle)
     finally:
         await worker.world.close()
+
+
+@asynccontextmanager
+async def _pages(worker: Worker, place: tuple[str, int] | None) -> AsyncGenerator[None]:
+    """The worker's web pages, where they are wanted. Raises a ``CliError`` if the port is taken."""
+    if place is None:
+        yield
+        return
+    from streams.cli.observing import taken
+    from streams.telemetry.worker import Pages
+
+    pages = Pages(worker)
+    try:
+        await pages.start(*place)
+    except OSError as error:
+        raise taken(*place, error, "--metrics") from error
+    try:
+        yield
+    finally:
+        await pages.stop()
 
 
 def _drain(worker: Worker, received: signal.Signals) -> None:

@@ -1,0 +1,80 @@
+"""What a worker or projector shows of itself while it runs: its web pages, and spans that it sends on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from streams.cli.errors import SETUP, UNREACHABLE, CliError, usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAST_S = 15.0
+"""How long a process that ends waits for its last spans to be taken."""
+
+
+def place_of(given: str, option: str) -> tuple[str, int]:
+    """``HOST:PORT`` in two; the port alone means loopback. Raises a usage error."""
+    host, _, port = given.rpartition(":")
+    if not port.isdecimal() or not 0 <= int(port) < 65536:
+        raise usage(f"{given!r} is not HOST:PORT", field=option, hint="Such as 127.0.0.1:9464")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def taken(host: str, port: int, error: OSError, option: str) -> CliError:
+    """A place that cannot be listened at."""
+    return CliError(
+        error.strerror or str(error),
+        error="web.taken",
+        exit=UNREACHABLE,
+        where=f"{host}:{port}",
+        hint=f"Give another: {option} HOST:PORT",
+    )
+
+
+def need_extra(module: str, extra: str) -> None:
+    """Raises a ``CliError`` that says how to install what is missing."""
+    if find_spec(module) is None:
+        raise CliError(
+            f"this needs the extra {extra}, which is not installed",
+            error="extra.missing",
+            exit=SETUP,
+            hint=f"Install it: pip install 'metalogue[{extra}]'",
+        )
+
+
+@contextmanager
+def exporting(path: Path, url: str | None) -> Generator[None]:
+    """Send the spans of a log on while something else runs. Raises a ``CliError`` for a wrong address."""
+    if url is None:
+        yield
+        return
+    need_extra("opentelemetry", "otel")
+    from streams.telemetry.otlp import endpoint_of
+
+    try:
+        endpoint_of(url)
+    except ValueError as error:
+        raise usage(str(error), field="--otlp") from error
+    stopped = threading.Event()
+    thread = threading.Thread(target=_export, args=(path, url, stopped), name="otlp", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join(LAST_S)
+
+
+def _export(path: Path, url: str, stopped: threading.Event) -> None:
+    from streams.runtime.embedded.log import SqliteLog
+    from streams.telemetry.otlp import Export, Sender
+
+    sender = Sender(url)
+    with closing(SqliteLog(path)) as log:
+        Export(log, sender.send, sender.url).follow(stopped)
+    sender.close()

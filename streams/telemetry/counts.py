@@ -1,0 +1,127 @@
+"""What a log holds, counted through SQL from where the last count ended; the source of all its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from streams.cli.figures import Reader, Spent
+from streams.telemetry.lags import lags
+from streams.telemetry.metrics import SECONDS, Sample, histogram, plain
+
+MODELS_SHOWN: Final = 20
+"""So many models have a label of their own; later ones are counted as ``other``."""
+LATENCIES = f"""
+select json_extract(body, '$.model'), case {
+    " ".join(
+        f"when json_extract(body, '$.seconds') <= {bound} then {index}"
+        for index, bound in enumerate(SECONDS)
+    )
+} else {len(SECONDS)} end, count(*), total(json_extract(body, '$.seconds'))
+  from records where offset > ? and offset <= ? and kind = 'completed'
+    and json_extract(body, '$.seconds') is not null group by 1, 2
+"""
+TOPICS = "select topic, count(*) from records where offset > ? and offset <= ? group by 1"
+ANSWERS = """
+select json_extract(value, '$.status'), count(*), max(offset)
+  from messages where topic = 'answers' and offset > ? group by 1
+"""
+LETTERS = "select count(*) from messages where topic = 'dead-letters'"
+STALE = "select coalesce(sum(value), 0) from counters where name = 'stale'"
+BYTES = "select page_count * page_size from pragma_page_count, pragma_page_size"
+
+
+class Counts(Reader):
+    """A reader of figures that also counts what only metrics show. Nothing is written."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.topics: dict[str, int] = {}
+        self.answers: dict[str, int] = {}
+        self.latencies: dict[str, dict[int, int]] = {}
+        self.seconds: dict[str, float] = {}
+        self.answered = 0
+
+    def read(self) -> bool:
+        """Take in what is new, up to a span of records. Returns whether there is more."""
+        before = self.offset
+        more = super().read()
+        span = (before, self.offset)
+        for topic, count in self.db.execute(TOPICS, span):
+            self.topics[topic] = self.topics.get(topic, 0) + count
+        for row in self.db.execute(LATENCIES, span):
+            self._latency(*row)
+        for status, count, last in self.db.execute(ANSWERS, (self.answered,)).fetchall():
+            self.answers[status] = self.answers.get(status, 0) + count
+            self.answered = max(self.answered, last)
+        return more
+
+    def _latency(self, model: str, bucket: int, count: int, seconds: float) -> None:
+        if model not in self.latencies and len(self.latencies) >= MODELS_SHOWN:
+            model = "other"
+        counts = self.latencies.setdefault(model, {})
+        counts[bucket] = counts.get(bucket, 0) + count
+        self.seconds[model] = self.seconds.get(model, 0.0) + seconds
+
+    def samples(self) -> Iterator[Sample]:
+        """Every metric of the log, as far as it was read."""
+        found = self.figures
+        batches = list(found.batches.values())
+        yield from plain(
+            {
+                "metalogue_problems_produced_total": found.problems,
+                "metalogue_episodes_admitted_total": found.admitted,
+                "metalogue_episodes_closed_total": found.closed,
+                "metalogue_episodes_failed_total": found.failed,
+                "metalogue_episodes_open": found.admitted - found.closed,
+                "metalogue_episodes_parked": found.parked,
+                "metalogue_batches_learned_total": found.versions,
+                "metalogue_lessons_distilled_total": found.lessons,
+                "metalogue_rules": sum(found.rules.values()),
+                "metalogue_repeated_completions_total": found.repeated,
+                "metalogue_dead_letters_total": self._one(LETTERS),
+                "metalogue_stale_completions_total": self._one(STALE),
+                "metalogue_log_bytes": self._one(BYTES),
+            }
+        )
+        right, graded = sum(b.right for b in batches), sum(b.graded for b in batches)
+        members = sum(b.members for b in batches)
+        outcomes = {"right": right, "not_right": graded - right, "unknown": members - graded}
+        yield from labelled("metalogue_batch_members_total", "outcome", outcomes)
+        yield from labelled("metalogue_records_total", "topic", self.topics)
+        yield from labelled("metalogue_answers_total", "status", self.answers)
+        yield from labelled("metalogue_stage_lag", "stage", self.lags())
+        yield from self._spent()
+        for model, counts in self.latencies.items():
+            name, labels = "metalogue_completion_seconds", (("model", model),)
+            yield from histogram(name, counts, self.seconds[model], labels)
+
+    def lags(self) -> dict[str, int]:
+        """How far each stage is behind."""
+        return lags(self.db, self.figures, sum(self.answers.values()))
+
+    def _one(self, query: str) -> int:
+        return int(self.db.execute(query).fetchone()[0])
+
+    def _spent(self) -> Iterator[Sample]:
+        found = self.figures
+        columns = {"episodes": found.solving, "learning": found.learning, "probes": found.probing}
+        for name, of in SPENT.items():
+            values = {column: of(spent) for column, spent in columns.items()}
+            yield from labelled(name, "column", values)
+
+
+SPENT: Mapping[str, Callable[[Spent], float]] = {
+    "metalogue_completions_total": lambda spent: spent.calls,
+    "metalogue_tokens_total": lambda spent: spent.tokens,
+    "metalogue_cost_total": lambda spent: spent.cost,
+    "metalogue_completions_without_usage_total": lambda spent: spent.calls - spent.counted,
+    "metalogue_completions_without_price_total": lambda spent: spent.calls - spent.priced,
+}
+
+
+def labelled(name: str, label: str, values: Mapping[str, float]) -> Iterator[Sample]:
+    """A sample for each value of one label."""
+    for value, count in values.items():
+        yield Sample(name, count, ((label, value),))

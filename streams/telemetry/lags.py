@@ -1,0 +1,53 @@
+"""How far each stage of the topology is behind what it reads. A stage that nobody runs has no lag."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import orjson
+
+from streams.cli.figures import Figures
+from streams.rebuild import snapshot_path
+
+UNREAD = """
+select name, (select count(*) from messages m where m.topic = c.topic and m.offset > c.offset)
+  from consumers c where topic = ? and name glob ?
+"""
+END = "select coalesce(max(offset), 0) from records"
+HEAD = "select body from parts where part = 'meta' and key = 'head'"
+
+
+def lags(db: sqlite3.Connection, figures: Figures, answers: int) -> dict[str, int]:
+    """What waits before each stage: problems, episodes, closings, reflections, records, answers."""
+    found = {
+        "intake": _unread(db, "problems", "intake", figures.problems - figures.admitted),
+        "driver": max(figures.admitted - figures.closed - figures.parked, 0),
+        "relay": max(figures.closed - answers, 0),
+        "learner": len(figures.open),
+        "consume": _unread(db, "answers", "group/*", None),
+        "projector": _unfolded(db),
+    }
+    return {stage: lag for stage, lag in found.items() if lag is not None}
+
+
+def _unread(db: sqlite3.Connection, topic: str, name: str, otherwise: int | None) -> int | None:
+    """Messages that the slowest of these consumers has not read; else what was given."""
+    rows = db.execute(UNREAD, (topic, name)).fetchall()
+    return max((int(count) for _, count in rows), default=otherwise)
+
+
+def _unfolded(db: sqlite3.Connection) -> int | None:
+    """Records after the projector's last snapshot; none where there is no snapshot."""
+    file = db.execute("select file from pragma_database_list where name = 'main'").fetchone()[0]
+    kept = snapshot_path(Path(file))
+    if not file or not kept.exists():
+        return None
+    with suppress(sqlite3.Error, KeyError, TypeError, ValueError):
+        uri = f"file:{quote(str(kept))}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as read:
+            offset = int(orjson.loads(read.execute(HEAD).fetchone()[0])["offset"])
+        return max(int(db.execute(END).fetchone()[0]) - offset, 0)
+    return None

@@ -1,0 +1,165 @@
+"""Every metric that we expose, defined once, and the Prometheus text that they are exposed in.
+
+Figures of a log are counted from its accepted records, so replaying, verifying or rebuilding adds nothing.
+Labels have few values each. Unknown is not zero: calls whose tokens or price nobody knows are counted
+beside the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+"""Upper bounds of the buckets of latencies."""
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric: its kind, what it says, and the labels that each of its samples has."""
+
+    kind: Literal["counter", "gauge", "histogram"]
+    about: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One figure. ``name`` is a metric's, for histograms with its ending."""
+
+    name: str
+    value: float
+    labels: Labels = ()
+
+
+OF_LOG: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        "metalogue_problems_produced_total": Metric("counter", "Problems on the problems topic"),
+        "metalogue_episodes_open": Metric("gauge", "Episodes admitted and not closed"),
+        "metalogue_episodes_parked": Metric("gauge", "Episodes that wait for a person"),
+        "metalogue_batch_members_total": Metric(
+            "counter", "Members of closed batches by what was known of them then", ("outcome",)
+        ),
+        "metalogue_lessons_distilled_total": Metric("counter", "Lessons made of batches"),
+        "metalogue_rules": Metric("gauge", "Rules that stand, over all roles and scopes"),
+        "metalogue_completions_total": Metric(
+            "counter", "Model replies on record, by what they were spent on", ("column",)
+        ),
+        "metalogue_tokens_total": Metric(
+            "counter", "Prompt and completion tokens, as far as they are known", ("column",)
+        ),
+        "metalogue_cost_total": Metric("counter", "Cost, as far as it is known", ("column",)),
+        "metalogue_completions_without_usage_total": Metric(
+            "counter", "Model replies whose tokens are unknown", ("column",)
+        ),
+        "metalogue_completions_without_price_total": Metric(
+            "counter", "Model replies whose cost is unknown", ("column",)
+        ),
+        "metalogue_completion_seconds": Metric(
+            "histogram", "Recorded latency of model replies", ("model",)
+        ),
+        "metalogue_answers_total": Metric("counter", "Answers by status", ("status",)),
+        "metalogue_records_total": Metric("counter", "Accepted records by topic", ("topic",)),
+        "metalogue_repeated_completions_total": Metric(
+            "counter", "Replies to a question that had its answer already; always 0"
+        ),
+        "metalogue_stage_lag": Metric("gauge", "What waits before a stage", ("stage",)),
+        "metalogue_log_bytes": Metric("gauge", "Size of the log's file"),
+    }
+)
+OF_BOTH: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        "metalogue_episodes_admitted_total": Metric("counter", "Episodes admitted"),
+        "metalogue_episodes_closed_total": Metric("counter", "Episodes closed"),
+        "metalogue_episodes_failed_total": Metric("counter", "Episodes closed as failed"),
+        "metalogue_batches_learned_total": Metric("counter", "Batches that were learned from"),
+        "metalogue_dead_letters_total": Metric("counter", "Records refused and kept"),
+        "metalogue_stale_completions_total": Metric(
+            "counter", "Replies recorded by an owner that had lost its claim"
+        ),
+    }
+)
+"""Counted from the log where one process sees all of it; by each worker for itself on Kafka."""
+OF_WORKER: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        "metalogue_episodes_resumed_total": Metric("counter", "Episodes that were gone on with"),
+        "metalogue_model_calls_total": Metric("counter", "Model calls that this worker began"),
+        "metalogue_tasks_running": Metric("gauge", "Episodes and batches under way"),
+        "metalogue_episodes_ready": Metric("gauge", "Episodes that wait for a slot"),
+        "metalogue_episodes_blocked": Metric("gauge", "Episodes that wait for a memory version"),
+    }
+)
+OF_KAFKA: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        "metalogue_records_appended_total": Metric("counter", "Records that this worker appended"),
+        "metalogue_lease_waits_total": Metric("counter", "Calls that waited for a heartbeat"),
+        "metalogue_problems_queued": Metric("gauge", "Problems read and not yet admitted"),
+        "metalogue_partitions_owned": Metric("gauge", "Partitions that this worker owns"),
+        "metalogue_takeover_seconds": Metric("gauge", "Longest take-over of a partition"),
+    }
+)
+METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
+    {**OF_BOTH, **OF_LOG, **OF_WORKER, **OF_KAFKA}
+)
+_ENDINGS = ("_bucket", "_sum", "_count")
+
+
+def metric_of(name: str) -> str:
+    """The metric that a sample belongs to. Raises ``KeyError`` for one that is not defined."""
+    for ending in _ENDINGS:
+        stem = name.removesuffix(ending)
+        if stem != name and stem in METRICS and METRICS[stem].kind == "histogram":
+            return stem
+    if name not in METRICS:
+        raise KeyError(f"{name} is no metric of ours: define it in streams/telemetry/metrics.py")
+    return name
+
+
+def plain(figures: Mapping[str, float]) -> list[Sample]:
+    """Figures without labels as samples."""
+    return [Sample(name, value) for name, value in figures.items()]
+
+
+def exposed(samples: Iterable[Sample]) -> str:
+    """Samples as Prometheus reads them, each metric with its kind and meaning."""
+    grouped: dict[str, list[Sample]] = {}
+    for sample in samples:
+        grouped.setdefault(metric_of(sample.name), []).append(sample)
+    lines: list[str] = []
+    for name, found in grouped.items():
+        metric = METRICS[name]
+        lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
+        lines += [f"{each.name}{_labels(each.labels)} {_number(each.value)}" for each in found]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Labels) -> str:
+    said = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
+    return f"{{{said}}}" if said else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def histogram(name: str, counts: Mapping[int, int], total: float, labels: Labels) -> list[Sample]:
+    """A histogram's samples from how many fell into each bucket, by its index."""
+    found: list[Sample] = []
+    so_far = 0
+    for index, bound in enumerate((*map(str, SECONDS), "+Inf")):
+        so_far += counts.get(index, 0)
+        found.append(Sample(f"{name}_bucket", so_far, (*labels, ("le", bound))))
+    return [
+        *found,
+        Sample(f"{name}_sum", total, labels),
+        Sample(f"{name}_count", so_far, labels),
+    ]

@@ -1,0 +1,152 @@
+"""Spans on their way: follows a log and sends what was closed since to an OTLP endpoint over HTTP.
+
+At least once, in log order, from the position that was committed last; ids are those of the record, so a
+span that is sent twice is one span. Needs the extra ``otel``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from schemas.events.episode import EpisodeOpened
+from schemas.events.learning import BatchClosed
+from schemas.record import Record
+from streams.telemetry import spans
+from streams.telemetry.spans import Span
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+SENT: Final = ("episode.closed", "graded")
+"""What ends an episode, and what may be said of it later."""
+AT_ONCE: Final = 64
+"""Records of these kinds that one request is made of."""
+POLL_S: Final = 1.0
+MOST_WAIT_S: Final = 30.0
+TIMEOUT_S: Final = 10.0
+_log = logging.getLogger(__name__)
+
+
+def endpoint_of(url: str) -> str:
+    """The full address of traces. Raises ``ValueError`` for what is no HTTP endpoint."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is no OTLP endpoint: write http://HOST:4318")
+    return url if parts.path.strip("/") else f"{url.rstrip('/')}/v1/traces"
+
+
+class Sender:
+    """Hands spans to the official exporter."""
+
+    def __init__(self, url: str) -> None:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+        self.url = endpoint_of(url)
+        self.exporter = OTLPSpanExporter(endpoint=self.url, timeout=TIMEOUT_S)
+        self.resource = Resource.create({"service.name": "metalogue"})
+        self.scope = InstrumentationScope("metalogue")
+
+    def send(self, found: Sequence[Span]) -> bool:
+        """Whether the endpoint took them."""
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        made = [self._made(span) for span in found]
+        return self.exporter.export(made) is SpanExportResult.SUCCESS
+
+    def _made(self, span: Span) -> Any:
+        from opentelemetry.sdk.trace import Event, ReadableSpan
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+
+        failed = Status(StatusCode.ERROR, span.error)
+        return ReadableSpan(
+            name=span.name,
+            context=_context(span.trace, span.id),
+            parent=None if span.parent is None else _context(span.trace, span.parent),
+            resource=self.resource,
+            attributes=dict(span.attributes),
+            events=[Event(n.name, dict(n.attributes), n.at_ms * 1_000_000) for n in span.noted],
+            kind=SpanKind.CLIENT if span.remote else SpanKind.INTERNAL,
+            status=failed if span.error is not None else Status(StatusCode.UNSET),
+            start_time=span.start_ms * 1_000_000,
+            end_time=span.end_ms * 1_000_000,
+            instrumentation_scope=self.scope,
+        )
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        shutdown: Any = self.exporter.shutdown
+        shutdown()
+
+
+def _context(trace: int, span: int) -> Any:
+    from opentelemetry.trace import SpanContext, TraceFlags
+
+    return SpanContext(trace, span, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+
+
+class Export:
+    """What one log still has to send to one endpoint."""
+
+    def __init__(self, log: SqliteLog, send: Callable[[Sequence[Span]], bool], url: str) -> None:
+        from streams.projector import log_id
+
+        self.log, self.send, self.url = log, send, url
+        self.log.db.execute("pragma synchronous=normal")  # a position that is lost is sent again
+        self.consumer = f"otlp/{urlsplit(url).netloc.rpartition('@')[2]}"
+        self.name = log_id(log) if log.end() else ""
+
+    def step(self) -> bool | None:
+        """Send the next records. True if more may follow, false if it was refused, none at the end."""
+        from streams.projector import log_id
+
+        self.name = self.name or (log_id(self.log) if self.log.end() else "")
+        after = self.log.position(self.consumer, "events")
+        found = list(islice(self.log.records(kinds=SENT, after=after), AT_ONCE))
+        if not found:
+            return None
+        made = [span for record in found for span in self._spans(record)]
+        if made and not self.send(made):
+            return False
+        self.log.commit_position(self.consumer, "events", found[-1].offset)
+        return True
+
+    def _spans(self, record: Record) -> Iterator[Span]:
+        if record.event.kind == "graded":
+            yield spans.graded(self.name, record)
+            return
+        records = list(self.log.records(episode=record.episode))
+        yield from spans.spans(self.name, records, self._backbones(records))
+
+    def _backbones(self, records: Sequence[Record]) -> str:
+        """Which model answers which role; of a learning episode, as its first member says."""
+        for record in records:
+            event = record.event
+            if isinstance(event, BatchClosed) and event.members:
+                event = self.log.find(event.members[0], "opened") or event
+            if isinstance(event, EpisodeOpened):
+                return event.backbones
+        return ""
+
+    def follow(self, stopped: threading.Event) -> None:
+        """Send whatever comes until told to stop; then what there is, if the endpoint takes it."""
+        wait = POLL_S
+        while True:
+            last, went = stopped.is_set(), self.step()
+            if went:
+                wait = POLL_S
+                continue
+            if last:
+                return
+            if went is False:
+                _log.warning(
+                    "%s took no spans; sent again in %.0f s [otlp.refused]", self.url, wait
+                )
+            stopped.wait(wait)
+            wait = min(wait * 2, MOST_WAIT_S) if went is False else POLL_S

@@ -1,0 +1,77 @@
+"""The metrics of a worker on an embedded log: what the log holds, and what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from streams.telemetry.counts import Counts
+from streams.telemetry.metrics import Sample, exposed, plain
+from streams.telemetry.pages import Told, serve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from streams.runtime.embedded.worker import Worker
+
+
+def under_way(worker: Worker) -> list[Sample]:
+    """What one worker does just now, and has done since it started."""
+    schedule = worker.schedule
+    return plain(
+        {
+            "metalogue_tasks_running": len(schedule.tasks),
+            "metalogue_episodes_ready": len(schedule.ready),
+            "metalogue_episodes_blocked": sum(map(len, schedule.blocked.values())),
+            "metalogue_episodes_resumed_total": worker.progress.resumed,
+            "metalogue_model_calls_total": worker.world.calls_begun,
+        }
+    )
+
+
+class Counting:
+    """Counts a log on a thread of its own, so that the event loop never waits for it."""
+
+    def __init__(self, path: Path) -> None:
+        self.thread = ThreadPoolExecutor(1, "metrics")
+        self.path = path
+        self.counts: Counts | None = None
+
+    async def samples(self) -> list[Sample]:
+        """Every metric of the log up to its present end."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, self._counted)
+
+    def _counted(self) -> list[Sample]:
+        if self.counts is None:
+            self.counts = Counts(self.path)
+        self.counts.read_all()
+        return list(self.counts.samples())
+
+    def close(self) -> None:
+        """Let go of the log."""
+        if self.counts is not None:
+            self.thread.submit(self.counts.close)
+        self.thread.shutdown()
+
+
+class Pages:
+    """The web pages of a worker."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.counting = Counting(worker.log.path)
+        self.served: Any = None
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Raises ``OSError`` if the port is taken."""
+        told = Told(lambda: True, lambda: not self.worker.world.draining, self._metrics)
+        self.served = await serve(told, host, port)
+
+    async def _metrics(self) -> str:
+        return exposed([*await self.counting.samples(), *under_way(self.worker)])
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        await self.served.cleanup()
+        self.counting.close()

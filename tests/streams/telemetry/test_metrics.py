@@ -1,0 +1,208 @@
+"""Prometheus metrics: defined once, counted from the log, readable by the official parser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import time
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.telemetry.counts import Counts
+from streams.telemetry.metrics import METRICS, OF_BOTH, OF_KAFKA, OF_WORKER, Sample, exposed
+from tests.architecture.pages import ROOT
+from tests.streams.cli.calling import call, process
+
+GRAFANA = ROOT / "deploy" / "grafana" / "metalogue.json"
+NAME = re.compile(r"\bmetalogue_\w+")
+
+
+def parsed(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Every sample by name and labels, as Prometheus itself would read it."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def counted(path: Path) -> str:
+    counts = Counts(path)
+    counts.read_all()
+    text = exposed(counts.samples())
+    counts.close()
+    return text
+
+
+def test_the_official_parser_reads_what_is_exposed(worked: Path) -> None:
+    text = counted(worked)
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families
+    for family in families.values():
+        metric = METRICS.get(family.name) or METRICS[f"{family.name}_total"]
+        assert (family.type, family.documentation) == (metric.kind, metric.about)
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(metric.labels)
+
+
+def test_labels_are_escaped_and_names_are_ours() -> None:
+    said = 'a "model"\\with\nlines'
+    text = exposed([Sample("metalogue_completion_seconds_count", 2, (("model", said),))])
+    ((_, labels),) = parsed(text)
+    assert dict(labels)["model"] == said
+    with pytest.raises(KeyError, match="no metric of ours"):
+        exposed([Sample("metalogue_made_up_total", 1)])
+
+
+def test_counters_say_what_the_log_says(worked: Path) -> None:
+    found = parsed(counted(worked))
+    stats = call("log", "stats", "--log", worked, "--json").json
+    columns = {
+        value: found["metalogue_completions_total", (("column", value),)]
+        for value in ("episodes", "learning", "probes")
+    }
+    assert sum(columns.values()) == stats["completions"]
+    assert found["metalogue_episodes_closed_total", ()] == stats["closed"] == 20
+    assert found["metalogue_answers_total", (("status", "answered"),)] <= stats["answers"]
+    assert found["metalogue_dead_letters_total", ()] == stats["dead_letters"] == 1
+    assert found["metalogue_batches_learned_total", ()] == stats["learning_episodes"] == 2
+    assert found["metalogue_completion_seconds_count", (("model", "rehearsal"),)] == sum(
+        columns.values()
+    )
+    records = sum(v for (name, _), v in found.items() if name == "metalogue_records_total")
+    assert records == stats["events"]
+    lags = {dict(ls)["stage"]: v for (name, ls), v in found.items() if "stage_lag" in name}
+    assert set(lags.values()) == {0.0}
+
+
+def test_replay_adds_nothing_to_any_counter(worked: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    shutil.copy(worked, path)
+    before = counted(path)
+    log = ("--log", path)
+    work = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--no-tables")
+    again: list[tuple[object, ...]] = [
+        ("verify",),
+        ("show", "n905"),
+        ("show", "n905", "--at", "2"),
+        ("state", "hash"),
+        ("rebuild", "--tables", "none"),
+        ("lessons", "list"),
+        ("produce", "game24:901-920", "--policy", "mc2"),
+        work,
+    ]
+    for words in again:
+        assert call(*words, *log).code == 0, words
+    after = parsed(counted(path))
+    assert after.pop(("metalogue_records_total", (("topic", "events"),))) >= 0  # one more claim
+    changed = {
+        key: value for key, value in parsed(before).items() if after.get(key, value) != value
+    }
+    assert changed == {}
+
+
+def test_a_count_from_anywhere_is_the_count_from_the_beginning(
+    worked: Path, tmp_path: Path
+) -> None:
+    """Reading in steps, while the log grows, and at once come to the same."""
+    path = tmp_path / "a.db"
+    log = ("--log", path)
+    work = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--no-tables")
+    assert call("produce", "game24:901-903", "--policy", "cot", *log).code == 0
+    stepwise = Counts(path)
+    stepwise.read_all()
+    assert call(*work, *log).code == 0
+    stepwise.read_all()
+    assert parsed(exposed(stepwise.samples())) == parsed(counted(path))
+    stepwise.close()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def fetched(port: int, page: str) -> str | None:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return None
+
+
+def test_a_worker_shows_its_metrics_while_it_works(tmp_path: Path) -> None:
+    port, path = free_port(), tmp_path / "a.db"
+    assert call("produce", "game24:901-920", "--policy", "cot", "--log", path).code == 0
+    model = "rehearsal:seed=7,latency_ms=1500"
+    work = ("worker", "--backbone", model, "--until-idle", "--no-tables", "--log", path)
+    with process(*work, "--metrics", f"127.0.0.1:{port}", cwd=tmp_path) as worker:
+        deadline = time.monotonic() + 30
+        while (text := fetched(port, "/metrics")) is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert text is not None
+        assert fetched(port, "/livez") == fetched(port, "/readyz") == "ok\n"
+        assert worker.wait(30) == 0
+    found = parsed(text)
+    assert found["metalogue_problems_produced_total", ()] == 20
+    assert found["metalogue_tasks_running", ()] <= 20
+    assert {name for name, _ in found} >= set(OF_WORKER)
+
+
+def test_a_port_that_is_taken_is_named(worked: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        work = ("worker", "--backbone", "rehearsal", "--until-idle", "--no-tables", "--log", worked)
+        done = call(*work, "--metrics", place)
+    assert done.code == 6
+    assert place in done.err
+    assert call(*work, "--metrics", "nonsense").code == 2
+
+
+def test_workers_of_both_runtimes_use_these_definitions() -> None:
+    source = (ROOT / "streams" / "runtime" / "kafka" / "web.py").read_text(encoding="utf-8")
+    assert set(NAME.findall(source)) == set(OF_BOTH) | set(OF_WORKER) | set(OF_KAFKA)
+
+
+# ── Grafana ──────────────────────────────────────────────────────────────────────────────────
+
+
+def queries(value: Any) -> list[str]:
+    """Every query of a dashboard, of panels and of variables."""
+    parts: Iterable[Any] = ()
+    own: list[str] = []
+    if isinstance(value, dict):
+        said = cast("dict[str, Any]", value)
+        own = [str(said[name]) for name in ("expr", "query", "definition") if name in said]
+        parts = said.values()
+    elif isinstance(value, list):
+        parts = cast("list[Any]", value)
+    return own + [query for each in parts for query in queries(each)]
+
+
+def test_the_grafana_dashboard_names_only_metrics_and_labels_that_exist() -> None:
+    found = [q for q in queries(json.loads(GRAFANA.read_text(encoding="utf-8"))) if NAME.search(q)]
+    assert len(found) >= 12
+    endings = {"_bucket": "histogram", "_sum": "histogram", "_count": "histogram"}
+    for query in found:
+        for name in NAME.findall(query):
+            ending = next((e for e in endings if name.endswith(e) and name not in METRICS), "")
+            metric = METRICS[name.removesuffix(ending)]
+            assert not ending or metric.kind == "histogram", query
+            assert ("rate(" in query or "increase(" in query) == (metric.kind != "gauge"), query
+        named = {
+            label for group in re.findall(r"by \(([\w, ]+)\)", query) for label in group.split(", ")
+        }
+        known = {label for name in NAME.findall(query) for label in of(name).labels}
+        assert named <= known | {"le", "job", "instance"}, query
+
+
+def of(name: str) -> Any:
+    return METRICS.get(name) or METRICS[re.sub(r"_(bucket|sum|count)$", "", name)]

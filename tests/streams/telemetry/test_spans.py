@@ -1,0 +1,159 @@
+"""Spans by the GenAI conventions: derived from the record, sent over OTLP, each once however often."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.events.episode import Completed
+from streams.runtime.embedded.log import SqliteLog
+from streams.telemetry.otlp import AT_ONCE, Export, endpoint_of
+from streams.telemetry.spans import Span, provider
+from tests.streams.cli.calling import call
+from tests.streams.telemetry.collector import attributes, collecting
+
+NAMES = import_module("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
+OFFICIAL = {value for name, value in vars(NAMES).items() if name.startswith("GEN_AI_")}
+EVENT = "gen_ai.evaluation.result"
+
+
+def test_spans_arrive_at_a_collector_with_the_genai_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    assert call("produce", "game24:901-910", "--policy", "mc2", "--log", path).code == 0
+    work = (
+        "worker",
+        "--backbone",
+        "rehearsal:seed=7",
+        "--until-idle",
+        "--no-tables",
+        "--log",
+        path,
+    )
+    with collecting() as collector:
+        assert call(*work, "--otlp", collector.url).code == 0
+        first = list(collector.spans)
+        assert call(*work, "--otlp", collector.url).code == 0
+        assert len(collector.spans) == len(first), "what was sent is not sent again"
+    assert collector.paths == {"/v1/traces"}
+    assert attributes(collector.resources[0])["service.name"] == "metalogue"
+    stats = call("log", "stats", "--log", path, "--json").json
+    names = Counter(span.name.split(" ")[0] for span in first)
+    assert names["chat"] == stats["completions"]
+    assert names["invoke_agent"] == stats["closed"] + stats["learning_episodes"]
+    assert names["evaluate"] == 10
+    _check(first)
+
+
+def _check(found: Sequence[Any]) -> None:
+    by_id = {span.span_id: span for span in found}
+    assert len(by_id) == len(found), "ids are unique"
+    for span in found:
+        said = attributes(span)
+        assert {name for name in said if name.startswith("gen_ai.")} <= OFFICIAL
+        assert span.end_time_unix_nano >= span.start_time_unix_nano > 0
+        if span.name.startswith("invoke_agent"):
+            assert not span.parent_span_id
+            continue
+        parent = by_id[span.parent_span_id]
+        assert parent.trace_id == span.trace_id
+        assert attributes(parent)["gen_ai.conversation.id"] == said["gen_ai.conversation.id"]
+        if span.name.startswith("chat"):
+            assert span.name == f"chat {said['gen_ai.request.model']}"
+            assert span.kind == 3, "a client's call"
+            assert said["gen_ai.operation.name"] == "chat"
+            assert said["gen_ai.provider.name"] == "rehearsal"
+            assert said["gen_ai.response.finish_reasons"] == ["stop"]
+            assert said["gen_ai.usage.input_tokens"] > 0
+            assert said["gen_ai.usage.output_tokens"] > 0
+    grades = [e for span in found if span.name.startswith("evaluate") for e in span.events]
+    assert {event.name for event in grades} == {EVENT}
+    told = [attributes(event) for event in grades]
+    assert {each["gen_ai.evaluation.score.label"] for each in told} <= {"right", "wrong"}
+    flags = [attributes(e) for span in found if span.name.startswith("chat") for e in span.events]
+    assert "monitor.reported" in {each["gen_ai.evaluation.name"] for each in flags}
+
+
+class Taker:
+    """An endpoint that takes spans, or refuses them."""
+
+    def __init__(self, *, takes: bool = True) -> None:
+        self.takes = takes
+        self.got: list[Span] = []
+
+    def __call__(self, found: Sequence[Span]) -> bool:
+        self.got += found if self.takes else ()
+        return self.takes
+
+
+def exported(path: Path, taker: Taker) -> Export:
+    return Export(SqliteLog(path), taker, "http://127.0.0.1:4318/v1/traces")
+
+
+def test_what_is_refused_is_kept_and_sent_again(worked: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    shutil.copy(worked, path)
+    taker = Taker(takes=False)
+    export = exported(path, taker)
+    with closing(export.log):
+        assert export.step() is False
+        taker.takes = True
+        assert export.step() is True
+        first, taker.got = taker.got, []
+        export.log.db.execute("delete from consumers where name like 'otlp/%'")  # as after a crash
+        assert export.step() is True
+        assert taker.got == first, "the same spans with the same ids"
+        while export.step():
+            pass
+        assert export.step() is None
+
+
+def test_no_text_of_a_problem_prompt_or_reply_leaves(worked: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    shutil.copy(worked, path)
+    taker = Taker()
+    export = exported(path, taker)
+    with closing(export.log) as log:
+        while export.step():
+            pass
+        replies = [record.event for record in log.records(kinds=["completed"])]
+    said = repr(taker.got)
+    texts = [reply.text for reply in replies if isinstance(reply, Completed)]
+    assert texts
+    assert not [text for text in texts if len(text) > 20 and text in said]
+    assert len(taker.got) > AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("backbones", "role", "expected"),
+    [
+        ("openai:gpt-4o-mini", "judge", "openai"),
+        ("rehearsal(seed=7,latency_ms=100) (SIMULATED)", "monitor", "rehearsal"),
+        ("openai:a, judge=llamacpp:b", "judge", "llamacpp"),
+        ("openai:a, judge=llamacpp:b", "reasoner", "openai"),
+        ("", "reasoner", "_OTHER"),
+    ],
+)
+def test_a_role_s_provider_is_the_kind_of_its_backbone(
+    backbones: str, role: str, expected: str
+) -> None:
+    assert provider(backbones, role) == expected
+
+
+def test_an_endpoint_is_where_traces_go() -> None:
+    assert endpoint_of("http://h:4318") == "http://h:4318/v1/traces"
+    assert endpoint_of("http://h:4318/") == "http://h:4318/v1/traces"
+    assert endpoint_of("https://h/own/path") == "https://h/own/path"
+    with pytest.raises(ValueError, match="no OTLP endpoint"):
+        endpoint_of("h:4318")
+
+
+def test_a_wrong_endpoint_is_a_usage_error(worked: Path) -> None:
+    work = ("worker", "--backbone", "rehearsal", "--until-idle", "--no-tables", "--log", worked)
+    assert call(*work, "--otlp", "nowhere").code == 2
