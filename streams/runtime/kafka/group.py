@@ -18,6 +18,7 @@ from streams.runtime.kafka.place import Place
 
 POLL_RECORDS = 500
 NEVER_S = 2_000_000.0
+DRIVER = "streams.runtime.kafka.driver:Transport"
 
 
 class Member(Protocol):
@@ -39,7 +40,7 @@ def make(place: Place, member: Member, lease: Lease) -> Any:
 
     from streams.runtime.kafka import driver
 
-    transports.aliases["metalogue"] = "streams.runtime.kafka.driver:Transport"
+    transports.aliases["metalogue"] = DRIVER
     driver.LEASE = lease
     app = faust.App(place.group, **settings_of(place, lease.session_s))
     problems = app.topic(

@@ -1,0 +1,156 @@
+"""What every runtime does with the same problems. A subclass says which runtime, by a fixture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from handlers.policies.base import Policy
+from schemas.events.episode import EpisodeAdopted
+from schemas.events.learning import BatchClosed
+from schemas.problem import Feedback, Problem
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.progress import Outcome
+from tests.contracts.runtimes import Life, Runtime, in_one_process
+from tests.streams.test_embedded_worker import (
+    PUPIL,
+    SIZE,
+    meant,
+    opened_with,
+    problems,
+    publication,
+)
+
+WINDOW = 3
+
+
+@pytest.fixture(scope="session")
+def undisturbed() -> tuple[str, str]:
+    """What the series of problems means: its digest and the hash of what was learned."""
+    with in_one_process() as runtime:
+        runtime.log().publish(*publication(problems()))
+        assert runtime.live(Life()) == Outcome()
+        return meant(runtime.log())
+
+
+def count(log: SqliteLog, kind: str) -> int:
+    """Records of a kind."""
+    return sum(1 for _ in log.records(kinds=[kind]))
+
+
+def messages(log: SqliteLog, topic: str) -> list[bytes]:
+    """The values on a topic, each name once."""
+    return [value for _, _, _, value in log.messages(topic)]
+
+
+def newer(name: str) -> Policy[Any]:
+    """The policy of another build."""
+    return replace(PUPIL, version="2")
+
+
+class RuntimeSuite:
+    """One instance a runtime."""
+
+    @pytest.mark.parametrize("slots", [1, 20])
+    def test_a_series_means_the_same(
+        self, runtime: Runtime, undisturbed: tuple[str, str], slots: int
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        assert runtime.live(Life(slots=slots, delays=(3, 0, 5))) == Outcome()
+        log = runtime.log()
+        assert meant(log) == undisturbed
+        assert opened_with(log) == {at: at // WINDOW for at in range(SIZE)}
+        assert log.counter("repeated") == log.counter("stale") == 0
+        assert len(messages(log, "answers")) == SIZE
+
+    def test_a_second_worker_finds_nothing_to_do(
+        self, runtime: Runtime, undisturbed: tuple[str, str]
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        assert runtime.live(Life()) == Outcome()
+        runtime.log().publish(*publication(problems()))
+        assert runtime.live(Life()) == Outcome()
+        assert meant(runtime.log()) == undisturbed
+
+    def test_workers_that_die_mean_the_same(
+        self, runtime: Runtime, undisturbed: tuple[str, str]
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        for left in (9, 23, 40):
+            runtime.live(Life(dies_after=left))
+        assert runtime.live(Life()) == Outcome()
+        log = runtime.log()
+        assert meant(log) == undisturbed
+        assert log.counter("repeated") == 0
+
+    def test_a_drained_worker_leaves_what_the_next_one_finishes(
+        self, runtime: Runtime, undisturbed: tuple[str, str]
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        runtime.live(Life(drains_after=7, delays=(1, 4)))
+        assert count(runtime.log(), "completed") < 3 * SIZE
+        assert runtime.live(Life()) == Outcome()
+        assert meant(runtime.log()) == undisturbed
+
+    def test_places_that_nobody_fills_are_named_and_voided_when_settling(
+        self, runtime: Runtime
+    ) -> None:
+        given = [problem for problem in problems() if problem.position not in (1, 5)]
+        runtime.log().publish(*publication(given))
+        held = runtime.live(Life())
+        assert held is not None
+        assert any("waits for position 1" in each for each in held.held)
+        assert runtime.live(Life(settle=True)) == Outcome()
+        batches = [r.event for r in runtime.log().records(kinds=["batch.closed"])]
+        assert [len(b.members) for b in batches if isinstance(b, BatchClosed)] == [2, 2, 2]
+
+    def test_a_series_without_barriers_waits_for_nothing(self, runtime: Runtime) -> None:
+        messages_, commands = publication(problems(labelled=False))
+        ((episode, address, opened),) = commands
+        runtime.log().publish(
+            messages_, [(episode, address, opened.model_copy(update={"timing": "streaming"}))]
+        )
+        assert runtime.live(Life(settle=True)) == Outcome()
+        assert len(messages(runtime.log(), "answers")) == SIZE
+
+    def test_what_is_no_problem_is_kept_as_it_came(self, runtime: Runtime) -> None:
+        broken = b'{"id": 7, "never": "a problem"}'
+        good = (
+            Problem(id="good", problem="1", domain="d", policy="pupil").model_dump_json().encode()
+        )
+        runtime.log().publish(
+            [("problems", "broken", {}, broken), ("problems", "p/d/good/x", {}, good)]
+        )
+        assert runtime.live(Life(settle=True)) == Outcome()
+        log = runtime.log()
+        assert messages(log, "dead-letters") == [broken]
+        ((_, _, headers, _),) = log.messages("dead-letters")
+        assert headers["__metalogue.errors.topic"] == "problems"
+        assert len(messages(log, "answers")) == 1
+
+    def test_feedback_that_comes_late_is_graded_and_learned_from(self, runtime: Runtime) -> None:
+        alone = Problem(id="a", problem="1", domain="d", policy="pupil")
+        runtime.log().publish([("problems", "p/d/a/x", {}, alone.model_dump_json().encode())])
+        assert runtime.live(Life(settle=True)) == Outcome()
+        said = Feedback(domain="d", problem_id="a", verdict=True, by="ann")
+        body = said.model_dump_json(exclude_none=True).encode()
+        for _ in range(2):
+            runtime.log().publish([("feedback", "said", {}, body)])
+            assert runtime.live(Life(settle=True)) == Outcome()
+        assert count(runtime.log(), "graded") == 1
+
+    def test_an_episode_of_another_build_is_parked_until_a_person_lets_it_go_on(
+        self, runtime: Runtime
+    ) -> None:
+        alone = Problem(id="a", problem="1", domain="d", policy="pupil")
+        runtime.log().publish([("problems", "p/d/a/x", {}, alone.model_dump_json().encode())])
+        runtime.live(Life(drains_after=2, delays=(4,)))
+        parked = runtime.live(Life(find=newer))
+        assert parked is not None
+        (episode,) = parked.parked
+        assert runtime.live(Life()) == Outcome(parked=[episode])
+        runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
+        assert runtime.live(Life(settle=True)) == Outcome()
+        assert len(messages(runtime.log(), "answers")) == 1

@@ -1,0 +1,202 @@
+"""Topics, partitions, offsets and groups in one process, with the clients that ``aio`` gives out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from aiokafka import TopicPartition  # type: ignore[import-untyped]
+
+BATCH = 1_000
+Headers = list[tuple[str, bytes]]
+
+
+class Died(Exception):
+    """The process that appends is no more: nothing of what it says reaches the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record as aiokafka hands it out."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp: int
+
+
+@dataclass
+class Broker:
+    """What a cluster keeps. ``left`` is how many more records a mortal producer may append."""
+
+    logs: dict[tuple[str, int], list[Entry]] = field(
+        default_factory=dict[tuple[str, int], list[Entry]]
+    )
+    committed: dict[tuple[str, Any], int] = field(default_factory=dict[tuple[str, Any], int])
+    groups: dict[str, Any] = field(default_factory=dict[str, Any])
+    waiting: set[asyncio.Future[None]] = field(default_factory=set[asyncio.Future[None]])
+    left: int | None = None
+
+    by_name: ClassVar[dict[str, Broker]] = {}
+
+    def make(self, topic: str, partitions: int) -> None:
+        for partition in range(partitions):
+            self.logs.setdefault((topic, partition), [])
+
+    def partitions(self, topic: str) -> list[int]:
+        return sorted(partition for name, partition in self.logs if name == topic)
+
+    def append(
+        self, topic: str, partition: int, rows: Iterable[tuple[Any, Any, Headers, int]]
+    ) -> int:
+        """Append rows; the offset of the first."""
+        log = self.logs[topic, partition]
+        base = len(log)
+        for key, value, headers, at in rows:
+            if self.left is not None:
+                if self.left <= 0:
+                    raise Died
+                self.left -= 1
+            log.append(Entry(topic, partition, len(log), key, value, list(headers), at))
+        self.tell()
+        return base
+
+    def tell(self) -> None:
+        waiting, self.waiting = self.waiting, set()
+        for each in waiting:
+            if not (each.done() or each.get_loop().is_closed()):
+                each.get_loop().call_soon(_done, each)
+
+    async def wait(self, seconds: float) -> None:
+        """Until something is appended anywhere, or so long."""
+        future = asyncio.get_running_loop().create_future()
+        self.waiting.add(future)
+        try:
+            await asyncio.wait([future], timeout=seconds)
+        finally:
+            self.waiting.discard(future)
+
+    def after(self, at: Any, position: int, most: int) -> list[Entry]:
+        return self.logs[at.topic, at.partition][position : position + most]
+
+
+def _done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class Batch:
+    """Rows of one append."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, Any, Headers, int]] = []
+
+    def append(self, *, key: Any, value: Any, timestamp: int, headers: Headers) -> object | None:
+        if len(self.rows) >= BATCH:
+            return None
+        self.rows.append((key, value, headers, timestamp))
+        return self
+
+
+class Producer:
+    """The append side."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def create_batch(self) -> Batch:
+        return Batch()
+
+    async def send_batch(self, batch: Batch, topic: str, *, partition: int) -> Awaitable[Any]:
+        told = asyncio.get_running_loop().create_future()
+        await asyncio.sleep(0)
+        told.set_result(SimpleNamespace(offset=self.broker.append(topic, partition, batch.rows)))
+        return told
+
+
+class Consumer:
+    """The reading side, without a group."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.positions: dict[Any, int] = {}
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def assign(self, tps: list[Any]) -> None:
+        self.positions = {tp: self.positions.get(tp, 0) for tp in tps}
+
+    def seek(self, tp: Any, position: int) -> None:
+        self.positions[tp] = position
+
+    async def seek_to_beginning(self, *tps: Any) -> None:
+        for tp in tps:
+            self.positions[tp] = 0
+
+    async def position(self, tp: Any) -> int:
+        return self.positions[tp]
+
+    async def end_offsets(self, tps: list[Any]) -> dict[Any, int]:
+        return {tp: len(self.broker.logs[tp.topic, tp.partition]) for tp in tps}
+
+    async def getmany(
+        self, *tps: Any, timeout_ms: int = 0, max_records: int = 10_000
+    ) -> dict[Any, list[Entry]]:
+        found = self._ready(tps or tuple(self.positions), max_records)
+        if not found and timeout_ms:
+            await self.broker.wait(timeout_ms / 1000)
+            found = self._ready(tps or tuple(self.positions), max_records)
+        return found
+
+    def _ready(self, tps: tuple[Any, ...], most: int) -> dict[Any, list[Entry]]:
+        found = {tp: self.broker.after(tp, self.positions[tp], most) for tp in tps}
+        found = {tp: entries for tp, entries in found.items() if entries}
+        for tp, entries in found.items():
+            self.positions[tp] = entries[-1].offset + 1
+        return found
+
+
+class Admin:
+    """The administrator's client."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def list_topics(self) -> list[str]:
+        return sorted({topic for topic, _ in self.broker.logs})
+
+    async def describe_cluster(self) -> dict[str, Any]:
+        return {"brokers": [1], "cluster_id": f"memory-{id(self.broker)}"}
+
+    async def create_topics(self, topics: list[Any]) -> Any:
+        for each in topics:
+            self.broker.make(each.name, each.num_partitions)
+        return SimpleNamespace(topic_errors=[(each.name, 0, None) for each in topics])
+
+    async def describe_topics(self) -> list[dict[str, Any]]:
+        names = await self.list_topics()
+        return [{"topic": name, "partitions": self.broker.partitions(name)} for name in names]
+
+    async def list_consumer_group_offsets(self, group: str) -> dict[Any, Any]:
+        found: dict[Any, Any] = defaultdict(lambda: None)
+        for (name, tp), offset in self.broker.committed.items():
+            if name == group:
+                found[TopicPartition(tp.topic, tp.partition)] = SimpleNamespace(offset=offset)
+        return found

@@ -1,0 +1,53 @@
+"""A place on a broker in memory, for as long as a test uses it."""
+
+# pyright: reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+from faust.tables.manager import TableManager
+
+from streams.runtime.kafka import aio, group, topics
+from streams.runtime.kafka.place import Place
+from tests.memory_kafka.broker import Admin, Broker, Consumer, Producer
+
+NUMBERS = count(1)
+
+
+@contextmanager
+def in_memory(partitions: int = 4) -> Generator[tuple[Place, Broker]]:
+    """Clients and Faust see a broker of this process."""
+    name, broker = f"memory{next(NUMBERS)}", Broker()
+    Broker.by_name[name] = broker
+    with pytest.MonkeyPatch.context() as patch:
+        for port, client in (("producer", Producer), ("consumer", Consumer), ("admin", Admin)):
+            patch.setattr(aio, port, made_by(client))
+        patch.setattr(group, "DRIVER", "tests.memory_kafka.transport:Transport")
+        patch.setattr(TableManager, "sleep", at_once)
+        place = Place.of(f"kafka://{name}:1/t")
+        asyncio.run(topics.create(place, partitions))
+        yield place, broker
+    del Broker.by_name[name]
+
+
+def made_by(client: Callable[[Broker], Any]) -> Callable[..., Any]:
+    """Clients of the broker that a place names, whatever they are told."""
+
+    def make(place: Place, **_: Any) -> Any:
+        return client(broker_of(place))
+
+    return make
+
+
+async def at_once(manager: Any, seconds: float) -> None:
+    """Faust gives tables a second to start; there are none."""
+
+
+def broker_of(place: Place) -> Broker:
+    return Broker.by_name[place.servers.partition(":")[0]]
