@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt
@@ -49,16 +50,15 @@ NOTHING = Usage(
 
 
 FIGURES = tuple(Usage.model_fields)
+_figures = attrgetter(*FIGURES)
 
 
 def total(parts: Iterable[Any]) -> Usage:
     """The sum of what has a usage's figures (usages, completions); the empty sum is zero, which is known."""
-    each = list(parts)
-    if not each:
-        return NOTHING
-    sums = {name: _sum([getattr(part, name) for part in each]) for name in FIGURES}
-    return Usage.model_validate(sums)
+    columns = zip(*map(_figures, parts), strict=True)
+    sums = dict(zip(FIGURES, map(_sum, columns), strict=False))
+    return Usage.model_validate(sums) if sums else NOTHING
 
 
-def _sum(figures: list[float | None]) -> float | None:
+def _sum(figures: tuple[float | None, ...]) -> float | None:
     return None if None in figures else sum(figures)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import canonical, digest, episode_id, run_id, scope_id
 from schemas.problem import Problem
+from schemas.record import Record
 from schemas.settings import BadSetting, PolicySettings
 from streams.policies import NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
@@ -82,18 +83,27 @@ class Intake:
         """Whether a place of a series has an episode."""
         return self.log.db.execute(POSITION, (scope, series, position)).fetchone() is not None
 
+    def commands(self) -> Iterator[Record]:
+        """What others said on ``learning`` since; what this worker said itself was fed when it was said."""
+        end = self.log.end()
+        yield from self.log.records("learning", after=self.commands_read, upto=end, epoch=0)
+        self.commands_read = end
+
     def take(self) -> Iterator[tuple[str, ProblemAdmitted]]:
         """Admit the next problems; they are durable with the writer's next commit."""
         taken = list(self.log.messages("problems", self.position, BATCH))
         self.more = len(taken) == BATCH
-        for offset, key, headers, value in taken:
-            self.position = offset
-            self.writer.advance("intake", "problems", offset)
-            admitted = self._admit(offset, key, headers, value)
-            if admitted is not None:
-                yield admitted
+        understood = [found for message in taken if (found := self._understand(*message))]
+        known = self.log.holding((episode for episode, _ in understood), "admitted")
+        for episode, event in understood:
+            if episode not in known:
+                self.writer.state("events", episode, "admitted", event)
+                yield episode, event
+        if taken:
+            self.position = taken[-1][0]
+            self.writer.advance("intake", "problems", self.position)
 
-    def _admit(
+    def _understand(
         self, offset: int, key: str, headers: dict[str, Any], value: bytes
     ) -> tuple[str, ProblemAdmitted] | None:
         try:
@@ -112,9 +122,6 @@ class Intake:
             return None
         episode = episode_of(problem, self.default_policy)
         event = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=offset)
-        if self.log.find(episode, "admitted") is not None:
-            return None
-        self.writer.state("events", episode, "admitted", event)
         return episode, event
 
     def _check_source(self, policy: Policy[Any], settings: PolicySettings) -> None:

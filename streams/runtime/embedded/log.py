@@ -58,14 +58,16 @@ class SqliteLog:
         kinds: Iterable[str] = (),
         after: int = 0,
         upto: int | None = None,
+        epoch: int | None = None,
     ) -> Iterator[Record]:
-        """Accepted records in offset order."""
+        """Accepted records in offset order; those of epoch 0 are commands."""
         where, values = ["offset > ?"], [after]
         wanted = tuple(kinds)
         for clause, value in (
             ("topic = ?", topic),
             ("episode = ?", episode),
             ("offset <= ?", upto),
+            ("epoch = ?", epoch),
         ):
             if value is not None:
                 where.append(clause)
@@ -90,6 +92,12 @@ class SqliteLog:
             "select kind, body from records where episode = ? and address = ?", (episode, address)
         ).fetchone()
         return None if row is None else decode(*row)
+
+    def holding(self, episodes: Iterable[str], address: str) -> set[str]:
+        """Which of these episodes have a record at this address."""
+        query = "select episode from records where episode in (select value from json_each(?)) and address = ?"
+        found = self.db.execute(query, (orjson.dumps([*episodes]).decode(), address))
+        return {episode for (episode,) in found}
 
     def text(self, digest: str) -> str | None:
         """A text kept under its digest."""
