@@ -51,18 +51,24 @@ class All(Generic[R]):
     """Several branches at once; their results come back in the order given.
 
     ``allow`` gives each lane its share of the remaining calls and tokens; left out, they are split
-    equally with the remainder in lane order. What a lane leaves over returns at the join.
+    equally with the remainder in lane order. What a lane leaves over returns at the join. ``twins``
+    share their luck: at equal places in their lanes they are answered under equal seeds.
     """
 
-    __slots__ = ("allow", "branches")
+    __slots__ = ("allow", "branches", "twins")
 
     def __init__(
-        self, branches: Iterable[Steps[R] | Ask[R]], allow: Sequence[int] | None = None
+        self,
+        branches: Iterable[Steps[R] | Ask[R]],
+        allow: Sequence[int] | None = None,
+        *,
+        twins: bool = False,
     ) -> None:
         self.branches: tuple[Steps[R], ...] = tuple(
             iter(branch) if isinstance(branch, Ask) else branch for branch in branches
         )
         self.allow = None if allow is None else tuple(allow)
+        self.twins = twins
 
     def __iter__(self) -> Generator[All[R], Any, tuple[R | Stopped, ...]]:
         return (yield self)  # type: ignore[no-any-return]

@@ -160,17 +160,23 @@ class Embed(Ask[tuple[tuple[float, ...], ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Check(Ask[Outcome]):
-    """Is this answer right? Asked of the domain's checker, which needs the problem only; no model call."""
+    """Is this answer right? Asked of the domain's checker, which needs the problem only; no model call.
+
+    A learner may name the problem as ``subject`` (``domain/id``): where the domain has no checker, its
+    label says. A policy that solves never does.
+    """
 
     domain: str
     problem: str
     answer: str
+    subject: str = ""
 
     def parts(self) -> Sequence[tuple[str, str]]:
         return (
             ("domain", text_digest(self.domain)),
             ("problem", text_digest(self.problem)),
             ("answer", text_digest(self.answer)),
+            *((("subject", text_digest(self.subject)),) if self.subject else ()),
         )
 
 

@@ -182,7 +182,7 @@ def _diverged(run: Run, here: str, question: Ask[Any], asked: str, recorded: Eve
 
 async def _fork(run: Run, here: str, fork: All[Any], ledger: Ledger) -> tuple[Any, ...]:
     lanes = len(fork.branches)
-    event = Forked(asked=f"All {lanes}", lanes=lanes, allow=fork.allow)
+    event = Forked(asked=f"All {lanes}", lanes=lanes, allow=fork.allow, twins=fork.twins or None)
     _state(run, here, event)
     ledgers = ledger.split(lanes, fork.allow) if lanes else []
     work = [

@@ -8,9 +8,9 @@ import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from handlers.answers.grade import CHECKERS
+from handlers.answers.grade import CHECKERS, Grade
 from handlers.learning.recall import Hit, select
 from handlers.limits import UNBOUNDED, Ledger, Reservation
 from schemas.asking import Ask
@@ -26,6 +26,7 @@ from streams.backbones.port import Backbone, ModelReply, ModelRequest, Unreachab
 from streams.drive import Paused, Run
 from streams.embedders.port import Embedder
 from streams.tools import NO_TOOLS, Tools, called
+from streams.twins import luck
 
 if TYPE_CHECKING:
     from state.mirror import Mirrors
@@ -57,6 +58,14 @@ class Totals:
     seconds: float | None = None
 
 
+class References(Protocol):
+    """Labels of problems, for learners: whoever solves is never told what they say."""
+
+    async def grade(self, question: Check) -> Grade:
+        """What the problem's label says of an answer."""
+        ...
+
+
 class World:
     """Backbones by role (``*`` for the rest), one embedder, and memory as each run pins it.
 
@@ -84,6 +93,7 @@ class World:
         self.calls_begun = 0
         self.mirrors: Mirrors | None = None
         self.tools: Tools = NO_TOOLS
+        self.references: References | None = None
         self.exhausted: str | None = None
         """Which total is spent, once one is."""
 
@@ -114,7 +124,7 @@ class World:
                     vectors=tuple(pack(vector) for vector in vectors),
                 )
             case Check():
-                return checked(question, asked)
+                return await self._checked(question, asked)
             case UseTool():
                 return await called(self.tools, question, asked)
             case _:
@@ -127,7 +137,7 @@ class World:
         request = ModelRequest(
             messages=question.messages(),
             sampling=capped(question.sampling, reserved.max_tokens),
-            seed=call_seed(run.seed, address),
+            seed=call_seed(run.seed, luck(run.journal, address)),
             draw=question.draw,
             schema=question.template.schema,
         )
@@ -198,6 +208,13 @@ class World:
             memory_version=run.memory.number,
             items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
         )
+
+    async def _checked(self, question: Check, asked: str) -> Checked:
+        """By the domain's checker; where it has none, a learner's question is answered by the label."""
+        if question.domain in CHECKERS or not question.subject or self.references is None:
+            return checked(question, asked)
+        grade = await self.references.grade(question)
+        return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader)
 
     async def during(self, work: Awaitable[R]) -> R:
         """Await some work, and close whatever comes of it."""

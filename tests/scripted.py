@@ -20,6 +20,7 @@ from schemas.events.episode import Checked, Completed, Embedded, Forked, LimitRe
 from schemas.events.graph import ToolCalled
 from schemas.identity import hash01
 from schemas.memory import Memory
+from schemas.outcome import Outcome
 from schemas.questions import (
     Check,
     Complete,
@@ -125,6 +126,7 @@ class Driver:
     memory: Memory = NO_MEMORY
     vectors: Vectors = hashed
     tool: Callable[[UseTool], ToolResult] = lambda question: ToolResult("", "refused")
+    label: Callable[[Check], Outcome] | None = None
     events: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
     asked: list[tuple[str, Ask[Any]]] = field(default_factory=list[tuple[str, Ask[Any]]])
 
@@ -154,7 +156,9 @@ class Driver:
     def fork(self, request: All[Any], ledger: Ledger, here: str) -> tuple[Any, ...]:
         """Each lane with its share, one after another."""
         lanes = len(request.branches)
-        self.events.append((here, Forked(asked=f"All {lanes}", lanes=lanes, allow=request.allow)))
+        twins = request.twins or None
+        forked = Forked(asked=f"All {lanes}", lanes=lanes, allow=request.allow, twins=twins)
+        self.events.append((here, forked))
         ledgers = ledger.split(lanes, request.allow) if lanes else []
         pairs = zip(request.branches, ledgers, strict=True)
         results = [
@@ -192,6 +196,8 @@ class Driver:
                 return tuple(vectors)
             case Check():
                 checked = checked_by_domain(question, asked)
+                if self.label is not None and question.subject:
+                    checked = Checked(asked=asked, outcome=self.label(question), checker="label")
                 self.events.append((here, checked))
                 return checked.outcome
             case UseTool():
@@ -236,9 +242,10 @@ def run(
     vectors: Vectors = hashed,
     calls: int | None = None,
     tool: Callable[[UseTool], ToolResult] | None = None,
+    label: Callable[[Check], Outcome] | None = None,
 ) -> Ran[R]:
     """Drive a policy over a script, with at most so many calls."""
-    driver = Driver(replier(script), memory, vectors)
+    driver = Driver(replier(script), memory, vectors, label=label)
     if tool is not None:
         driver.tool = tool
     result = driver.drive(steps, Ledger(calls=calls))

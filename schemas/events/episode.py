@@ -114,6 +114,8 @@ class Forked(AnswerEvent, frozen=True):
     kind: Literal["forked"] = "forked"
     lanes: NonNegativeInt
     allow: tuple[int, ...] | None = None
+    twins: bool | None = None
+    """Whether its lanes are asked under equal seeds."""
 
 
 class LimitReached(AnswerEvent, frozen=True):

@@ -22,6 +22,7 @@ from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.progress import Outcome, Progress
+from streams.runtime.references import References
 from streams.runtime.schedule import Schedule, Seat
 from streams.world import World
 
@@ -50,6 +51,7 @@ class Worker:
         self.learner = Learner(find)
         self.intake = Intake(log, self.writer, find, default_policy, self.learner.scopes)
         self.labels = Labels(log, self.writer, self.learner)
+        world.references = References(self.labels.grader, self.labels.of_problem)
         limits = learning_limits or Limits()
         self.batches = Batches(
             log, self.writer, self.learner, world, limits, self.intake.is_admitted

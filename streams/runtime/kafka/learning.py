@@ -20,6 +20,7 @@ from streams.runtime.grades import graded
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.place import partition_of
 from streams.runtime.kafka.view import View
+from streams.runtime.references import References
 from streams.runtime.schedule import Schedule, is_cold
 from streams.runtime.settling import Statement
 
@@ -40,6 +41,7 @@ class Teacher:
         self.learner, self.view, self.schedule = learner, view, schedule
         self.world, self.limits, self.writer_of, self.until = world, limits, writer_of, until
         self.grader = Grading()
+        world.references = References(self.grader, view.of_problem)
         self.batches = 0
         self.grading: set[tuple[str, str]] = set()
 

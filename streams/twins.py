@@ -1,0 +1,27 @@
+"""Twins: lanes that share their luck, so that nothing but what they are told sets them apart.
+
+Source: trainable graph memory, Algorithm 2 (both sides of a pair under the same seed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemas.events.base import Event
+from schemas.events.episode import Forked
+
+
+def luck(journal: Mapping[str, Event], address: str) -> str:
+    """The address under which a call draws its seed: a twin's place stands for its first sibling's.
+
+    In ``7.1.3`` the parts are in turn a place and a lane: the call is the fourth of lane 1 at 7.
+    """
+    if "." not in address:
+        return address
+    parts = address.split(".")
+    shared = list(parts)
+    for lane in range(1, len(parts), 2):
+        forked = journal.get(".".join(parts[:lane]))
+        if isinstance(forked, Forked) and forked.twins:
+            shared[lane] = "0"
+    return ".".join(shared)
