@@ -95,8 +95,11 @@ def batch_body(fold: MemoryFold, episode: str) -> bytes | None:
     if learned is None and closed is None:
         return None
     known = learned or Learned()
-    said = [*(() if closed is None else (closed,)), *known.lessons, *known.rules.values()]
-    events = [[event.kind, event.to_json().decode()] for event in said]
+    said = [*known.lessons, *known.rules.values(), *known.said]
+    events = [
+        [event.kind, event.to_json().decode()]
+        for event in (said if closed is None else [closed, *said])
+    ]
     return orjson.dumps([events, known.vectors, known.embedder, learned is not None])
 
 

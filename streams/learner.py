@@ -184,7 +184,7 @@ class Learner:
         """The memory after a batch."""
         previous = scope.memory.versions[closed.previous]
         learned = scope.memory.learned(closed.batch)
-        state = state_after(previous, closed, scope.reflected)
+        state = state_after(previous, closed, scope.reflected, learned.said)
         return next_memory(previous, learned, closed.batch, scope.live_from(closed.batch), state)
 
     def state_hash(self) -> str:

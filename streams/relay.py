@@ -9,6 +9,7 @@ from handlers.answers.grade import CHECKERS
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.graph import ExperienceShown
 from schemas.events.learning import Graded, Reflected
 from schemas.events.reasoning import KnowledgeReached
 from schemas.identity import address_order, canonical, digest, is_numbered, text_digest
@@ -44,7 +45,7 @@ def items_of(trace: Trace) -> tuple[str, ...]:
     seen = (
         item
         for _, event in trace.events
-        if isinstance(event, KnowledgeReached)
+        if isinstance(event, KnowledgeReached | ExperienceShown)
         for item in event.items
     )
     return tuple(dict.fromkeys(seen))

@@ -1,71 +1,88 @@
 """The graph of cases, canonical paths and principles as learned state: JSON values, folded purely.
 
 Cases lead to paths, paths to principles, nothing else. Outcomes are counted on the edge from case to
-path, never on the path. An edge that is met again keeps its learned weight.
+path, never on the path. An edge that is met again keeps its learned weight. Everything that a version
+changed carries the version's number as ``at``.
 
-Source: trainable graph memory, eq. (1), (2), (6), (7), Algorithm 1.
+Source: trainable graph memory, eq. (1), (2), (6), (7), Algorithm 1, Algorithm 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from handlers.learning.cosine import cosine, rounded
 from handlers.learning.measured import Measured
-from handlers.learning.reinforce import Active
-from schemas.identity import text_digest
-from schemas.vectors import unpack
+from handlers.learning.reinforce import Active, Weights, gradient
+from schemas.events.base import Event
+from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 
 Induce: TypeAlias = Literal["contrast", "neighbours", "speculative", "positive", "nothing"]
-EMPTY: Mapping[str, Any] = {"cases": {}, "case_path": {}, "path_principle": {}, "seen": []}
-ARROW = " > "
+Graph: TypeAlias = Mapping[str, Any]
+Weighing: TypeAlias = Literal["learned", "frozen", "structural"]
+"""Edges as learned; all 1; or all 1 and every active case alike (the count of paths)."""
+EMPTY: Graph = {"version": 0, "cases": {}, "paths": {}, "principles": {}}
 
 
 def after(
-    before: Mapping[str, Any], members: Sequence[Measured], constants: Mapping[str, Any]
+    before: Graph,
+    members: Sequence[Measured],
+    constants: Mapping[str, Any],
+    said: Sequence[Event] = (),
 ) -> dict[str, Any]:
-    """Cases and the paths that their episodes took; an episode counts once."""
-    graph = {**EMPTY, **before}
-    seen = set(graph["seen"])
-    for member in members:
-        if member.episode in seen or not member.summary.get("path"):
-            continue
-        seen.add(member.episode)
-        case = text_digest(member.problem)
-        vector = member.summary.get("vector")
-        graph["cases"] = graph["cases"] | {case: {"problem": member.problem, "vector": vector}}
-        path, edges = str(member.summary["path"]), graph["case_path"]
-        graph["case_path"] = met(edges, case, path, member.outcome, constants["initial_weight"])
-    return {**graph, "seen": sorted(seen)}
+    """The graph after a learning episode, by what it stated; gradients are those of the graph before."""
+    start = {**EMPTY, **before}
+    graph = {**start, "version": start["version"] + 1}
+    for fact in said:
+        graph = told(graph, fact, constants, start)
+    return graph
 
 
-def met(
-    edges: Mapping[str, Any], case: str, path: str, outcome: str, weight: float
+def told(
+    graph: Graph, fact: Event, constants: Mapping[str, Any], start: Graph | None = None
 ) -> dict[str, Any]:
-    """The edge from case to path, met once more with this outcome."""
-    name = f"{case}{ARROW}{path}"
-    was = edges.get(name, {"weight": weight, "right": 0, "wrong": 0, "runs": 0})
-    side = {"right": "right", "wrong": "wrong", "withheld": "wrong"}.get(outcome)
+    """The graph with one more fact; facts of other kinds change nothing."""
+    match fact:
+        case PathGrounded():
+            return met(graph, fact, constants["initial_weight"])
+        case PrincipleInduced() if fact.principle is not None:
+            return linked(_kept(graph, fact), fact.principle, fact.paths, constants)
+        case PairCompared():
+            return moved(graph, graph if start is None else start, fact, constants["step_size"])
+        case _:
+            return dict(graph)
+
+
+# ── Cases and paths ──────────────────────────────────────────────────────────────────────────
+
+
+def met(graph: Graph, fact: PathGrounded, weight: float) -> dict[str, Any]:
+    """The edge from case to path, met once more with this outcome. Source: Algorithm 1 lines 5 to 11."""
+    case = graph["cases"].get(fact.case, {"subject": fact.subject, "paths": {}})
+    was = case["paths"].get(fact.path, {"weight": weight, "right": 0, "wrong": 0, "runs": 0})
+    side = {"right": "right", "wrong": "wrong", "withheld": "wrong"}.get(fact.outcome)
     counted = {} if side is None else {side: was[side] + 1}
-    return {**edges, name: {**was, **counted, "runs": was["runs"] + 1}}
+    now = graph["version"]
+    edge = {**was, **counted, "runs": was["runs"] + 1, "at": now}
+    case = {**case, "paths": {**case["paths"], fact.path: edge}, "at": now}
+    paths = {fact.path: {"principles": {}, "at": now}, **graph["paths"]}
+    return {**graph, "cases": {**graph["cases"], fact.case: case}, "paths": paths}
 
 
-def linked(
-    graph: Mapping[str, Any], principle: str, paths: Sequence[str], weight: float
-) -> dict[str, Any]:
-    """Edges from these paths to a principle; those that are there keep their weight."""
-    edges = dict(graph["path_principle"])
-    for path in paths:
-        edges.setdefault(f"{path}{ARROW}{principle}", {"weight": weight})
-    return {**graph, "path_principle": edges}
-
-
-def split(outcomes: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+def split(outcomes: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
     """T_s and T_f from paths with outcomes: right, and wrong or abstained; unknown ones in neither."""
-    succeeded = [path for path, outcome in outcomes if outcome == "right"]
-    failed = [path for path, outcome in outcomes if outcome in ("wrong", "withheld")]
+    runs = list(outcomes)
+    succeeded = [path for path, outcome in runs if outcome == "right"]
+    failed = [path for path, outcome in runs if outcome in ("wrong", "withheld")]
     return list(dict.fromkeys(succeeded)), list(dict.fromkeys(failed))
+
+
+def runs_of(graph: Graph, case: str) -> tuple[list[str], list[str], int]:
+    """T_s and T_f of a case so far, in order of names, and how many runs there were."""
+    edges = graph["cases"].get(case, {"paths": {}})["paths"]
+    succeeded = sorted(path for path, edge in edges.items() if edge["right"])
+    failed = sorted(path for path, edge in edges.items() if edge["wrong"])
+    return succeeded, failed, sum(edge["runs"] for edge in edges.values())
 
 
 def induction(
@@ -79,34 +96,98 @@ def induction(
     return ("positive", 1) if succeeded and distil else ("nothing", 0)
 
 
-def similar_cases(
-    graph: Mapping[str, Any], query: Sequence[float], top: int, but: str = ""
-) -> dict[str, float]:
-    """The nearest cases with their cosine; a case itself is left out. Ties by id."""
-    scored = [
-        (-rounded(cosine(query, unpack(case["vector"]))), name)
-        for name, case in graph["cases"].items()
-        if case["vector"] and name != but
-    ]
-    return {name: -score for score, name in sorted(scored)[:top]}
+# ── Principles ───────────────────────────────────────────────────────────────────────────────
 
 
-def borrowed(graph: Mapping[str, Any], near: Sequence[str]) -> list[str]:
+def _kept(graph: Graph, fact: PrincipleInduced) -> dict[str, Any]:
+    """The principle as this fact leaves it; without a text only its strength changes."""
+    was = graph["principles"].get(fact.principle, {"version": 0})
+    said = {"score": fact.score, "at": graph["version"]}
+    if fact.summary:
+        said |= {
+            "summary": fact.summary,
+            "strategies": [list(each) for each in fact.strategies],
+            "uncertainty": fact.uncertainty,
+            "vector": fact.vector,
+            "version": was["version"] + 1,
+        }
+    if fact.score is None:  # met on a neighbour's success: nothing of its own changes
+        said = {}
+    principles = {**graph["principles"], str(fact.principle): {**was, **said}}
+    return {**graph, "principles": principles}
+
+
+def linked(
+    graph: Graph, principle: str, paths: Sequence[str], constants: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Edges from these paths to a principle; those that are there keep their weight."""
+    now, held = graph["version"], dict(graph["paths"])
+    for path in paths:
+        known = held.get(path, {"principles": {}, "at": now})
+        if principle not in known["principles"]:
+            edge = {"weight": constants["initial_weight"], "at": now}
+            held[path] = {**known, "principles": {**known["principles"], principle: edge}}
+    return {**graph, "paths": held}
+
+
+def borrowed(graph: Graph, near: Iterable[str]) -> list[str]:
     """The principles on successful paths of these cases. Source: eq. (7)."""
-    paths = {
-        name.split(ARROW)[1]
-        for name, edge in graph["case_path"].items()
-        if edge["right"] and name.split(ARROW)[0] in near
+    found = {
+        principle
+        for case in near
+        for path, edge in graph["cases"].get(case, {"paths": {}})["paths"].items()
+        if edge["right"]
+        for principle in graph["paths"].get(path, {"principles": {}})["principles"]
     }
-    pairs = (name.split(ARROW) for name in graph["path_principle"])
-    return sorted({principle for path, principle in pairs if path in paths})
+    return sorted(found)
 
 
-def active(graph: Mapping[str, Any], similar: Mapping[str, float]) -> Active:
-    """The part of the graph that these cases activate."""
+def evidence(graph: Graph, principle: str) -> list[str]:
+    """The paths that a principle is linked to."""
+    return sorted(path for path, each in graph["paths"].items() if principle in each["principles"])
 
-    def weights(edges: Mapping[str, Any]) -> dict[tuple[str, str], float]:
-        pairs = ((tuple(name.split(ARROW)), edge["weight"]) for name, edge in edges.items())
-        return {(pair[0], pair[1]): weight for pair, weight in pairs}
 
-    return Active(similar, weights(graph["case_path"]), weights(graph["path_principle"]))
+# ── Activation and weights ───────────────────────────────────────────────────────────────────
+
+
+def active(graph: Graph, similar: Mapping[str, float], weighing: Weighing = "learned") -> Active:
+    """The part of the graph that these cases activate: their edges, and those of their paths."""
+    learned = weighing == "learned"
+    to_path: dict[tuple[str, str], float] = {}
+    to_principle: dict[tuple[str, str], float] = {}
+    for case in similar:
+        for path, edge in graph["cases"].get(case, {"paths": {}})["paths"].items():
+            to_path[case, path] = edge["weight"] if learned else 1.0
+            for principle, link in graph["paths"][path]["principles"].items():
+                to_principle[path, principle] = link["weight"] if learned else 1.0
+    signals = dict.fromkeys(similar, 1.0) if weighing == "structural" else similar
+    return Active(signals, to_path, to_principle)
+
+
+def moved(graph: Graph, start: Graph, fact: PairCompared, step: float) -> dict[str, Any]:
+    """w ← w + α ΔR ∂log p(m_k), the gradient taken where the pair was compared.
+
+    Source: eq. (10), Algorithm 2 line 18. No difference in reward changes nothing.
+    """
+    utility = fact.with_reward - fact.without_reward
+    if utility == 0:
+        return dict(graph)
+    slopes = gradient(active(start, dict(fact.active)), fact.principle)
+    now = graph["version"]
+    cases = _stepped(graph["cases"], "paths", slopes.to_path, step * utility, now)
+    paths = _stepped(graph["paths"], "principles", slopes.to_principle, step * utility, now)
+    return {**graph, "cases": cases, "paths": paths}
+
+
+def _stepped(
+    nodes: Mapping[str, Any], layer: str, slopes: Weights, step: float, now: int
+) -> dict[str, Any]:
+    """Nodes with the weights of their edges moved along these slopes."""
+    held = dict(nodes)
+    for (source, target), slope in sorted(slopes.items()):
+        node = held[source]
+        edge = node[layer][target]
+        if slope:
+            edge = {**edge, "weight": edge["weight"] + step * slope, "at": now}
+            held[source] = {**node, layer: {**node[layer], target: edge}}
+    return held

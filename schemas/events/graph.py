@@ -10,9 +10,11 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, AnswerEvent, Event
+from schemas.outcome import Outcome
 
 Found: TypeAlias = Literal["found", "empty", "refused", "error"]
-Induction: TypeAlias = Literal["contrast", "speculative", "positive"]
+Induction: TypeAlias = Literal["contrast", "speculative", "positive", "neighbours"]
+"""From which paths a principle came; ``neighbours``: it stands on similar cases' successes (eq. 7)."""
 
 
 class ToolCalled(AnswerEvent, frozen=True):
@@ -35,6 +37,21 @@ class ExperienceShown(Event, frozen=True):
     scores: tuple[float, ...] = ()
 
 
+class PathGrounded(Event, frozen=True):
+    """One run of a problem was read as a canonical path (Algorithm 1 lines 5 to 11)."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["path.grounded"] = "path.grounded"
+    case: str
+    """Digest of the problem's text."""
+    subject: str
+    """The problem as ``domain/id``."""
+    path: str
+    outcome: Outcome
+    source: str
+    """The episode that ran, or the address of the probe's check."""
+
+
 class PrincipleInduced(Event, frozen=True):
     """A principle was made of paths, met again, or not made (Algorithm 1 lines 19 to 34)."""
 
@@ -53,6 +70,12 @@ class PrincipleInduced(Event, frozen=True):
     """Canonical paths that it is linked to."""
     reason: str = ""
     source: str | None = None
+    score: float | None = None
+    """Its strength after this, from 30 to 85."""
+    vector: str | None = None
+    """Embedding of its summary, base64 float16; none where the summary stays as it is."""
+    claimed: float | None = None
+    """How many paths the model says that it rests on; only recorded."""
 
 
 class PairCompared(Event, frozen=True):

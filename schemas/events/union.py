@@ -55,6 +55,7 @@ FACTS: tuple[type[Event], ...] = (
     strategy.StrategyProposed,
     strategy.StrategyChosen,
     graph.ExperienceShown,
+    graph.PathGrounded,
     graph.PrincipleInduced,
     graph.PairCompared,
     graph.NoteLinked,

@@ -5,7 +5,7 @@ Source: MC² eq. (10), (11): lessons of the last w batches stay live, rules are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from handlers.learning.measured import Measured
 from handlers.learning.rules import learned_after
 from schemas.events.base import Event
 from schemas.events.episode import Embedded
+from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 from schemas.events.learning import (
     BatchClosed,
     KnowledgeConsolidated,
@@ -39,6 +40,8 @@ class Learned:
         default_factory=dict[str, KnowledgeConsolidated]
     )
     embedder: str | None = None
+    said: list[Event] = field(default_factory=list[Event])
+    """Facts that the scope's learning rule takes from the learning episode itself."""
 
     def feed(self, event: Event) -> None:
         """Take one record of the learning episode."""
@@ -50,6 +53,8 @@ class Learned:
                 self.embedder = event.embedder
             case KnowledgeConsolidated():
                 self.rules[event.role] = event
+            case PathGrounded() | PrincipleInduced() | PairCompared():
+                self.said.append(event)
             case _:
                 pass
 
@@ -120,7 +125,10 @@ def measured(episode: str, outcome: str, reflected: Reflected) -> Measured:
 
 
 def state_after(
-    previous: Memory, closed: BatchClosed | None, reflected: Mapping[str, Reflected]
+    previous: Memory,
+    closed: BatchClosed | None,
+    reflected: Mapping[str, Reflected],
+    said: Sequence[Event] = (),
 ) -> Mapping[str, Any]:
     """The learned state after a batch, by the rule that the batch names."""
     if closed is None or closed.rule is None:
@@ -129,7 +137,7 @@ def state_after(
         measured(episode, outcome, reflected[episode])
         for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
     ]
-    return learned_after(closed.rule, previous.learned, members, closed.constants or {})
+    return learned_after(closed.rule, previous.learned, members, closed.constants or {}, said)
 
 
 @dataclass(slots=True)
@@ -173,7 +181,7 @@ class MemoryFold:
         learned = self.learning.pop(episode, Learned())
         previous = self.versions.get(event.number - 1, Memory(self.scope, 0))
         closed = self.batches.pop(event.number, None)
-        state = state_after(previous, closed, self.reflected)
+        state = state_after(previous, closed, self.reflected, learned.said)
         memory = next_memory(previous, learned, event.number, event.live_from, state)
         if memory.state() != event.state:
             raise MemoryMismatch(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.policies.around import GENERATORS
 from handlers.policies.base import Batch, Conclusion, Member, Task
 from handlers.policies.baselines.expel import voted
 from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings
@@ -20,14 +21,14 @@ from schemas.events.graph import ExperienceShown, NoteLinked, ToolCalled
 from schemas.events.learning import LessonDistilled, Reflected
 from schemas.events.reasoning import Generated
 from schemas.events.union import KINDS
-from schemas.identity import text_digest
-from schemas.memory import Memory, MemoryItem
-from schemas.questions import ToolResult, UseTool
+from schemas.memory import Memory
+from schemas.questions import Complete, ToolResult, UseTool
 from schemas.usage import Usage
 from schemas.vectors import pack
 from state.folds.memory import Learned, next_memory
 from tests.laws.events import EVENTS
-from tests.scripted import NO_MEMORY, Ran, Script, hashed, run
+from tests.papers.gm_says import rehearsed, remembering
+from tests.scripted import NO_MEMORY, Ran, Script, hashed, run, shown
 
 TASK = Task("h1", "Which river flows through the town where the author was born?", "qa", seed=7)
 SEARCH = '<think>look</think><tool_call>{"name":"search","arguments":{"query":"town"}}</tool_call>'
@@ -156,21 +157,8 @@ def test_cycles_that_repeat_at_once_collapse() -> None:
 
 def principled(**weights: float) -> Memory:
     """A memory in which a similar case leads over one path to these principles."""
-    items = tuple(
-        MemoryItem(
-            id=name, kind="rule", role="principle", text=f"advice {name}",
-            text_digest=text_digest(f"advice {name}"), batch=1,
-        )
-        for name in weights
-    )  # fmt: skip
     similar = "Which river flows through the town where the painter was born?"
-    learned = {
-        "cases": {"c": {"problem": similar, "vector": pack(hashed(similar))}},
-        "case_path": {"c > GS IR AN": {"weight": 1.0, "right": 1, "wrong": 0, "runs": 1}},
-        "path_principle": {f"GS IR AN > {m}": {"weight": w} for m, w in weights.items()},
-        "seen": ["p/1"],
-    }
-    return Memory("s", 1, items, learned)
+    return remembering({similar: {"GS IR AN": "right"}}, {"GS IR AN": weights})
 
 
 @pytest.mark.claim("gm-aug")
@@ -183,6 +171,24 @@ def test_principles_come_by_relevance_and_none_is_the_base() -> None:
     assert [event.items for event in ran.of(ExperienceShown)] == [("b", "a", "c")]
     none = agent([ANSWER], "graph_memory", memory, principles_shown=0)
     assert none.requests[0].messages() == agent([ANSWER]).requests[0].messages()
+    assert none.asked == agent([ANSWER]).asked
+
+
+@pytest.mark.claim("gm-aug")
+@pytest.mark.parametrize("base", ["cot", "mc2", "tot", "meta_reasoner", "cot2_meta"])
+def test_any_base_is_guided_by_the_slot_of_its_generators(base: str) -> None:
+    """The words of a principle stand in what reasons, and nowhere else."""
+    asked = guided_requests(base, principled(a=1.0))
+    for question in asked:
+        assert ("advice a" in shown(question)) == (question.role in GENERATORS)
+    assert any(question.role in GENERATORS for question in asked)
+
+
+def guided_requests(base: str, memory: Memory) -> list[Complete]:
+    """What a base asks the simulator under guidance; its settings are those of the service."""
+    settings = GraphSettings(base=base)
+    task = Task("r1", "4 5 6 10", "game24", 7, memory.number)
+    return run(GRAPH_MEMORY.solve(task, settings), rehearsed, memory=memory).requests
 
 
 def test_use_learns_nothing() -> None:
@@ -190,7 +196,6 @@ def test_use_learns_nothing() -> None:
     use, build = GraphSettings(), GraphSettings(phase="build")
     assert GRAPH_MEMORY.reflect(ran.trace, ran.result, use) == {}
     assert GRAPH_MEMORY.reflect(ran.trace, ran.result, build)["path"] == "GS SP KG TS IA KS AN"
-    assert GRAPH_MEMORY.learn.__name__ == "learn_nothing"
 
 
 # ── Memory baselines ─────────────────────────────────────────────────────────────────────────

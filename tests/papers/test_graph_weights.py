@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.learning import graph
-from handlers.learning.measured import Measured
 from handlers.learning.reinforce import (
     Active,
     Edge,
@@ -23,14 +21,13 @@ from handlers.learning.reinforce import (
     relevance,
     softmax,
 )
-from schemas.identity import canonical, hash01
+from schemas.identity import hash01
 
 HAND = Active(
     {"q1": 0.8, "q2": 0.5},
     {("q1", "t1"): 1.0, ("q1", "t2"): 1.0, ("q2", "t2"): 1.0},
     {("t1", "m1"): 1.0, ("t2", "m1"): 1.0, ("t2", "m2"): 1.0},
 )
-ONE = {"initial_weight": 1.0}
 
 
 @st.composite
@@ -163,84 +160,3 @@ def test_group_advantages() -> None:
     assert found[0] == pytest.approx(1.732, abs=5e-4)
     assert found[-1] == pytest.approx(-0.577, abs=5e-4)
     assert advantages([1.0] * 4) == [0.0] * 4
-
-
-# ── The graph as a fold ──────────────────────────────────────────────────────────────────────
-
-RUNS = st.lists(
-    st.tuples(st.sampled_from("abc"), st.sampled_from(["GS IR AN", "GS IR NA"]),
-              st.sampled_from(["right", "wrong", "unknown", "withheld"])),
-    max_size=12,
-)  # fmt: skip
-
-
-@pytest.mark.claim("gm-eq-01", "gm-eq-02", "gm-eq-06", "gm-alg1-l05")
-@given(RUNS)
-def test_cases_lead_to_paths_and_paths_to_principles(runs: list[tuple[str, str, str]]) -> None:
-    members = [
-        Measured(f"p/{at}", outcome, {"path": path, "vector": None}, problem)
-        for at, (problem, path, outcome) in enumerate(runs)
-    ]
-    state = graph.after({}, members, ONE)
-    assert graph.after(state, members, ONE) == state
-    cases, paths = set(state["cases"]), {path for _, path, _ in runs}
-    for edge in state["case_path"]:
-        source, target = edge.split(graph.ARROW)
-        assert source in cases
-        assert target in paths
-    assert sum(edge["runs"] for edge in state["case_path"].values()) == len(runs)
-    held = graph.linked(state, "m1", sorted(paths), 1.0)
-    assert {name.split(graph.ARROW)[1] for name in held["path_principle"]} <= {"m1"}
-    assert len(graph.active(held, dict.fromkeys(cases, 1.0)).to_path) == len(state["case_path"])
-
-
-@pytest.mark.claim("gm-alg1-l05")
-def test_a_path_met_again_keeps_its_weight() -> None:
-    once = graph.after({}, [Measured("a", "right", {"path": "GS AN"}, "p")], ONE)
-    [name] = once["case_path"]
-    once["case_path"][name]["weight"] = 0.3
-    twice = graph.after(once, [Measured("b", "wrong", {"path": "GS AN"}, "p")], ONE)
-    edge = twice["case_path"][name]
-    assert canonical(edge["weight"]) == canonical(0.3)
-    assert (edge["right"], edge["wrong"], edge["runs"]) == (1, 1, 2)
-    linked = graph.linked(twice, "m", ["GS AN"], 1.0)
-    linked["path_principle"][f"GS AN{graph.ARROW}m"]["weight"] = 0.2
-    again = graph.linked(linked, "m", ["GS AN", "GS NA"], 1.0)
-    assert again["path_principle"][f"GS AN{graph.ARROW}m"]["weight"] == 0.2
-    assert len(again["path_principle"]) == 2
-
-
-def test_outcomes_sort_paths() -> None:
-    outcomes = [("a", "right"), ("b", "wrong"), ("c", "unknown"), ("d", "withheld")]
-    assert graph.split(outcomes) == (["a"], ["b", "d"])
-
-
-@pytest.mark.parametrize(("good", "bad", "speculate", "distil", "expected"), [
-    (1, 1, False, False, ("contrast", 1)),
-    (1, 1, True, True, ("contrast", 1)),
-    (0, 1, False, False, ("neighbours", 0)),
-    (0, 1, True, False, ("speculative", 1)),
-    (1, 0, False, False, ("nothing", 0)),
-    (1, 0, False, True, ("positive", 1)),
-    (0, 0, True, True, ("nothing", 0)),
-])  # fmt: skip
-def test_what_is_induced(
-    good: int, bad: int, speculate: bool, distil: bool, expected: tuple[str, int]
-) -> None:
-    found = graph.induction(["s"] * good, ["f"] * bad, speculate=speculate, distil=distil)
-    assert found == expected
-
-
-@pytest.mark.claim("gm-eq-07")
-def test_only_failures_borrow_from_neighbours_successes() -> None:
-    members = [
-        Measured("1", "right", {"path": "GS IR AN"}, "near"),
-        Measured("2", "wrong", {"path": "GS KG NA"}, "near"),
-        Measured("3", "right", {"path": "GS SP IR AN"}, "far"),
-    ]
-    state = graph.after({}, members, ONE)
-    for name, path in (("m1", "GS IR AN"), ("m2", "GS KG NA"), ("m3", "GS SP IR AN")):
-        state = graph.linked(state, name, [path], 1.0)
-    near = next(name for name, case in state["cases"].items() if case["problem"] == "near")
-    assert graph.borrowed(state, [near]) == ["m1"]
-    assert graph.borrowed(state, []) == []

@@ -31,6 +31,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(search.NodeExpanded, search.ThoughtsKept, search.ValueBackedUp),
         *(monitoring.CasesReached, monitoring.Allocated, monitoring.ThresholdsSet),
         *(monitoring.ExperienceKept, graph.ExperienceShown, graph.PrincipleInduced),
+        *(graph.PathGrounded,),
         *(graph.PairCompared, graph.NoteLinked, graph.InsightVoted, learning.SeriesOpened),
         *(learning.PositionVoided, learning.TickPassed, learning.Reflected, learning.Graded),
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
@@ -124,6 +125,26 @@ def _tool(event: graph.ToolCalled) -> tuple[str, ...]:
     """A gap, the search, and what came of it."""
     after = {"found": ("observe",), "error": ("fault",)}.get(event.result, ("gap",))
     return ("gap", "search", *after)
+
+
+def leading(events: Sequence[tuple[str, Event]], answer: str | None) -> list[Event]:
+    """Of a fork only the lanes that lead to the answer; all of them where none or each one does."""
+    lanes: dict[str, set[str]] = {}
+    for address, event in events:
+        if getattr(event, "answer", None) == answer and answer is not None:
+            for fork, lane in _lanes(address):
+                lanes.setdefault(fork, set()).add(lane)
+    return [
+        event
+        for address, event in events
+        if all(lane in lanes.get(fork, {lane}) for fork, lane in _lanes(address))
+    ]
+
+
+def _lanes(address: str) -> list[tuple[str, str]]:
+    """The forks above an address, each with the lane that it stands in."""
+    parts = address.split(".")
+    return [(".".join(parts[:at]), parts[at]) for at in range(1, len(parts), 2)]
 
 
 def path_of(

@@ -96,6 +96,20 @@ class Machine:
         known = all(state in self.may_go for state in path)
         return known and all(self.follows(a, b) for a, b in pairwise(path))
 
+    def described(self) -> str:
+        """The transitions, a line each, as prompts show them."""
+        lines = (
+            f"{state} ({NAMES.get(state, state)}): {' '.join(then)}"
+            for state, then in self.may_go.items()
+            if then
+        )
+        return "\n".join(
+            (
+                *lines,
+                f"Every state but {' and '.join(ANYWHERE)} may also go to {' or '.join(ANYWHERE)}.",
+            )
+        )
+
 
 MACHINE: Final = Machine(MAY_GO, LANDS)
 

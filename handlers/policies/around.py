@@ -1,0 +1,104 @@
+"""One policy around another: its questions changed on the way out, and what it does looked at.
+
+A wrapped policy is still a plain generator, so replay, limits and lanes hold for it unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from schemas.asking import All, Ask, OutOfLimit, Steps
+from schemas.events.base import Event
+from schemas.events.graph import ToolCalled
+from schemas.prompt import Section, Template
+from schemas.questions import Complete, Completion, ToolResult
+
+R = TypeVar("R")
+Change = Callable[[Ask[Any]], Ask[Any]]
+
+GENERATORS = frozenset({"reasoner", "step", "thinker", "conductor", "executor"})
+"""Roles that produce the reasoning itself; those that judge it have guidance of their own or none."""
+SLOT = Section("Guidance", "guidance", optional=True)
+_SAYS = 'If a section "Guidance" is given, it was learned from earlier problems.'
+
+
+def guided(steps: Steps[R], text: str) -> Steps[R]:
+    """The same policy with this text in the guidance slot of every prompt that asks for reasoning."""
+    return through(steps, lambda question: with_guidance(question, text)) if text else steps
+
+
+def with_guidance(question: Ask[Any], text: str) -> Ask[Any]:
+    """A generator's question with this guidance behind any that it has; others as they are."""
+    if not isinstance(question, Complete) or question.role not in GENERATORS:
+        return question
+    template, said = slotted(question.template), dict(question.variables)
+    own = said.get(SLOT.variable, "")
+    said[SLOT.variable] = f"{own}\n\n{text}" if own else text
+    variables = tuple((section.variable, said[section.variable]) for section in template.sections)
+    return replace(question, template=template, variables=variables)
+
+
+@lru_cache(maxsize=64)
+def slotted(template: Template) -> Template:
+    """The template with a guidance slot, behind the problem where it has none of its own."""
+    if any(section.variable == SLOT.variable for section in template.sections):
+        return template
+    first, *others = template.sections
+    instructions = f"{template.instructions.strip()}\n{_SAYS}"
+    return Template(template.name, instructions, (first, SLOT, *others), template.reply)
+
+
+@dataclass(slots=True)
+class Watch:
+    """What a wrapped policy did, by addresses of its own: its facts, tool calls and replies."""
+
+    events: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
+    texts: list[str] = field(default_factory=list[str])
+
+    def see(self, address: str, request: object, reply: object) -> None:
+        """Take what was yielded at an address, and what came back."""
+        if isinstance(request, Event):
+            self.events.append((address, request))
+        elif isinstance(reply, Completion):
+            self.texts.append(reply.text)
+        elif isinstance(reply, ToolResult):
+            said = {"asked": "-", "tool": "-", "result": reply.result, "text": reply.text}
+            self.events.append((address, ToolCalled.model_validate(said)))
+
+
+def _as_asked(question: Ask[Any]) -> Ask[Any]:
+    return question
+
+
+def through(
+    steps: Steps[R], change: Change = _as_asked, watch: Watch | None = None, at: str = ""
+) -> Steps[R]:
+    """The steps of a policy, each question changed; ``watch`` is told of everything."""
+    act: Callable[[Any], Any] = steps.send
+    given: Any = None
+    turn = 0
+    while True:
+        try:
+            request = act(given)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        here, asked = f"{at}{turn}", request
+        turn += 1
+        if isinstance(request, All):
+            lanes = (
+                through(branch, change, watch, f"{here}.{lane}.")
+                for lane, branch in enumerate(request.branches)
+            )
+            asked = All(lanes, request.allow, twins=request.twins)
+        elif isinstance(request, Ask):
+            asked = change(request)
+        try:
+            act, given = steps.send, (yield asked)
+        except OutOfLimit as limit:
+            act, given = steps.throw, limit
+            continue
+        if watch is not None:
+            watch.see(here, request, given)

@@ -1,0 +1,141 @@
+"""Building the graph: a problem's runs become paths, and what tells them apart becomes a principle.
+
+Source: trainable graph memory, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from handlers.learning import graph
+from handlers.policies.base import Batch, Member
+from handlers.policies.graph_memory.activate import CASE, PRINCIPLE, near
+from handlers.policies.graph_memory.induce import Induced, induce
+from handlers.policies.graph_memory.runs import Ran, read, rolled_out
+from handlers.policies.graph_memory.settings import GraphSettings
+from handlers.roles.inducer import shown
+from schemas.asking import All, Steps, Stopped
+from schemas.events.base import Event
+from schemas.events.graph import PathGrounded, PrincipleInduced
+from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
+from schemas.identity import seed_of, text_digest
+from schemas.outcome import Outcome
+from schemas.questions import Embed, Recall
+
+
+@dataclass(slots=True)
+class Growing:
+    """The graph as it grows in one learning episode, by the rule that the fold applies."""
+
+    graph: graph.Graph
+    constants: Mapping[str, Any]
+    batch: int
+    made: int = 0
+    changed: bool = False
+    vectors: dict[str, str] = field(default_factory=dict[str, str])
+
+    def state(self, fact: Event) -> Steps[None]:
+        """State a fact and see what it changes."""
+        yield fact
+        self.graph = graph.told(self.graph, fact, self.constants)
+        self.changed |= isinstance(fact, PrincipleInduced) and fact.principle is not None
+
+    def name(self) -> str:
+        """A new principle's id."""
+        self.made += 1
+        return f"M{self.batch}.{self.made}"
+
+
+def keep_cases(batch: Batch, members: Sequence[Member]) -> Steps[None]:
+    """Every problem that is met for the first time becomes a case, found again by its embedding."""
+    known = {item.id for item in batch.memory.of(CASE, "lesson")}
+    new: dict[str, Member] = {}
+    for member in members:
+        case = text_digest(member.reflected.problem)
+        if case not in known:
+            new.setdefault(case, member)
+    for case, member in new.items():
+        told = member.reflected
+        yield LessonDistilled(
+            id=case,
+            role=CASE,
+            polarity="do",
+            text=told.problem,
+            subject=f"{told.domain}/{told.problem_id}",
+            evidence=(member.episode,),
+            source="-",
+        )
+    if new:
+        yield from Embed(tuple(member.reflected.problem for member in new.values()))
+
+
+def build(batch: Batch, member: Member, growing: Growing, settings: GraphSettings) -> Steps[None]:
+    """Ground N runs of a problem, then induce. Source: Algorithm 1 lines 3 to 34."""
+    case = text_digest(member.reflected.problem)
+    logged = graph.runs_of(growing.graph, case)[2]
+    yield from ground(member, case, (yield from own_run(member)), growing)
+    probes = settings.rollouts - logged - 1
+    for ran in (yield from probed(batch, member, probes, settings)):
+        yield from ground(member, case, ran, growing)
+    succeeded, failed, _ = graph.runs_of(growing.graph, case)
+    what, _ = graph.induction(
+        succeeded, failed, speculate=settings.speculate, distil=settings.distil_success
+    )
+    similar = {}
+    if what in ("neighbours", "speculative"):
+        similar = yield from neighbours(member, case, settings)
+    yield from induce(Induced(what, succeeded, failed, tuple(similar)), growing, settings)
+
+
+def own_run(member: Member) -> Steps[Ran]:
+    """The member's own episode as a run; a model reads its path from what it left."""
+    said = member.reflected.summary
+    path = said.get("path") or (yield from read(str(said.get("transcript") or "")))
+    return Ran(path, cast("Outcome", member.outcome), member.episode)
+
+
+def probed(batch: Batch, member: Member, count: int, settings: GraphSettings) -> Steps[list[Ran]]:
+    """So many roll-outs more, side by side, each with a seed of its own."""
+    if count < 1:
+        return []
+    seeds = (seed_of(batch.seed, member.episode, at) for at in range(count))
+    lanes = yield from All([rolled_out(member, seed, settings) for seed in seeds])
+    return [ran for ran in lanes if not isinstance(ran, Stopped)]
+
+
+def ground(member: Member, case: str, ran: Ran, growing: Growing) -> Steps[None]:
+    """A run joins the graph; one whose path could not be read leaves nothing."""
+    if ran.path is not None:
+        told = member.reflected
+        yield from growing.state(
+            PathGrounded(
+                case=case,
+                subject=f"{told.domain}/{told.problem_id}",
+                path=ran.path,
+                outcome=ran.outcome,
+                source=ran.source,
+            )
+        )
+
+
+def neighbours(member: Member, case: str, settings: GraphSettings) -> Steps[dict[str, float]]:
+    """The top-K similar cases, nearest first; the case itself is none of them. Source: eq. (7)."""
+    told = member.reflected
+    subject = f"{told.domain}/{told.problem_id}"
+    known = yield from Recall(told.problem, (CASE,), settings.neighbours + 1, ("lesson",), subject)
+    wide = settings.model_copy(update={"active_cases": settings.neighbours})
+    return near(known, case, wide)
+
+
+def consolidated(growing: Growing) -> KnowledgeConsolidated:
+    """All principles as they now stand: what later episodes are shown."""
+    held = growing.graph["principles"]
+    rules = tuple(
+        (name, shown(each["summary"], [principle for principle, _, _ in each["strategies"]]))
+        for name, each in sorted(held.items())
+    )
+    return KnowledgeConsolidated(
+        role=PRINCIPLE, rules=rules, result="consolidated", new=growing.made
+    )

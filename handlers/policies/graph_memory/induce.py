@@ -1,0 +1,193 @@
+"""Induction: from paths that succeeded and failed to one principle, matched with those that are there.
+
+Source: trainable graph memory, Algorithm 1 lines 19 to 34, eq. (7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from handlers.learning import graph
+from handlers.learning.cosine import cosine, rounded
+from handlers.policies.graph_memory.machine import MACHINE
+from handlers.policies.graph_memory.settings import GraphSettings
+from handlers.roles.inducer import Made, bounded, checked, inducer, made_of, shown, strength
+from handlers.roles.role import Said
+from schemas.asking import Steps
+from schemas.events.graph import Induction, PrincipleInduced
+from schemas.questions import Embed
+from schemas.vectors import pack, unpack
+
+if TYPE_CHECKING:
+    from handlers.policies.graph_memory.build import Growing
+
+BORNE_OUT = 5.0
+"""What a contrast that bears a principle out adds to its strength; speculation adds nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Induced:
+    """What is to be induced, from which paths of the case, and its neighbours, nearest first."""
+
+    what: graph.Induce
+    succeeded: Sequence[str]
+    failed: Sequence[str]
+    near: Sequence[str] = ()
+
+
+def induce(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[None]:
+    """By what the case has: a contrast, its neighbours' principles, speculation, a success, nothing."""
+    match given.what:
+        case "contrast":
+            pair = select_one(given.succeeded, given.failed)
+            if pair is not None:
+                yield from _ask("contrast", (pair[0],), (pair[1],), growing, settings)
+        case "neighbours":
+            yield from borrow(given, growing)
+        case "speculative":
+            yield from _speculate(given, growing, settings)
+        case "positive":
+            yield from _ask("positive", (min(given.succeeded),), (), growing, settings)
+        case "nothing":
+            pass
+
+
+def select_one(succeeded: Iterable[str], failed: Iterable[str]) -> tuple[str, str] | None:
+    """A success and a failure that part as late as they can; ties by id; never a path against itself."""
+    pairs = [
+        (-shared(right, wrong), right, wrong)
+        for right in succeeded
+        for wrong in failed
+        if right != wrong
+    ]
+    return min(pairs)[1:] if pairs else None
+
+
+def shared(left: str, right: str) -> int:
+    """How many states two paths have in common before they part."""
+    pairs = zip(left.split(), right.split(), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def borrow(given: Induced, growing: Growing) -> Steps[None]:
+    """Link the failed paths to what stands on similar cases' successes; nobody is asked. Source: eq. (7)."""
+    for name in graph.borrowed(growing.graph, given.near):
+        yield from growing.state(
+            PrincipleInduced(
+                case="neighbours",
+                decision="update",
+                principle=name,
+                paths=tuple(given.failed),
+                reason="similar cases succeed by it",
+            )
+        )
+
+
+def _speculate(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[None]:
+    """A failure against a neighbour's success (appendix); without one there is nothing to contrast."""
+    theirs = {path for case in given.near for path in graph.runs_of(growing.graph, case)[0]}
+    pair = select_one(sorted(theirs), given.failed)
+    if pair is not None:
+        yield from _ask("speculative", (pair[0],), (pair[1],), growing, settings)
+
+
+def _ask(
+    case: Induction,
+    succeeded: tuple[str, ...],
+    failed: tuple[str, ...],
+    growing: Growing,
+    settings: GraphSettings,
+) -> Steps[None]:
+    """One call; what it says is matched, bounded and stated, a skip with its reason too."""
+    held = growing.graph["principles"]
+    said = yield from inducer(settings.principle_limit).put(
+        {
+            "transitions": MACHINE.described(),
+            "paths_that_succeeded": "\n".join(succeeded),
+            "paths_that_failed": "\n".join(failed),
+            "principles_so_far": "\n\n".join(listed(growing.graph)),
+            "how_many_there_are": str(len(held)),
+        },
+        check=checked(frozenset(held)),
+    )
+    paths = (*succeeded, *failed)
+    refused = _refusal(said, len(held), settings)
+    if refused is not None:
+        yield PrincipleInduced(case=case, decision="skip", reason=refused, source=said.source)
+        return
+    yield from _keep(case, made_of(said), said, paths, growing, settings)
+
+
+def _refusal(said: Said, count: int, settings: GraphSettings) -> str | None:
+    """Why nothing is made: unreadable after one re-prompt, skipped, or too many already."""
+    if not said.readable:
+        return f"unreadable: {said.problem}"
+    decision = said.get("Decision")
+    if decision == "skip":
+        return said.get("Reasoning") or "skipped"
+    if decision == "create" and settings.cap == "hard" and count >= settings.principle_limit:
+        return f"{count} principles, at most {settings.principle_limit} are kept"
+    return None
+
+
+def _keep(
+    case: Induction,
+    made: Made,
+    said: Said,
+    paths: tuple[str, ...],
+    growing: Growing,
+    settings: GraphSettings,
+) -> Steps[None]:
+    """Rewrite the target, bear out a principle that says the same, or create a new one."""
+    vector = (yield from Embed((made.summary,)))[0]
+    told = {
+        "case": case,
+        "paths": paths,
+        "reason": said.get("Reasoning") or "",
+        "source": said.source,
+        "claimed": made.claimed,
+    }
+    target = said.get("Target_meta_id") if said.get("Decision") == "update" else None
+    same = None if target else matched(growing.graph, vector, settings.match_above)
+    if same is not None:
+        more = BORNE_OUT if case == "contrast" else 0.0
+        score = bounded(growing.graph["principles"][same]["score"] + more)
+        said_now = {"principle": same, "score": score, "confidence": strength(score)}
+        yield from growing.state(
+            PrincipleInduced.model_validate({**told, "decision": "update", **said_now})
+        )
+        return
+    content = {
+        "decision": "update" if target else "create",
+        "principle": target or growing.name(),
+        "summary": made.summary,
+        "strategies": made.strategies,
+        "confidence": made.confidence,
+        "uncertainty": made.uncertainty,
+        "score": made.score,
+        "vector": pack(vector),
+    }
+    yield from growing.state(PrincipleInduced.model_validate({**told, **content}))
+
+
+def matched(state: graph.Graph, vector: Sequence[float], above: float) -> str | None:
+    """The principle whose summary is nearest, if it is near enough; ties by id."""
+    scored = [
+        (-rounded(cosine(vector, unpack(each["vector"]))), name)
+        for name, each in state["principles"].items()
+        if each.get("vector")
+    ]
+    found = min(scored, default=None)
+    return found[1] if found is not None and -found[0] >= above else None
+
+
+def listed(state: graph.Graph) -> list[str]:
+    """The present principles as the Inducer sees them, each with its id and strength."""
+    return [
+        f"[{name}] ({strength(each['score'])}, {each['score']:g}) "
+        + shown(each["summary"], [principle for principle, _, _ in each["strategies"]])
+        for name, each in sorted(state["principles"].items())
+    ]

@@ -1,0 +1,95 @@
+"""Settings of the graph memory: what the paper leaves open, each by a spelled name.
+
+Source: trainable graph memory; *Where the paper is silent* of our page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field as Bounded
+
+from handlers.learning.graph import Weighing
+from handlers.policies.base import Policy
+from schemas.settings import PolicySettings
+
+
+def _known(name: str) -> str:
+    """The name of a policy that can be guided. Raises ``ValueError``."""
+    from handlers.policies.registry import POLICIES
+
+    if name not in POLICIES or name == "graph_memory":
+        raise ValueError("must be another policy of this build, such as tool_reasoning or mc2")
+    return name
+
+
+class GraphSettings(PolicySettings):
+    """Settings of the graph memory. All but how it is used separate scopes."""
+
+    paper: ClassVar[Mapping[str, Any]] = {
+        "path_cycles": "keep",
+        "grounding": "model",
+        "lone": "run",
+        "base_profile": "paper",
+    }
+    learning: ClassVar[frozenset[str]]
+
+    phase: Literal["build", "weigh", "use"] = "use"
+    """``build`` grows the graph, ``weigh`` trains its weights, ``use`` only reads."""
+    base: Annotated[str, AfterValidator(_known)] = "tool_reasoning"
+    """The policy that is guided."""
+    base_profile: Literal["service", "paper"] = "service"
+    tool_calls: PositiveInt = 6
+    output_cap: PositiveInt | None = 8_192
+    batch_size: PositiveInt = 1
+    path_cycles: Literal["collapse", "keep"] = "collapse"
+    grounding: Literal["events", "model"] = "events"
+    """Paths by the table of events, or by a model that reads the transcript."""
+    transcript_chars: PositiveInt = 8_000
+    rollouts: PositiveInt = 4
+    """N: runs of a problem before anything is induced; those logged first, the rest are probes."""
+    neighbours: PositiveInt = 5
+    """K: cases whose successes a failure borrows from."""
+    speculate: bool = False
+    """Only failures: a call that contrasts one with a neighbour's success (appendix)."""
+    distil_success: bool = False
+    """Only successes: a call that distils one (appendix)."""
+    match_above: Annotated[float, Bounded(ge=-1, le=1)] = 0.85
+    """Cosine of summaries from which a new principle is one that is there."""
+    principle_limit: PositiveInt = 30
+    cap: Literal["prompt", "hard"] = "prompt"
+    """Above the limit creates are discouraged by the prompt, or refused."""
+    active_cases: PositiveInt = 5
+    """k: similar cases that activate their part of the graph."""
+    min_similarity: float | None = None
+    lone: Literal["skip", "run"] = "skip"
+    """One active principle has gradient 0: no pair, or a pair that moves nothing."""
+    initial_weight: PositiveFloat = 1.0
+    step_size: PositiveFloat = 0.05
+    """α."""
+    principles_shown: NonNegativeInt = 3
+    """k of stage 3; 0 is the base policy byte for byte."""
+    weights: Weighing = "learned"
+    """Edges as learned, all 1 (frozen), or all 1 with every case alike (structural)."""
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What the learning rule hangs on."""
+        return {"initial_weight": self.initial_weight, "step_size": self.step_size}
+
+
+GraphSettings.learning = frozenset(GraphSettings.model_fields) - {
+    *("phase", "principles_shown", "weights", "output_cap", "tool_calls", "base_profile"),
+}
+
+
+def base_of(settings: GraphSettings) -> tuple[Policy[Any], PolicySettings]:
+    """The policy that is guided, and its settings."""
+    from handlers.policies.registry import find
+
+    base = find(settings.base)
+    own = {"tool_calls": settings.tool_calls, "output_cap": settings.output_cap}
+    known = {name: value for name, value in own.items() if name in base.settings.model_fields}
+    return base, base.settings.resolve(settings.base_profile, known)

@@ -1,0 +1,56 @@
+"""Weighing: a problem is run with one drawn principle and with none; what differs moves the weights.
+
+Both sides are twins: the same seed at the same place, so that they differ by the guidance alone.
+
+Source: trainable graph memory, Algorithm 2.
+"""
+
+from __future__ import annotations
+
+from handlers.learning.reinforce import drawn, softmax
+from handlers.policies.base import Batch, Member
+from handlers.policies.graph_memory.activate import Activation, activate
+from handlers.policies.graph_memory.runs import reward, tried
+from handlers.policies.graph_memory.settings import GraphSettings
+from schemas.asking import All, Steps, Stopped
+from schemas.events.graph import PairCompared
+from schemas.identity import hash01, text_digest
+
+
+def weigh(batch: Batch, member: Member, settings: GraphSettings) -> Steps[None]:
+    """One pair, if anything is active; no call where nothing is. Source: lines 7 to 18."""
+    told = member.reflected
+    found = yield from activate(told.problem, f"{told.domain}/{told.problem_id}", settings)
+    if not found.scores or (len(found.scores) == 1 and settings.lone == "skip"):
+        return
+    shares = softmax(found.scores)
+    chosen = drawn(shares, hash01(batch.seed, member.episode, "pair"))
+    yield from compare(batch, member, found, chosen, shares[chosen], settings)
+
+
+def compare(
+    batch: Batch,
+    member: Member,
+    found: Activation,
+    chosen: str,
+    share: float,
+    settings: GraphSettings,
+) -> Steps[None]:
+    """Both sides, and what they came to; an unknown reward moves nothing and is not stated."""
+    sides = yield from All(
+        [tried(member, guidance, batch.seed, settings) for guidance in (found.texts[chosen], "")],
+        twins=True,
+    )
+    rewards = [None if isinstance(side, Stopped) else reward(side[1]) for side in sides]
+    if rewards[0] is None or rewards[1] is None:
+        return
+    yield PairCompared(
+        pair=f"{member.episode}/{chosen}",
+        problem=text_digest(member.reflected.problem),
+        active=tuple(found.similar.items()),
+        principle=chosen,
+        p=share,
+        with_reward=rewards[0],
+        without_reward=rewards[1],
+        memory_version=batch.memory.number,
+    )

@@ -1,0 +1,46 @@
+"""The Grounder: reads a transcript as a path through the state machine, blind to how it turned out.
+
+Source: trainable graph memory, Algorithm 1 line 9 (grounding); its prompt is lost, so this is ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from handlers.roles.form import Unreadable, Values
+from handlers.roles.role import Check, Role, text
+
+PROMPT = """\
+You read the transcript of an agent's work as a path through a machine of states. Each state stands \
+for what the agent does at that moment. Begin with GS, take only listed transitions, and end with \
+AN where the agent gives an answer, with NA where it gives none, or with ED. Do not judge whether \
+the answer is right. Leave out what only repeats the state before it. You may also reply with one \
+JSON object: {"path": ["GS", …]}."""
+
+GROUNDER = Role.of(
+    "grounder",
+    PROMPT,
+    sections=("Transitions", "Transcript"),
+    reply=(text("Path", "the states' short names in order, with spaces between"),),
+)
+_STATE = re.compile(r"[A-Z]{2}")
+
+
+def path_said(values: Values) -> tuple[str, ...]:
+    """The states that a reply names, in order."""
+    said = values["Path"]
+    return tuple(_STATE.findall(said if isinstance(said, str) else str(said)))
+
+
+def on(valid: Callable[[Sequence[str]], bool]) -> Check:
+    """Whether the path is one of the machine's."""
+
+    def wrong(values: Values, reply: str) -> Unreadable | None:
+        if valid(path_said(values)):
+            return None
+        return Unreadable(
+            "Path", "must begin with GS, take listed transitions, end with AN, NA, ED"
+        )
+
+    return wrong

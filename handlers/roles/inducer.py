@@ -1,0 +1,196 @@
+"""The Inducer: one principle from canonical paths that succeeded and failed, or none.
+
+A reply may be the paper's JSON object (``decision``, ``meta_cognition`` …) or the labelled fields of
+the format block; both are held to the same bounds.
+
+Source: trainable graph memory, Algorithm 1 lines 19 to 34, App. (prompts of the induction).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+
+from handlers.roles.form import Unreadable, Values
+from handlers.roles.role import Check, Role, Said, choice, text
+from schemas.reply import Field
+
+WORDS = ("high", "medium", "low")
+LEAST, MOST = 30.0, 85.0
+HIGH_FROM, LOW_UNDER = 70.0, 50.0
+USUAL: Mapping[str, float] = {"high": 75.0, "medium": 60.0, "low": 40.0}
+"""The strength that a word stands for where no number was said."""
+
+PROMPT = """\
+You keep a small set of principles for an agent. A principle says what tends to make work of one \
+kind go well or badly; it is drawn from canonical paths, the states that runs went through. Compare \
+the paths below and decide: create a principle, update one that is there, or skip.
+A principle is general and names no detail of a problem. Whoever reads it can act on it at once. It \
+is hedged as far as the paths are few, it is brief, and it admits what is uncertain. Look for good \
+decisions, for errors that could be avoided, and for the transitions that tell paths apart. Ask \
+yourself whether there is a real pattern, or only a familiar kind of problem; be stricter where a \
+principle may mislead, and prefer simple principles to brittle ones. Weak principles among the \
+present ones are the first to be updated.
+Create only what is distinct from all that is there. Above {limit} principles update one of low or \
+medium confidence instead; create only what is exceptional and wholly distinct, and say in your \
+reasoning that there are so many. Skip where paths are unclear, nothing is new, the difference is \
+small, mere familiarity is not excluded, or there are too many principles and no weak one fits.
+Confidence is high, medium or low, with a number from 30 to 85. You may also reply with one JSON \
+object: decision, target_meta_id, reasoning, meta_cognition with summary, strategy_principles \
+(principle, confidence, confidence_score), overall_confidence, evidence_paths, uncertainty_note."""
+
+_WHEN = ("Decision", ("create", "update"))
+_RATED = re.compile(r"^(.*?)\s*\(\s*(\w*)\s*,?\s*([-+\w.]*)\s*\)\W*$", re.DOTALL)
+
+
+class Inducing(Role):
+    """A role whose reply may also be the paper's JSON object."""
+
+    __slots__ = ()
+
+    def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
+        """The values of a reply, or what is wrong with it."""
+        return Role.read(self, as_fields(text), check)
+
+
+def inducer(limit: int) -> Inducing:
+    """The Inducer that keeps to so many principles."""
+    return Inducing.of(
+        "inducer",
+        PROMPT.format(limit=limit),
+        sections=(
+            *("Transitions", "Paths that succeeded?", "Paths that failed?"),
+            *("Principles so far?", "How many there are"),
+        ),
+        reply=(
+            choice("Decision", ("create", "update", "skip"), "what becomes of the set"),
+            Field("Target_meta_id", "text", "the id to update", when=("Decision", ("update",))),
+            text("Reasoning", "why"),
+            Field("Summary", "text", "the principle in one or two sentences", when=_WHEN),
+            Field(
+                "Strategy_principles",
+                "list",
+                "principles to act on, each with its confidence, such as (high, 75)",
+                most=6,
+                when=_WHEN,
+            ),
+            Field("Overall_confidence", "choice", "of all", choices=WORDS, when=_WHEN),
+            Field("Evidence_paths", "number", "paths that bear it out", required=False),
+            Field("Uncertainty_note", "text", "what is uncertain", required=False),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A principle as it was induced: what it says, and how strong it is said to be, from 30 to 85."""
+
+    summary: str
+    strategies: tuple[tuple[str, str, float], ...]
+    confidence: str
+    score: float
+    uncertainty: str
+    claimed: float | None
+
+    @property
+    def text(self) -> str:
+        """The principle as guidance shows it."""
+        return shown(self.summary, [principle for principle, _, _ in self.strategies])
+
+
+def shown(summary: str, principles: Sequence[str]) -> str:
+    """Summary and principles, a line each."""
+    return "\n".join((summary, *(f"- {principle}" for principle in principles)))
+
+
+def strength(score: float) -> str:
+    """The word for a strength: from 70 high, under 50 low."""
+    return "high" if score >= HIGH_FROM else "low" if score < LOW_UNDER else "medium"
+
+
+def bounded(score: float) -> float:
+    """A strength within its bounds."""
+    return min(MOST, max(LEAST, score))
+
+
+def checked(present: frozenset[str]) -> Check:
+    """What fields alone cannot say: an update names a principle that is there, ratings keep bounds."""
+
+    def wrong(values: Values, reply: str) -> Unreadable | None:
+        target = values.get("Target_meta_id")
+        if target is not None and target not in present:
+            return Unreadable("Target_meta_id", "names none of the present principles")
+        for item in cast("Sequence[str]", values.get("Strategy_principles", ())):
+            try:
+                rated(item, "medium")
+            except ValueError as error:
+                return Unreadable("Strategy_principles", str(error))
+        return None
+
+    return wrong
+
+
+def rated(item: str, overall: str) -> tuple[str, str, float]:
+    """A principle with its confidence; without one it has that of all. Raises ``ValueError``."""
+    found = _RATED.match(item)
+    if found is None or not (found[2] in WORDS or found[3]):
+        return item, overall, USUAL[overall]
+    word, said = found[2] or overall, found[3]
+    if word not in WORDS:
+        raise ValueError(f"confidence must be one of {', '.join(WORDS)}")
+    try:
+        score = float(said) if said else USUAL[word]
+    except ValueError:
+        raise ValueError("a confidence score must be a number") from None
+    if not LEAST <= score <= MOST:
+        raise ValueError(f"a confidence score must lie from {LEAST:g} to {MOST:g}")
+    return found[1], word, score
+
+
+def made_of(said: Said) -> Made:
+    """The principle of a readable reply that creates or updates."""
+    overall = said.get("Overall_confidence") or "medium"
+    strategies = tuple(rated(item, overall) for item in said.items("Strategy_principles"))
+    score = sum(each[2] for each in strategies) / len(strategies)
+    return Made(
+        said.get("Summary") or "",
+        strategies,
+        overall,
+        round(score, 6),
+        said.get("Uncertainty_note") or "",
+        said.number("Evidence_paths"),
+    )
+
+
+def as_fields(reply: str) -> str:
+    """The paper's JSON object as one of our own labels; any other reply as it is."""
+    try:
+        value: Any = orjson.loads(reply[reply.find("{") : reply.rfind("}") + 1] or "null")
+    except ValueError:
+        return reply
+    if not isinstance(value, dict) or "decision" not in value:
+        return reply
+    said = cast("dict[str, Any]", value)
+    inner = said.pop("meta_cognition", None)
+    meta = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+    note = meta.pop("uncertainty-note", None)
+    meta.setdefault("uncertainty_note", note)
+    paths = meta.get("evidence_paths")
+    if isinstance(paths, list):
+        meta["evidence_paths"] = len(cast("list[object]", paths))
+    listed = meta.get("strategy_principles")
+    if isinstance(listed, list):
+        meta["strategy_principles"] = [_item(each) for each in cast("list[object]", listed)]
+    return orjson.dumps({**said, **meta}).decode()
+
+
+def _item(each: object) -> object:
+    if not isinstance(each, dict):
+        return each
+    said = cast("dict[str, Any]", each)
+    principle, word = said.get("principle"), said.get("confidence")
+    return f"{principle} ({word or ''}, {said.get('confidence_score', '')})"

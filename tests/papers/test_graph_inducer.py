@@ -1,0 +1,118 @@
+"""Graph memory: what the Inducer is told, which replies it may give, and what becomes of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from handlers.roles.form import Unreadable
+from handlers.roles.inducer import checked, inducer, rated, strength
+from schemas.events.graph import PrincipleInduced
+from schemas.questions import Complete
+from tests.papers.gm_says import (
+    BAD,
+    GOOD,
+    PROBLEM,
+    learning,
+    member,
+    principle,
+    remembered,
+    remembering,
+)
+from tests.scripted import Ran, shown
+
+ROLE = inducer(30)
+
+
+def reply(score: Any = 80, word: str = "high", note: str = "uncertainty_note") -> str:
+    meta = {
+        "summary": "search first",
+        "strategy_principles": [
+            {"principle": "search", "confidence": word, "confidence_score": score}
+        ],
+        "overall_confidence": "medium",
+        "evidence_paths": 2,
+        note: "two paths only",
+    }
+    return orjson.dumps(
+        {"decision": "create", "reasoning": "r", "meta_cognition": meta, "target_meta_id": None}
+    ).decode()
+
+
+def contrast(*said: str, count: int = 0, **values: Any) -> Ran[None]:
+    names = {f"m{at:02}": 1.0 for at in range(count)}
+    memory = remembering({PROBLEM: {BAD: "wrong"}}, {GOOD: names})
+    return learning(member("right", GOOD), script=said, memory=memory, **values)
+
+
+@pytest.mark.claim("gm-prompt-c")
+@pytest.mark.parametrize(("score", "readable"), [(29, False), (30, True), (85, True), (86, False)])
+def test_scores_keep_their_bounds(score: int, readable: bool) -> None:
+    values = ROLE.read(reply(score), checked(frozenset()))
+    assert isinstance(values, Unreadable) is not readable
+
+
+@pytest.mark.claim("gm-prompt-c")
+def test_words_and_both_spellings_of_the_note() -> None:
+    assert isinstance(ROLE.read(reply(word="certain"), checked(frozenset())), Unreadable)
+    for note in ("uncertainty_note", "uncertainty-note"):
+        values = ROLE.read(reply(note=note), checked(frozenset()))
+        assert not isinstance(values, Unreadable)
+        assert values["Uncertainty_note"] == "two paths only"
+        assert values["Evidence_paths"] == 2
+    assert (strength(70), strength(69.9), strength(49.9)) == ("high", "medium", "low")
+    assert rated("search (high, 75)", "low") == ("search", "high", 75.0)
+    assert rated("search", "low") == ("search", "low", 40.0)
+
+
+@pytest.mark.claim("gm-prompt-a")
+def test_what_the_inducer_is_told() -> None:
+    [question] = contrast(principle(), count=2).asks("inducer")
+    text = shown(question)
+    for part in (GOOD, BAD, "GS (GoalSetting)", "[m00]", "[m01]"):
+        assert part in text
+    assert dict(question.variables)["how_many_there_are"] == "2"
+    assert PROBLEM not in text
+    assert "familiar" in text
+    assert "Above 30 principles" in text
+
+
+@pytest.mark.claim("gm-prompt-c")
+def test_an_unreadable_reply_is_asked_for_once_more_and_then_skipped() -> None:
+    mended = contrast("{broken", principle())
+    assert [event.decision for event in mended.of(PrincipleInduced)] == ["create"]
+    lost = contrast("{broken", "{still")
+    [fact] = lost.of(PrincipleInduced)
+    assert (fact.decision, fact.principle) == ("skip", None)
+    assert fact.reason.startswith("unreadable: Decision")
+    assert [isinstance(each, Complete) for each in lost.requests] == [True, True]
+    told = contrast('{"decision": "skip", "reasoning": "nothing new"}')
+    assert [(e.decision, e.reason) for e in told.of(PrincipleInduced)] == [("skip", "nothing new")]
+
+
+@pytest.mark.claim("gm-prompt-a")
+@pytest.mark.parametrize(("count", "cap", "made"), [
+    (29, "hard", True), (30, "hard", False), (31, "hard", False), (31, "prompt", True),
+])  # fmt: skip
+def test_the_rule_of_quantity(count: int, cap: str, made: bool) -> None:
+    """Up to thirty are created; above, the prompt discourages it, or the cap refuses it."""
+    ran = contrast(principle("entirely distinct"), count=count, cap=cap, match_above=1.0)
+    [fact] = ran.of(PrincipleInduced)
+    assert (fact.decision == "create") is made
+    assert made or f"{count} principles" in fact.reason
+
+
+def test_labelled_fields_say_the_same() -> None:
+    """The simulator, and models that prefer labels to JSON."""
+    labelled = (
+        "Decision: create\nReasoning: r\nSummary: search first\nStrategy_principles:\n"
+        "- search (high, 80)\n- read twice\nOverall_confidence: medium\nUncertainty_note: few"
+    )
+    ran = contrast(labelled)
+    [fact] = ran.of(PrincipleInduced)
+    assert fact.strategies == (("search", "high", 80.0), ("read twice", "medium", 60.0))
+    assert fact.score == 70
+    memory = remembering({PROBLEM: {BAD: "wrong"}}, {})
+    assert remembered(ran, memory).of("principle", "rule")

@@ -1,0 +1,160 @@
+"""Graph memory, Algorithm 2: pairs that differ by one principle, and how they move the weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.learning import graph
+from handlers.learning.reinforce import relevance, softmax
+from schemas.events.episode import Forked
+from schemas.events.graph import PairCompared
+from schemas.identity import canonical, hash01, text_digest
+from schemas.memory import Memory
+from schemas.outcome import Outcome
+from schemas.questions import Check
+from tests.papers.gm_says import (
+    FAR,
+    GOOD,
+    NEAR,
+    ONE,
+    OTHER,
+    PROBLEM,
+    learning,
+    member,
+    remembered,
+    remembering,
+)
+from tests.scripted import Ran
+
+RIGHT, WRONG = "<answer>right</answer>", "<answer>wrong</answer>"
+TWO = {NEAR: {GOOD: "right"}}, {GOOD: {"m1": 1.0, "m2": 1.0}}
+
+
+def as_said(question: Check) -> Outcome:
+    return {"right": "right", "wrong": "wrong"}.get(question.answer, "unknown")  # type: ignore[return-value]
+
+
+def weighed(*said: str, memory: Memory | None = None, **values: Any) -> Ran[None]:
+    held = remembering(*TWO) if memory is None else memory
+    one = member("right", phase="weigh")
+    return learning(one, script=said, memory=held, label=as_said, **values)
+
+
+def shares(state: graph.Graph, similar: dict[str, float]) -> dict[str, float]:
+    return softmax(relevance(graph.active(state, similar)))
+
+
+@pytest.mark.claim("gm-alg2-l07")
+def test_nothing_active_asks_nobody() -> None:
+    for memory in (Memory("s", 0), remembering({NEAR: {GOOD: "right"}}, {})):
+        assert weighed(memory=memory).requests == []
+    lone = remembering({NEAR: {GOOD: "right"}}, {GOOD: {"m": 1.0}})
+    assert weighed(memory=lone).requests == []
+    ran = weighed(RIGHT, WRONG, memory=lone, lone="run")
+    assert len(ran.of(PairCompared)) == 1
+    moved = remembered(ran, lone).learned
+    assert moved["paths"] == lone.learned["paths"]
+
+
+@pytest.mark.claim("gm-alg2-l11")
+def test_both_sides_are_twins_that_differ_by_the_guidance_alone() -> None:
+    ran = weighed(RIGHT, WRONG)
+    with_one, without = ran.requests
+    [fact] = ran.of(PairCompared)
+    assert dict(with_one.variables)["guidance"] == f"advice {fact.principle}"
+    assert dict(without.variables) == {**dict(with_one.variables), "guidance": ""}
+    assert with_one.template == without.template
+    assert with_one.draw == without.draw
+    [forked] = ran.of(Forked)
+    assert forked.twins
+    assert fact.pair == f"p/qa/{text_digest(PROBLEM)}/run/{fact.principle}"
+    assert (fact.with_reward, fact.without_reward) == (1, 0)
+    assert dict(fact.active).keys() == {text_digest(NEAR)}
+
+
+@pytest.mark.claim("gm-alg2-l18")
+@pytest.mark.parametrize(("with_one", "without", "sign"), [
+    (RIGHT, WRONG, 1), (WRONG, RIGHT, -1), (RIGHT, RIGHT, 0), (WRONG, WRONG, 0),
+])  # fmt: skip
+def test_utility_moves_the_share_of_what_was_drawn(with_one: str, without: str, sign: int) -> None:
+    before = remembering(*TWO)
+    ran = weighed(with_one, without, memory=before)
+    [fact] = ran.of(PairCompared)
+    after, similar = remembered(ran, before).learned, dict(fact.active)
+    change = (
+        shares(after, similar)[fact.principle] - shares(before.learned, similar)[fact.principle]
+    )
+    assert fact.p == pytest.approx(shares(before.learned, similar)[fact.principle])
+    if sign == 0:
+        kept = ("cases", "paths", "principles")
+        assert canonical([after[name] for name in kept]) == canonical(
+            [before.learned[name] for name in kept]
+        )
+    assert change * sign > 0 or (sign == 0 and change == 0)
+
+
+@pytest.mark.claim("gm-alg2-l18")
+def test_an_unknown_reward_moves_nothing() -> None:
+    assert weighed("<answer>neither</answer>", RIGHT).of(PairCompared) == []
+
+
+@pytest.mark.claim("gm-alg2-l18")
+def test_relevance_itself_may_fall_although_it_helped() -> None:
+    """Sim = w_qt = 1, w_tm = (1, 3), m1 drawn, α = .1: ρ(m1) 1 → .896, p(m1) .119 → .182."""
+    state = remembering({NEAR: {GOOD: "right"}}, {GOOD: {"m1": 1.0, "m2": 3.0}}).learned
+    similar = {text_digest(NEAR): 1.0}
+    after = graph.after(state, (), {**ONE, "step_size": 0.1}, [pair("m1", 1.0, 0.0, similar)])
+    assert relevance(graph.active(after, similar))["m1"] == pytest.approx(0.896, abs=5e-4)
+    assert shares(state, similar)["m1"] == pytest.approx(0.119, abs=5e-4)
+    assert shares(after, similar)["m1"] == pytest.approx(0.182, abs=5e-4)
+
+
+def pair(name: str, won: float, lost: float, similar: dict[str, float]) -> PairCompared:
+    return PairCompared(
+        pair="p", problem="q", active=tuple(similar.items()), principle=name, p=0.5,
+        with_reward=won, without_reward=lost, memory_version=1,
+    )  # fmt: skip
+
+
+@pytest.mark.claim("gm-alg2-l18")
+@given(st.lists(st.sampled_from([("m1", 1.0), ("m1", 0.0), ("m2", 1.0), ("m2", 0.0)]), max_size=6))
+def test_a_rebuilt_graph_is_the_live_one(pairs: list[tuple[str, float]]) -> None:
+    """The fold of facts that went through JSON ends in the same bytes; a batch uses one gradient each."""
+    state = dict(remembering(*TWO).learned)
+    similar = {text_digest(NEAR): 0.5}
+    facts = [pair(name, won, 0.5, similar) for name, won in pairs]
+    live = again = state
+    for fact in facts:
+        live = graph.after(live, (), ONE, [fact])
+        again = graph.after(again, (), ONE, [PairCompared.model_validate_json(fact.to_json())])
+    assert canonical(live) == canonical(again)
+    together = graph.after(state, (), ONE, facts)
+    assert together["version"] == state["version"] + 1
+
+
+@pytest.mark.claim("gm-learn")
+def test_weights_learn_what_pays_and_frozen_ones_stay() -> None:
+    """A synthetic domain where the truth is known: m2 pays 1, m1 nothing, m3 harms."""
+    state = remembering(
+        {NEAR: {GOOD: "right", OTHER: "right"}, FAR: {OTHER: "right"}},
+        {GOOD: {"m1": 1.0}, OTHER: {"m1": 1.0, "m2": 1.0, "m3": 1.0}},
+    ).learned
+    truth = {"m1": (0.5, 0.5), "m2": (1.0, 0.0), "m3": (0.0, 1.0)}
+    similar = {text_digest(NEAR): 0.8, text_digest(FAR): 0.5}
+    learning_graph = dict(state)
+    for at in range(150):
+        now = shares(learning_graph, similar)
+        name = min(truth, key=lambda m: -(hash01(7, at, m) ** (1 / max(now[m], 1e-9))))
+        fact = pair(name, *truth[name], similar)
+        learning_graph = graph.after(learning_graph, (), ONE, [fact])
+    learned = shares(learning_graph, similar)
+    assert learned["m2"] > 0.9
+    assert learned["m3"] < learned["m1"]
+    frozen = softmax(relevance(graph.active(learning_graph, similar, "frozen")))
+    assert frozen == pytest.approx(shares(state, similar))
+    counted = relevance(graph.active(learning_graph, similar, "structural"))
+    assert counted == {"m1": 3.0, "m2": 2.0, "m3": 2.0}
