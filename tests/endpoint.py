@@ -12,9 +12,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+PIECES = 10
 JSON_TYPE, SSE_TYPE = "application/json", "text/event-stream"
 
 
@@ -39,6 +40,12 @@ class Answer:
     type: str = JSON_TYPE
     latency_s: float = 0.0
     drop: Literal["no", "before", "middle"] = "no"
+    pace_s: float = 0.0
+    stall_s: float = 0.0
+
+    def paced(self, pace_s: float, stalls_s: float = 0.0) -> Answer:
+        """The same, piece by piece over so long, and silent for a while half-way."""
+        return replace(self, pace_s=pace_s, stall_s=stalls_s)
 
 
 Script: TypeAlias = Callable[[Asked], Answer]
@@ -99,6 +106,14 @@ def drops(when: Literal["before", "middle"] = "before") -> Answer:
 def echo(asked: Asked) -> Answer:
     """The last message back."""
     return whole(asked.body["messages"][-1]["content"])
+
+
+def pieces_of(raw: bytes, answer: Answer) -> list[bytes]:
+    """What is sent at once: all of it, unless it is paced."""
+    if not answer.pace_s:
+        return [raw]
+    size = max(-(-len(raw) // PIECES), 1)
+    return [raw[at : at + size] for at in range(0, len(raw), size)]
 
 
 def key_of(body: Mapping[str, Any]) -> str:
@@ -198,8 +213,11 @@ class Endpoint:
         lines = "".join(f"{name}: {value}\r\n" for name, value in told.items())
         writer.write(f"HTTP/1.1 {answer.status} X\r\n{lines}\r\n".encode("latin-1"))
         middle = answer.drop == "middle"
-        writer.write(answer.raw[: len(answer.raw) // 2] if middle else answer.raw)
-        await writer.drain()
+        raw = answer.raw[: len(answer.raw) // 2] if middle else answer.raw
+        for at, piece in enumerate(pieces_of(raw, answer)):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(answer.stall_s if at == PIECES // 2 else answer.pace_s / PIECES)
         return not middle
 
 

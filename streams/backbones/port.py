@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from schemas.prompt import Message
 from schemas.questions import Sampling
@@ -28,7 +29,8 @@ class ModelReply:
     """What came back. Numbers that the server did not say are ``None``: unknown, never zero.
 
     ``finish`` is one of ``stop length refusal timeout error``: the last three are replies too, and
-    are recorded like any other. ``attempts`` counts transport attempts, this one included.
+    are recorded like any other. ``attempts`` counts transport attempts, this one included; ``free``
+    says that those which brought nothing can have cost nothing.
     """
 
     text: str
@@ -38,6 +40,7 @@ class ModelReply:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
+    free: bool = True
     cached_tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None
@@ -51,7 +54,8 @@ class BackboneError(Exception):
 class SetupBroken(BackboneError):
     """Nothing can be asked until a person mends the set-up: key refused, unknown model, spent quota.
 
-    A state of the worker, never an outcome of a problem. ``code`` is ``auth``, ``model`` or ``quota``.
+    A state of the worker, never an outcome of a problem. ``code`` is ``auth``, ``model``, ``quota``,
+    ``extra`` or ``price``.
     """
 
     def __init__(self, code: str, where: str, detail: str) -> None:
@@ -62,9 +66,39 @@ class SetupBroken(BackboneError):
 class Unreachable(BackboneError):
     """No server answered, after the backbone's own retries; worth asking again later."""
 
-    def __init__(self, where: str, detail: str) -> None:
+Silence: TypeAlias = Literal["lost", "busy", "error"]
+"""Nothing came back; the endpoint put us off; it answered that it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What was spent on a question that got no reply, and what its endpoint did for others.
+
+    ``answered`` counts all replies of the endpoint so far; ``again`` tells whether it may be asked now.
+    """
+
+    attempts: int = 0
+    seconds: float = 0.0
+    free: bool = True
+    silence: Silence = "lost"
+    answered: int = 0
+    again: Callable[[], bool] | None = None
+
+
+NOT_TRIED = Tried()
+
+
+    def __init__(self, where: str, detail: str, tried: Tried = NOT_TRIED) -> None:
         super().__init__(f"{where}: {detail}")
-        self.where, self.detail = where, detail
+        self.where, self.detail, self.tried = where, detail, tried
+
+
+class Stuck(BackboneError):
+    """One question gets no answer, whatever its endpoint does for others: it waits for a person."""
+
+
+class NotSent(BackboneError):
+    """The worker stops, so a call that waited for its turn or its next attempt was not made."""
 
 
 class NotRecorded(BackboneError):
@@ -90,4 +124,17 @@ class Backbone(Protocol):
 
     async def close(self) -> None:
         """Release connections and processes."""
+        ...
+
+
+@runtime_checkable
+class Endpoint(Protocol):
+    """A backbone whose calls wait for each other and for a server."""
+
+    def drain(self) -> None:
+        """Let go of every call that is not under way: it raises ``NotSent``."""
+        ...
+
+    def why(self) -> str | None:
+        """Why calls wait, for people; nothing where none does."""
         ...

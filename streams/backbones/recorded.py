@@ -94,8 +94,9 @@ def problem_key(problem: str) -> str:
 
 def line(request: ModelRequest, reply: ModelReply) -> str:
     """A request and its reply as one line of a recording, without its end of line."""
-    numbers = {name: value for name, value in asdict(reply).items() if value is not None}
-    return json.dumps({"messages": request.messages, "draw": request.draw} | numbers)
+    told = asdict(reply)
+    known = {name: told[name] for name in (*_TEXTS, *_NUMBERS) if told[name] is not None}
+    return json.dumps({"messages": request.messages, "draw": request.draw} | known)
 
 
 def save(path: Path, said: Iterable[tuple[ModelRequest, ModelReply]]) -> None:

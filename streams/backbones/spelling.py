@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
+    from streams.backbones.openai.road import Roads
     from streams.backbones.port import Backbone
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -37,6 +38,8 @@ class Wishes:
     """Where ``OPENAI_*`` are looked up; left out, the process's environment."""
     key_source: str | None = None
     """What errors call the place of the key, such as ``OPENAI_API_KEY in .env:3``."""
+    roads: Roads | None = None
+    """Shared by all backbones of a process, so that they are one to an endpoint."""
 
 
 def parse(text: str) -> Spelling:
@@ -81,6 +84,8 @@ def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
     place: dict[str, Any] = {} if wishes.environ is None else {"environ": wishes.environ}
     if wishes.key_source is not None:
         place["key_source"] = wishes.key_source
+    if wishes.roads is not None:
+        place["roads"] = wishes.roads
     return OpenAIBackbone(
         spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values), **place
     )

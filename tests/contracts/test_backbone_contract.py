@@ -18,7 +18,7 @@ import pytest
 
 from schemas.prompt import Message
 from schemas.questions import DEFAULT_SAMPLING
-from streams.backbones.openai import OpenAIBackbone, Options, Price
+from streams.backbones.openai import OpenAIBackbone, Options
 from streams.backbones.port import Backbone, BackboneError, ModelReply, ModelRequest
 from tests.endpoint import Answer, Asked, echo, serving, streamed
 
@@ -51,7 +51,7 @@ def in_chunks(asked: Asked) -> Answer:
 def openai_case(_: Path, stream: bool = False) -> Generator[tuple[Backbone, list[ModelRequest]]]:
     """A server that repeats what it is told, whole or streamed."""
     with serving(in_chunks if stream else echo) as endpoint:
-        options = Options(stream=stream, prices={"check": Price(1.0, 2.0)})
+        options = Options(stream=stream)
         environ = endpoint.env() | {"OPENAI_API_KEY": SECRET}
         yield OpenAIBackbone(environ=environ, options=options), REQUESTS
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from streams.backbones.openai.backbone import OpenAIBackbone
-from streams.backbones.openai.options import Options, Price
+from streams.backbones.openai.options import Options
 
-__all__ = ["OpenAIBackbone", "Options", "Price"]
+__all__ = ["OpenAIBackbone", "Options"]

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from streams.backbones.openai.body import CAP_NAMES, body_of, mended
@@ -14,7 +15,15 @@ from streams.backbones.openai.line import Line, need_client
 from streams.backbones.openai.options import MODEL, OFFICIAL, Options, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
 from streams.backbones.openai.reading import Heard, model_ids, read
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken, Unreachable
+from streams.backbones.openai.road import Roads
+from streams.backbones.port import (
+    ModelReply,
+    ModelRequest,
+    SetupBroken,
+    Silence,
+    Tried,
+    Unreachable,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +45,7 @@ class OpenAIBackbone:
         key_source: str | None = None,
         options: Options | None = None,
         environ: Mapping[str, str] | None = None,
+        roads: Roads | None = None,
     ) -> None:
         need_client()
         found = os.environ if environ is None else environ
@@ -45,10 +55,11 @@ class OpenAIBackbone:
         self._options = options or Options()
         self._model = self._site.model
         self._cap_name = CAP_NAMES[self._site.url == OFFICIAL]
-        self._line = Line(self._site, self._options)
-        self._persistence = Persistence(self._options)
+        most = self._options.max_connections
+        self._road = (roads or Roads()).road(self._site.where, self._model, most)
+        self._line = Line(self._site, self._options, self._road)
+        self._persistence = Persistence(self._options, self._road)
         self._finding: asyncio.Task[str] | None = None
-        self.unreachable_in_a_row = 0
 
     def __repr__(self) -> str:
         return f"OpenAIBackbone({self.name!r}, {self._site.where!r})"
@@ -64,19 +75,22 @@ class OpenAIBackbone:
         return False
 
     @property
-    def priced(self) -> bool:
-        """Whether the price of the model is known, so that a cost can be limited."""
-        return self._model in self._options.prices
-
-    @property
     def limit(self) -> int:
         """Calls that may be in flight now; below ``max_connections`` while the endpoint is busy."""
-        return self._persistence.limiter.limit
+        return self._road.limiter.limit
+
+    def why(self) -> str | None:
+        """Why calls wait, for people; nothing where none does."""
+        return self._road.why()
+
+    def drain(self) -> None:
+        """Let go of every call that is not under way: it raises ``NotSent``."""
+        self._road.gate.stop()
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply; a refusal, a timeout and an unreadable answer are replies too.
 
-        Raises ``SetupBroken`` and ``Unreachable``.
+        Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``.
         """
         model = await self.model()
         body, tally = body_of(request, model, self._options, self._cap_name), Tally()
@@ -108,48 +122,59 @@ class OpenAIBackbone:
 
     async def _ask(self, body: dict[str, Any], tally: Tally, seed: int) -> Heard | Fault:
         async def send() -> Heard | Fault:
-            raw = await self._line.complete(body)
-            return raw if isinstance(raw, Fault) else read(raw)
+            arrived = await self._line.complete(body)
+            if isinstance(arrived, Fault):
+                return arrived
+            if arrived.hold_s:
+                self._persistence.hold(arrived.hold_s)
+            heard = read(arrived.raw)
+            return self._site.hidden(heard) if isinstance(heard, Fault) else heard
 
         return await self._persistence.ask(send, tally, seed)
 
     def _reply(self, heard: Heard, tally: Tally, model: str) -> ModelReply:
-        self.unreachable_in_a_row = 0
-        prices = self._options.prices
-        price = prices.get(model) or prices.get(heard.model or "")
         return ModelReply(
             text=heard.text,
             finish=heard.finish,
             model=heard.model or model,
             attempts=tally.attempts,
+            free=tally.free,
             prompt_tokens=heard.prompt_tokens,
             completion_tokens=heard.completion_tokens,
             reasoning_tokens=heard.reasoning_tokens,
             cached_tokens=heard.cached_tokens,
-            cost=price.of(heard) if price and tally.free else None,
             seconds=tally.seconds,
             logprob=heard.logprob,
         )
 
     def _without(self, fault: Fault, tally: Tally, model: str) -> ModelReply:
         """The reply that is recorded when none could be had. Raises where none may be."""
-        self._raise(fault)
-        self.unreachable_in_a_row = 0
-        detail = self._site.redact(fault.detail)
-        _log.warning("%s: recorded as %s: %s", self._site.where, fault.kind, detail)
+        self._raise(fault, tally)
+        _log.warning("%s: recorded as %s: %s", self._site.where, fault.kind, fault.detail)
         return ModelReply(
             text="",
             finish=FINISH.get(fault.kind, "error"),
             model=model,
             attempts=tally.attempts,
+            free=tally.free,
             seconds=tally.seconds,
         )
 
-    def _raise(self, fault: Fault) -> None:
-        where, detail = self._site.where, self._site.redact(fault.detail)
+    def _tried(self, tally: Tally) -> Tried:
+        breaker = self._road.breaker
+        return Tried(
+            attempts=tally.attempts,
+            seconds=tally.seconds,
+            free=tally.free,
+            silence=silence_of(tally.faults),
+            answered=breaker.answered,
+            again=(lambda: breaker.allows(monotonic())) if breaker.is_open else None,
+        )
+
+    def _raise(self, fault: Fault, tally: Tally) -> None:
+        where, detail = self._site.where, fault.detail
         if fault.kind in MOMENT:
-            self.unreachable_in_a_row += 1
-            raise Unreachable(where, detail)
+            raise Unreachable(where, detail, self._tried(tally))
         if fault.kind in SETUP:
             said = {
                 "auth": f"key refused, {detail}; {self._site.key_source}",
@@ -162,13 +187,14 @@ class OpenAIBackbone:
         return self._only(await self._offered())
 
     async def _offered(self) -> list[str]:
-        raw = await self._persistence.ask(self._line.models, Tally(), 0)
-        if isinstance(raw, bytes):
-            return model_ids(raw)
-        if raw.kind in ("model", "error", "refusal"):  # endpoints need not list their models
+        tally = Tally()
+        found = await self._persistence.ask(self._line.models, tally, 0)
+        if not isinstance(found, Fault):
+            return model_ids(found.raw)
+        if found.kind in ("model", "error", "refusal"):  # endpoints need not list their models
             return []
-        self._raise(raw)
-        raise Unreachable(self._site.where, self._site.redact(raw.detail))
+        self._raise(found, tally)
+        raise Unreachable(self._site.where, found.detail, self._tried(tally))
 
     def _only(self, offered: list[str]) -> str:
         if len(offered) == 1:
@@ -177,3 +203,8 @@ class OpenAIBackbone:
         many = f"offers {len(offered)}: {shown}" if offered else "lists none"
         detail = f"no model was chosen and the endpoint {many}; set {MODEL} or --model"
         raise SetupBroken("model", self._site.where, detail)
+
+
+def silence_of(faults: Mapping[Kind, int]) -> Silence:
+    """What kind of silence a question met; its endpoint's own word tells most."""
+    return "error" if faults.get("failed") else "busy" if faults.get("busy") else "lost"

@@ -2,7 +2,8 @@
 
 - *auth model quota*: the set-up's. Every call would meet it, so no problem may be charged for it.
   A 400 or 422 belongs here when it refuses a parameter that we send for every call, or the model.
-- *lost busy*: the moment's. No answer came, or the endpoint put us off; worth asking again.
+- *lost failed busy unasked*: the moment's. Nothing came, or the endpoint said that it fails or put us
+  off; worth asking again. *unasked*: others found it down, so it was not asked at all.
 - *timeout junk*: no usable answer, perhaps a paid one; asked once more, then recorded as it is.
 - *error refusal*: the prompt's (too long, filtered); recorded at once.
 """
@@ -14,18 +15,29 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 Kind: TypeAlias = Literal[
-    "auth", "model", "quota", "lost", "busy", "timeout", "junk", "error", "refusal"
+    "auth",
+    "model",
+    "quota",
+    "lost",
+    "failed",
+    "busy",
+    "unasked",
+    "timeout",
+    "junk",
+    "error",
+    "refusal",
 ]
 
 SETUP: frozenset[Kind] = frozenset({"auth", "model", "quota"})
-MOMENT: frozenset[Kind] = frozenset({"lost", "busy"})
+LOST: frozenset[Kind] = frozenset({"lost", "failed"})
+MOMENT: frozenset[Kind] = frozenset({*LOST, "busy", "unasked"})
 ONCE_MORE: frozenset[Kind] = frozenset({"timeout", "junk"})
 
 BY_STATUS: dict[int, Kind] = {
     **dict.fromkeys((401, 403, 407), "auth"),
     **dict.fromkeys((404, 405, 410, 415), "model"),
     402: "quota",
-    **dict.fromkeys((408, 409, 425), "lost"),
+    **dict.fromkeys((408, 409, 425), "failed"),
     **dict.fromkeys((429, 503, 529), "busy"),
 }
 _SPENT = re.compile(
@@ -43,6 +55,8 @@ _TOO_LONG = re.compile(
     r"context[_ ](?:length|window|size)|maximum context|prompt is too long|too many tokens",
     re.IGNORECASE,
 )
+# Refused like any other, and for ever: the prompt alone is more than a minute's tokens.
+_NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
 _NO_MODEL = re.compile(
     r"model_not_found|model\W.{0,80}(?:not exist|not found|not supported)", re.IGNORECASE
 )
@@ -102,11 +116,13 @@ def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kin
         return "quota"
     if status in (400, 403) and _FILTERED.search(said):
         return "refusal"
+    if status == 429 and _NEVER_FITS.search(said):
+        return "error"
     if status in BY_STATUS:
         return BY_STATUS[status]
     if status in (400, 422):
         return _bad_request(said, parameter)
-    return "lost" if status >= 500 else "error"
+    return "failed" if status >= 500 else "error"
 
 
 def _is_spent(status: int, said: str, pause: float | None) -> bool:

@@ -6,21 +6,25 @@ import asyncio
 import importlib.util
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streams.backbones.openai.faults import Fault, of_status
 from streams.backbones.openai.options import Options, Site
 from streams.backbones.openai.patience import asked_pause
+from streams.backbones.openai.rates import hold_back
+from streams.backbones.openai.road import Road
 from streams.backbones.port import SetupBroken
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, AsyncStream
 
 KEEP_S = (
     4.0  # common servers close an idle connection after 5 s: be first, or the next call is lost
 )
 
+TRANSPORTS = ("httpx", "httpcore")
 NO_CONNECTION = ("ConnectError", "ClientConnector")  # as httpx and aiohttp name what they raise
 
 
@@ -31,21 +35,40 @@ def need_client() -> None:
         raise SetupBroken("extra", "openai", detail)
 
 
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A body as the server wrote it, and for how long it wants no further request."""
+
+    raw: bytes
+    hold_s: float | None = None
+
+    @property
+    def size(self) -> int:
+        """Tokens, by the bytes: nothing has read them yet."""
+        return len(self.raw) // 4
+
+
 class Line:
     """Sends bodies, brings back bytes or says why not. The client is loaded at the first one."""
 
-    def __init__(self, site: Site, options: Options) -> None:
-        self.site, self.options = site, options
+    def __init__(self, site: Site, options: Options, road: Road) -> None:
+        self.site, self.options, self.road = site, options, road
         self._client: AsyncOpenAI | None = None
         self._closed = False
 
-    async def complete(self, body: dict[str, Any]) -> bytes | Fault:
+    async def complete(self, body: dict[str, Any]) -> Arrived | Fault:
         """One chat completion, as the server wrote it."""
-        return await self._send(lambda to: to.post("/chat/completions", cast_to=bytes, body=body))
+        return await self._send(
+            lambda to, how: to.post(
+                "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=how
+            )
+        )
 
-    async def models(self) -> bytes | Fault:
+    async def models(self) -> Arrived | Fault:
         """The models that the endpoint offers, as it wrote them."""
-        return await self._send(lambda to: to.get("/models", cast_to=bytes))
+        return await self._send(
+            lambda to, how: to.get("/models", cast_to=object, stream=True, stream_cls=how)
+        )
 
     async def close(self) -> None:
         """Hang up; closing twice is closing once."""
@@ -53,17 +76,29 @@ class Line:
         if client is not None:
             await client.close()
 
-    async def _send(self, sending: Callable[[AsyncOpenAI], Awaitable[bytes]]) -> bytes | Fault:
+    async def _send(self, sending: Sending) -> Arrived | Fault:
         """One attempt. Only our own clock makes a timeout: transports call much else one."""
-        client = self._open()
-        clock = asyncio.timeout(self.options.timeout_s)
+        client, clock = self._open(), Clock(self.options)
         try:
-            async with clock:
-                return await sending(client)
+            async with clock.limit:
+                return await self._read(await sending(client, _stream()), clock)
         except Exception as error:
-            if clock.expired():
-                return Fault("timeout", f"no reply within {self.options.timeout_s:g} s")
-            return _fault(error)
+            if clock.limit.expired():
+                return Fault("timeout", clock.told)
+            return self.site.hidden(_fault(error))
+
+    async def _read(self, stream: AsyncStream[object], clock: Clock) -> Arrived:
+        """The body, piece by piece: each shows that the endpoint is still at work."""
+        pieces: list[bytes] = []
+        try:
+            async for piece in stream.response.aiter_bytes():
+                pieces.append(piece)
+                self.road.pieces += 1
+                clock.heard()
+        finally:
+            self.road.pieces -= len(pieces)
+            await stream.close()
+        return Arrived(b"".join(pieces), hold_back(stream.response.headers))
 
     def _open(self) -> AsyncOpenAI:
         if self._closed:
@@ -71,6 +106,39 @@ class Line:
         if self._client is None:
             self._client = _client(self.site, self.options)
         return self._client
+
+
+Sending: TypeAlias = (
+    "Callable[[AsyncOpenAI, type[AsyncStream[object]]], Awaitable[AsyncStream[object]]]"
+)
+
+
+class Clock:
+    """The time that one attempt has: in all, and between two pieces where its reply is streamed."""
+
+    def __init__(self, options: Options) -> None:
+        now = asyncio.get_running_loop().time()
+        self.options, self.last = options, now + options.timeout_s
+        self.idle_s = options.idle_s if options.stream else options.timeout_s
+        self.limit = asyncio.timeout_at(min(self.last, now + self.idle_s))
+
+    def heard(self) -> None:
+        """Something came: the silence begins anew."""
+        now = asyncio.get_running_loop().time()
+        self.limit.reschedule(min(self.last, now + self.idle_s))
+
+    @property
+    def told(self) -> str:
+        """Which of the two ran out."""
+        if asyncio.get_running_loop().time() >= self.last:
+            return f"no reply within {self.options.timeout_s:g} s"
+        return f"nothing more came for {self.idle_s:g} s"
+
+
+def _stream() -> type[AsyncStream[object]]:
+    from openai import AsyncStream
+
+    return AsyncStream[object]
 
 
 def _client(site: Site, options: Options) -> AsyncOpenAI:
@@ -102,9 +170,14 @@ def _fault(error: Exception) -> Fault:
     if isinstance(error, openai.APIStatusError):
         pause = asked_pause(error.response.headers, datetime.now(UTC))
         return of_status(error.status_code, error.body, pause)
-    if isinstance(error, (openai.APIError, aiohttp.ClientError, OSError)):
+    if isinstance(error, (openai.APIError, aiohttp.ClientError, OSError)) or _of_transport(error):
         return _lost(error)
     raise error
+
+
+def _of_transport(error: Exception) -> bool:
+    """Whether the client's transport raised it while a body came in; its package has changed its name."""
+    return type(error).__module__.startswith(TRANSPORTS)
 
 
 def _lost(error: BaseException) -> Fault:

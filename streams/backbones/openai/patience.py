@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from schemas.identity import hash01
+from streams.backbones.openai.rates import hold_back, number
 
 
 def asked_pause(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that the server asks us to wait, as ``Retry-After`` says them or dates them."""
-    millis = _number(headers.get("retry-after-ms", ""))
+    """Seconds that the server asks us to wait, as ``Retry-After`` says or dates them, or its limits do."""
+    millis = number(headers.get("retry-after-ms", ""))
     if millis is not None:
         return millis / 1000
     said = headers.get("retry-after", "").strip()
-    seconds = _number(said)
-    return seconds if seconds is not None else _until(said, now)
-
-
-def _number(said: str) -> float | None:
-    try:
-        number = float(said)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
+    seconds = number(said)
+    dated = _until(said, now) if seconds is None else seconds
+    return hold_back(headers) if dated is None else dated
 
 
 def _until(said: str, now: datetime) -> float | None:

@@ -7,15 +7,24 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from streams.backbones.gate import Gate
-from streams.backbones.limiter import Limiter
-from streams.backbones.openai.faults import MOMENT, ONCE_MORE, Fault, Kind
+from streams.backbones.openai.faults import LOST, MOMENT, ONCE_MORE, Fault, Kind
 from streams.backbones.openai.options import Options
 from streams.backbones.openai.patience import pause_before
+from streams.backbones.openai.road import Road
 
-T = TypeVar("T")
+
+class Said(Protocol):
+    """What an attempt brought, as far as pace hangs on it: the tokens that came."""
+
+    @property
+    def size(self) -> int:
+        """Tokens, as the server counts them or as the text is long."""
+        ...
+
+
+T = TypeVar("T", bound=Said)
 
 
 @dataclass(slots=True)
@@ -34,20 +43,20 @@ class Tally:
 
 
 class Persistence:
-    """Repeats what is worth repeating, within one endpoint's gate."""
+    """Repeats what is worth repeating, on one road."""
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.limiter = Limiter(options.max_connections)
-        self.gate = Gate(self.limiter)
+    def __init__(self, options: Options, road: Road) -> None:
+        self.options, self.road = options, road
 
     async def ask(
         self, send: Callable[[], Awaitable[T | Fault]], tally: Tally, seed: int
     ) -> T | Fault:
-        """A result, or the fault that ended our patience."""
+        """A result, or the fault that ended our patience. Raises ``NotSent`` once the gate is stopped."""
         while True:
             outcome = await self._attempt(send, tally)
             if not isinstance(outcome, Fault):
+                return outcome
+            if outcome.kind == "unasked":
                 return outcome
             tally.note(outcome)
             if tally.faults[outcome.kind] >= self._attempts(outcome.kind):
@@ -55,22 +64,86 @@ class Persistence:
             await self._wait(outcome, tally, seed)
 
     async def _attempt(self, send: Callable[[], Awaitable[T | Fault]], tally: Tally) -> T | Fault:
-        async with self.gate.turn(again=tally.attempts > 0) as began:
+        road = self.road
+        async with road.gate.turn(again=tally.attempts > 0) as began:
+            if not road.breaker.allows(monotonic()):
+                return Fault("unasked", road.trouble, free=True)
+            since = road.breaker.began()
             started = monotonic()
             tally.attempts += 1
-            outcome = await send()
-            tally.seconds += monotonic() - started
-            self._learn(outcome, began)
+            try:
+                outcome = await self._sent(send, tally)
+            except BaseException:
+                road.breaker.left(since)
+                raise
+            took = monotonic() - started
+            tally.seconds += took
+            self._learn(outcome, began, since, took)
         return outcome
 
-    def _learn(self, outcome: object, began: int) -> None:
+    async def _sent(self, send: Callable[[], Awaitable[T | Fault]], tally: Tally) -> T | Fault:
+        """The outcome of one attempt, or of the sooner of two where hedging is on and there is room."""
+        if not self.options.hedge_s:
+            return await send()
+        first = asyncio.ensure_future(send())
+        try:
+            await asyncio.wait((first,), timeout=self.options.hedge_s)
+            if first.done() or not self.road.gate.has_room:
+                return await first
+            return await self._sooner(first, send, tally)
+        finally:
+            first.cancel()
+
+    async def _sooner(
+        self,
+        first: asyncio.Future[T | Fault],
+        send: Callable[[], Awaitable[T | Fault]],
+        tally: Tally,
+    ) -> T | Fault:
+        async with self.road.gate.turn():
+            tally.attempts += 1
+            tally.free = False  # the one that is not waited for may be charged as well
+            second = asyncio.ensure_future(send())
+            try:
+                done, others = await asyncio.wait(
+                    (first, second), return_when=asyncio.FIRST_COMPLETED
+                )
+                sooner = done.pop().result()
+                return await others.pop() if isinstance(sooner, Fault) and others else sooner
+            finally:
+                second.cancel()
+
+    def _learn(self, outcome: Said | Fault, began: int, since: int, seconds: float) -> None:
         """Widen or narrow the way for all, before this place is free again."""
+        road = self.road
         if not isinstance(outcome, Fault):
-            self.limiter.succeeded()
-        elif outcome.kind == "busy":
-            self.limiter.throttled(began)
-            if outcome.pause:
-                self.gate.pause(min(outcome.pause, self.options.longest_pause_s))
+            road.breaker.replied()
+            road.limiter.succeeded(road.gate.inside)
+            if road.latency.is_slow(seconds, outcome.size):
+                road.limiter.eased()
+            return
+        road.trouble = outcome.detail
+        if outcome.kind in LOST:
+            road.breaker.failed(since, monotonic())
+        elif outcome.kind == "timeout":
+            road.breaker.left(since)
+            road.limiter.throttled(began)
+        else:
+            self._refused(outcome, began, since)
+
+    def _refused(self, fault: Fault, began: int, since: int) -> None:
+        """The endpoint is there: it put us off, or did not like what it was asked."""
+        if fault.kind != "busy":
+            self.road.breaker.replied()
+            return
+        self.road.breaker.left(since)
+        self.road.limiter.throttled(began)
+        if fault.pause:
+            self.hold(fault.pause)
+
+    def hold(self, seconds: float) -> None:
+        """Let nobody ask for so long, within reason."""
+        self.road.gate.pause(min(seconds, self.options.longest_pause_s))
 
     def _attempts(self, kind: Kind) -> int:
         if kind in MOMENT:
@@ -85,5 +158,9 @@ class Persistence:
             base_s=self.options.backoff_s,
             longest_s=self.options.longest_pause_s,
         )
-        await asyncio.sleep(seconds)
+        self.road.resting += 1
+        try:
+            await self.road.gate.sleep(seconds)
+        finally:
+            self.road.resting -= 1
         tally.seconds += seconds

@@ -34,6 +34,12 @@ class Heard:
     cached_tokens: int | None
     logprob: float | None
 
+    @property
+    def size(self) -> int:
+        """Tokens of the reply, as told or as the text is long."""
+        told = self.completion_tokens
+        return len(self.text) // 4 if told is None else told
+
 
 def read(raw: bytes) -> Heard | Fault:
     """The completion in a response body, streamed or whole."""

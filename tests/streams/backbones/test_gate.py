@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.backbones.gate import Gate
+from streams.backbones.gate import Gate, Room
 from streams.backbones.limiter import Limiter
+from streams.backbones.port import NotSent
 
 
 async def settle() -> None:
@@ -57,7 +58,7 @@ def test_one_that_comes_again_goes_before_newcomers() -> None:
 
 def test_a_narrowed_gate_drains_before_it_admits() -> None:
     async def body() -> None:
-        limiter = Limiter(4)
+        limiter = Limiter(4, cut=0.5)
         gate, held = Gate(limiter), [asyncio.Event() for _ in range(4)]
 
         async def call(event: asyncio.Event) -> None:
@@ -146,6 +147,49 @@ def test_cancelling_at_any_moment_loses_no_place(most: int, steps: list[tuple[in
         for event in events:
             event.set()
         await asyncio.gather(*tasks, return_exceptions=True)
+        assert gate.inside == 0
+
+    asyncio.run(body())
+
+
+def test_the_gates_of_one_endpoint_share_its_connections() -> None:
+    async def body() -> None:
+        room, most = Room(3), 0
+        gates = [Gate(Limiter(10, first=10), room) for _ in range(2)]
+
+        async def call(gate: Gate) -> None:
+            nonlocal most
+            async with gate.turn():
+                most = max(most, room.inside)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(call(gates[number % 2]) for number in range(20)))
+        assert (most, room.inside) == (3, 0)
+
+    asyncio.run(body())
+
+
+def test_a_stopped_gate_sends_everybody_away_but_those_inside() -> None:
+    async def body() -> None:
+        gate, release = Gate(Limiter(1)), asyncio.Event()
+
+        async def call() -> str:
+            async with gate.turn():
+                await release.wait()
+                return "done"
+
+        async def rest() -> str:
+            await gate.sleep(60)
+            return "rested"
+
+        tasks = [asyncio.create_task(call()), asyncio.create_task(call())]
+        resting = asyncio.create_task(rest())
+        await settle()
+        gate.stop()
+        release.set()
+        outcomes = await asyncio.gather(*tasks, resting, call(), return_exceptions=True)
+        assert outcomes[0] == "done"
+        assert [type(each) for each in outcomes[1:]] == [NotSent] * 3
         assert gate.inside == 0
 
     asyncio.run(body())

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from schemas.questions import Sampling
-from streams.backbones.openai import Price
 from streams.backbones.port import ModelRequest
 from tests.endpoint import Answer, echo, serving, streamed, whole
 from tests.streams.backbones.asking import always, asking, one, with_backbone
@@ -79,25 +78,9 @@ def test_a_reply() -> None:
 
 @pytest.mark.parametrize("answer", [whole("x", usage=None), streamed(["x"], usage=None)])
 def test_missing_usage_is_unknown(answer: Answer) -> None:
-    reply = one(always(answer), prices={"check": Price(1, 2)})
+    reply = one(always(answer))
     assert reply.text == "x"
-    assert (reply.prompt_tokens, reply.completion_tokens, reply.cost) == (None, None, None)
-
-
-def test_cost_follows_from_the_price_and_is_unknown_without() -> None:
-    assert one(echo).cost is None
-    assert one(echo, prices={"other": Price(1, 2)}).cost is None
-    assert one(echo, prices={"check": Price(2.0, 30.0)}).cost == pytest.approx(0.0005)
-
-
-def test_cached_tokens_have_their_own_price() -> None:
-    usage = {
-        "prompt_tokens": 100,
-        "completion_tokens": 0,
-        "prompt_tokens_details": {"cached_tokens": 60},
-    }
-    script = always(whole("x", usage=usage))
-    assert one(script, prices={"check": Price(2, 9, cached=1)}).cost == pytest.approx(140e-6)
+    assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
 
 
 @pytest.mark.parametrize(

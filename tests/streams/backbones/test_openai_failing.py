@@ -6,10 +6,11 @@ import socket
 import pytest
 
 from schemas.questions import Sampling
-from streams.backbones.openai import OpenAIBackbone, Options, Price
+from streams.backbones.openai import OpenAIBackbone, Options
 from streams.backbones.openai.faults import Fault
 from streams.backbones.openai.line import Line
 from streams.backbones.openai.options import find_site
+from streams.backbones.openai.road import Roads
 from streams.backbones.port import ModelReply, SetupBroken, Unreachable
 from tests.endpoint import Answer, Asked, drops, events, fails, serving, streamed, whole
 from tests.streams.backbones.asking import QUICK, always, asking, in_turn, one, with_backbone
@@ -40,9 +41,9 @@ def test_junk_is_an_error_after_one_retry(answer: Answer) -> None:
 
 @pytest.mark.parametrize("answer", JUNK)
 def test_junk_then_a_reply(answer: Answer) -> None:
-    reply = one(in_turn(answer, whole("ok")), prices={"check": Price(1, 1)})
+    reply = one(in_turn(answer, whole("ok")))
     assert (reply.text, reply.attempts) == ("ok", 2)
-    assert reply.cost is None  # what the unreadable one cost is unknown
+    assert not reply.free  # what the unreadable one cost is unknown
 
 
 # -- the moment's faults
@@ -71,10 +72,10 @@ def test_refused_connection_is_unreachable_and_said_so() -> None:
     async def body() -> None:
         options = Options(max_attempts=2, **QUICK)
         backbone = OpenAIBackbone("m", base_url=url, environ={}, options=options)
-        for count in (1, 2):
-            with pytest.raises(Unreachable, match="connection refused"):
+        for _ in range(2):
+            with pytest.raises(Unreachable, match="connection refused") as caught:
                 await backbone.complete(asking())
-            assert backbone.unreachable_in_a_row == count
+            assert (caught.value.tried.attempts, caught.value.tried.silence) == (2, "lost")
         await backbone.close()
 
     asyncio.run(body())
@@ -82,7 +83,7 @@ def test_refused_connection_is_unreachable_and_said_so() -> None:
 
 def test_what_never_connected_is_free_and_what_broke_is_not() -> None:
     async def free(url: str) -> bool:
-        line = Line(find_site({}, base_url=url), Options())
+        line = Line(find_site({}, base_url=url), Options(), Roads().road(url, None, 1))
         fault = await line.complete({"messages": []})
         await line.close()
         assert isinstance(fault, Fault)
@@ -95,19 +96,16 @@ def test_what_never_connected_is_free_and_what_broke_is_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "known"), [(fails(500), True), (fails(429), True), (drops(), False)]
+    ("answer", "free"), [(fails(500), True), (fails(429), True), (drops(), False)]
 )
-def test_a_retry_that_may_have_been_paid_for_makes_the_cost_unknown(
-    answer: Answer, known: bool
-) -> None:
-    reply = one(in_turn(answer, whole("ok")), prices={"check": Price(1, 1)})
-    assert (reply.cost is not None) == known
+def test_a_retry_that_may_have_been_paid_for_is_not_free(answer: Answer, free: bool) -> None:
+    assert one(in_turn(answer, whole("ok"))).free == free
 
 
 def test_a_timeout_is_a_reply_after_one_retry() -> None:
     script = always(whole("late", latency_s=30))
-    reply = one(script, timeout_s=0.1, prices={"check": Price(1, 1)})
-    assert (reply.text, reply.finish, reply.attempts, reply.cost) == ("", "timeout", 2, None)
+    reply = one(script, timeout_s=0.1)
+    assert (reply.text, reply.finish, reply.attempts, reply.free) == ("", "timeout", 2, False)
     assert reply.seconds is not None
     assert reply.seconds >= 0.2
 

@@ -45,10 +45,10 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
         (400, {"code": "content_filter"}, "refusal"),
         (413, {}, "error"),
         (451, {}, "error"),
-        (408, {}, "lost"),
-        (500, {}, "lost"),
+        (408, {}, "failed"),
+        (500, {}, "failed"),
         (503, {}, "busy"),
-        (504, {}, "lost"),
+        (504, {}, "failed"),
         (529, {"type": "overloaded_error"}, "busy"),
     ],
 )

@@ -1,0 +1,71 @@
+"""The roads to endpoints: what calls of one model share, and what all calls of one endpoint share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import monotonic
+
+from streams.backbones.breaker import Breaker
+from streams.backbones.gate import Gate, Room
+from streams.backbones.latency import Latency
+from streams.backbones.limiter import Limiter
+
+
+@dataclass(slots=True)
+class Road:
+    """One model at one endpoint: its gate, how much it bears, and whether it is there at all."""
+
+    name: str
+    gate: Gate
+    limiter: Limiter
+    breaker: Breaker = field(default_factory=Breaker)
+    latency: Latency = field(default_factory=Latency)
+    trouble: str = ""
+    """The last fault, for people."""
+    resting: int = 0
+    """Calls that wait for their next attempt."""
+    pieces: int = 0
+    """Pieces of replies that stream in now."""
+
+    def why(self) -> str | None:
+        """Why calls wait here; nothing where none does."""
+        now = monotonic()
+        waiting = self.gate.waiting + self.resting
+        if self.breaker.until_s is not None:
+            return f"{self.name}: {self._silent(self.breaker.until_s - now)}"
+        if not waiting:
+            return None
+        said = f"{self.gate.inside} calls under way, {waiting} wait"
+        if self.pieces:
+            said += f", {self.pieces} pieces streamed in"
+        return f"{self.name}: {said}{self._held(now)}"
+
+    def _silent(self, left_s: float) -> str:
+        when = f"asked again in {left_s:.0f} s" if left_s > 0 else "being tried"
+        return f"{self.breaker.failures} failures in a row, {when}: {self.trouble}"
+
+    def _held(self, now_s: float) -> str:
+        until = self.gate.paused_until
+        if until is not None:
+            return f"; paused for {max(until - now_s, 0):.0f} s: {self.trouble}"
+        if self.resting:
+            return f"; {self.resting} back off: {self.trouble}"
+        return f"; it bears {self.limiter.limit}" if self.gate.inside >= self.limiter.limit else ""
+
+
+class Roads:
+    """Every road of a process, so that backbones of the same endpoint and model share one."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[str, Room] = {}
+        self._roads: dict[tuple[str, str | None], Road] = {}
+
+    def road(self, where: str, model: str | None, most: int) -> Road:
+        """The road to a model; ``most`` bounds the calls in flight to its endpoint."""
+        room = self._rooms.setdefault(where, Room(most))
+        key = (where, model)
+        if key not in self._roads:
+            limiter = Limiter(most)
+            name = where if model is None else f"{where} {model}"
+            self._roads[key] = Road(name, Gate(limiter, room), limiter)
+        return self._roads[key]
