@@ -37,10 +37,10 @@ class ModelReply:
     finish: str
     model: str
     attempts: int = 1
+    free: bool = True
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
-    free: bool = True
     cached_tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None
@@ -63,9 +63,6 @@ class SetupBroken(BackboneError):
         self.code, self.where, self.detail = code, where, detail
 
 
-class Unreachable(BackboneError):
-    """No server answered, after the backbone's own retries; worth asking again later."""
-
 Silence: TypeAlias = Literal["lost", "busy", "error"]
 """Nothing came back; the endpoint put us off; it answered that it failed."""
 
@@ -87,6 +84,9 @@ class Tried:
 
 NOT_TRIED = Tried()
 
+
+class Unreachable(BackboneError):
+    """No server answered, after the backbone's own retries; worth asking again later."""
 
     def __init__(self, where: str, detail: str, tried: Tried = NOT_TRIED) -> None:
         super().__init__(f"{where}: {detail}")
