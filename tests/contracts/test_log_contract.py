@@ -1,6 +1,6 @@
 """What every log keeps, whoever writes it: one suite for records, texts and messages; then SQLite's own.
 
-A case is a context that yields a recorder and a way to read back what it made durable.
+Kafka is a broker in memory here; on a real one the suite runs in ``tests/live/test_kafka_contract.py``.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import io
 import sqlite3
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, closing, contextmanager, redirect_stdout
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import closing, contextmanager, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,23 +22,27 @@ from schemas.events.base import Event
 from schemas.events.codec import decode, encode
 from schemas.events.learning import PositionVoided
 from schemas.events.reasoning import Voted
-from state.journal import Fenced, MemoryRecorder, Recorder
+from state.journal import Fenced, MemoryRecorder
 from streams.cli.logs import cat
 from streams.replay.digest import log_digest
 from streams.runtime.embedded.imported import BadLine, import_jsonl
 from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog, Writer
 from streams.runtime.embedded.tables import SCHEMA_VERSION
-from tests.laws.events import ANY_EVENT, EVENTS
-
-
-@dataclass
-class Kept:
-    """A recorder, and what a reader finds afterwards."""
-
-    recorder: Recorder
-    journal: Callable[[str], dict[str, Event]]
-    text: Callable[[str], str | None]
-    message: Callable[[str, str], bytes | None]
+from tests.contracts.kafka_case import kafka_log
+from tests.contracts.log_suite import (
+    ADDRESSES,
+    NAMES,
+    SENT,
+    STATED,
+    TEXTS,
+    Case,
+    Kept,
+    a_message_is_sent_once_by_its_key,
+    a_text_is_kept_once_under_its_digest,
+    the_first_record_of_an_address_wins,
+)
+from tests.laws.events import EVENTS
+from tests.memory_kafka.fixture import in_memory
 
 
 @contextmanager
@@ -59,11 +62,13 @@ def sqlite_case() -> Generator[Kept]:
         yield Kept(log.claim("contract"), log.journal, log.text, message)
 
 
-Case: TypeAlias = Callable[[], AbstractContextManager[Kept]]
-EVERY = pytest.mark.parametrize("case", [memory_case, sqlite_case])
-NAMES = st.sampled_from(["p/d/a/0", "p/d/b/0", "b/s/1"])
-ADDRESSES = st.sampled_from(["opened", "0", "1", "1.0.0", "closed"])
-STATED = st.lists(st.tuples(NAMES, ADDRESSES, ANY_EVENT, st.booleans()), max_size=12)
+@contextmanager
+def kafka_case() -> Generator[Kept]:
+    with in_memory(1) as (place, _), kafka_log(place) as kept:
+        yield kept
+
+
+EVERY = pytest.mark.parametrize("case", [memory_case, sqlite_case, kafka_case])
 
 
 def voted(votes: int) -> Voted:
@@ -76,54 +81,21 @@ def voted(votes: int) -> Voted:
 def test_the_first_record_of_an_address_wins_in_one_commit_and_across(
     case: Case, stated: list[tuple[str, str, Event, bool]]
 ) -> None:
-    expected: dict[str, dict[str, Event]] = {}
-
-    async def run(kept: Kept) -> None:
-        for episode, address, event, commit in stated:
-            kept.recorder.state("events", episode, address, event)
-            expected.setdefault(episode, {}).setdefault(address, event)
-            if commit:
-                await kept.recorder.commit()
-        await kept.recorder.commit()
-
-    with case() as kept:
-        asyncio.run(run(kept))
-        for episode, journal in expected.items():
-            assert kept.journal(episode) == journal
-        assert kept.journal("p/d/nobody/0") == {}
+    the_first_record_of_an_address_wins(case, stated)
 
 
 @EVERY
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.binary(max_size=4)), max_size=8))
+@given(SENT)
 @settings(max_examples=25)
 def test_a_message_is_sent_once_by_its_key(case: Case, sent: list[tuple[str, bytes]]) -> None:
-    async def run(kept: Kept) -> None:
-        for key, value in sent:
-            kept.recorder.send("answers", key, value)
-            await kept.recorder.commit()
-
-    with case() as kept:
-        asyncio.run(run(kept))
-        first = dict(reversed(sent))
-        for key in "ab":
-            assert kept.message("answers", key) == first.get(key)
-            assert kept.message("problems", key) is None
+    a_message_is_sent_once_by_its_key(case, sent)
 
 
 @EVERY
-@given(st.lists(st.sampled_from(["one text", "another", "é\U0001f600"]), max_size=5))
+@given(TEXTS)
 @settings(max_examples=25)
 def test_a_text_is_kept_once_under_its_digest(case: Case, texts: list[str]) -> None:
-    async def run(kept: Kept) -> None:
-        for text in texts:
-            kept.recorder.keep(f"d{len(text)}", text)
-        await kept.recorder.commit()
-
-    with case() as kept:
-        asyncio.run(run(kept))
-        for text in texts:
-            assert kept.text(f"d{len(text)}") == text
-        assert kept.text("d0") is None
+    a_text_is_kept_once_under_its_digest(case, texts)
 
 
 # -- SQLite: commits --------------------------------------------------------------------------------

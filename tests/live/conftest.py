@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
 import time
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from streams.runtime.kafka import topics
+from streams.runtime.kafka.place import Place
 from tests.endpoint import Endpoint, Script, serving
 from tests.live.kafka_here import Cluster, broker
 from tests.live.thinking import KEY, think
@@ -57,3 +60,11 @@ def cluster(
     made.out("topics", "create", "--partitions", 8)
     yield made
     made.close()
+
+
+@pytest.fixture
+def place(node: tuple[str, Path]) -> Place:
+    """A log of its own on the broker."""
+    made = Place.of(f"{node[0]}/t{time.time_ns()}")
+    asyncio.run(topics.create(made, 4))
+    return made

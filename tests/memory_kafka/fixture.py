@@ -1,7 +1,5 @@
 """A place on a broker in memory, for as long as a test uses it."""
 
-# pyright: reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 import asyncio
@@ -11,7 +9,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from faust.tables.manager import TableManager
 
 from streams.runtime.kafka import aio, group, topics
 from streams.runtime.kafka.place import Place
@@ -29,7 +26,6 @@ def in_memory(partitions: int = 4) -> Generator[tuple[Place, Broker]]:
         for port, client in (("producer", Producer), ("consumer", Consumer), ("admin", Admin)):
             patch.setattr(aio, port, made_by(client))
         patch.setattr(group, "DRIVER", "tests.memory_kafka.transport:Transport")
-        patch.setattr(TableManager, "sleep", at_once)
         place = Place.of(f"kafka://{name}:1/t")
         asyncio.run(topics.create(place, partitions))
         yield place, broker
@@ -43,10 +39,6 @@ def made_by(client: Callable[[Broker], Any]) -> Callable[..., Any]:
         return client(broker_of(place))
 
     return make
-
-
-async def at_once(manager: Any, seconds: float) -> None:
-    """Faust gives tables a second to start; there are none."""
 
 
 def broker_of(place: Place) -> Broker:

@@ -158,7 +158,7 @@ class Consumer(BaseConsumer):
     async def create_topic(self, topic: str, partitions: int, replication: int, **_: Any) -> None:
         self.memory.make(topic, partitions)
 
-    def key_partition(self, topic: str, key: bytes, partition: int | None = None) -> int:
+    def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int:
         return partition or 0
 
     def _new_topicpartition(self, topic: str, partition: int) -> Any:

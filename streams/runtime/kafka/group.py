@@ -78,6 +78,7 @@ def settings_of(place: Place, session_s: float) -> dict[str, Any]:
         "topic_allow_declare": False,
         "topic_disable_leader": True,
         "table_standby_replicas": 0,
+        "TableManager": "streams.runtime.kafka.driver:NoTables",
         "stream_wait_empty": False,
         "stream_buffer_maxsize": 4096,
         "consumer_auto_offset_reset": "earliest",
