@@ -10,6 +10,12 @@ from typing import Any
 import orjson
 
 from state.projections.episodes import EPISODES
+from state.projections.graph import (
+    GRAPH_EDGES,
+    GRAPH_METACOGNITIONS,
+    GRAPH_PATHS,
+    GRAPH_QUERIES,
+)
 from state.projections.items import KNOWLEDGE, LESSONS
 from state.tables.lance import chunks
 from state.tables.table import Column, Row, Table
@@ -109,6 +115,10 @@ def _its_item(chosen: Chosen, row: Row) -> bool:
     return row["scope"] == chosen.scope and row["id"] in chosen.items
 
 
+def _its_graph(chosen: Chosen, row: Row) -> bool:
+    return bool(row["scope"] == chosen.scope)
+
+
 def _itself(chosen: Chosen, row: Row) -> bool:
     return bool(row["key"] == chosen.episode)
 
@@ -182,4 +192,8 @@ EXPORTED = (
     projected(KNOWLEDGE, _its_item),
     BATCHES,
     ARMS,
+    projected(GRAPH_QUERIES, _its_item),
+    projected(GRAPH_PATHS, _its_graph),
+    projected(GRAPH_METACOGNITIONS, _its_item),
+    projected(GRAPH_EDGES, _its_graph),
 )

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from schemas.events.codec import decode
-from schemas.identity import digest
+from schemas.identity import digest, learning_id
 from state.folds.state import State
 from state.snapshot import Snapshots
 from state.tables.registry import TABLES
@@ -32,6 +32,7 @@ EPISODES = """
 select distinct episode from records where kind in ('problem.admitted', 'episode.opened')
   and offset <= ? order by episode
 """
+VERSION = "select offset from records where episode = ? and address = 'version'"
 AT_ONCE = 200
 
 
@@ -68,6 +69,11 @@ class LogSource:
     def episodes(self) -> Iterable[str]:
         """Every episode that was admitted or opened."""
         return [row[0] for row in self.log.db.execute(EPISODES, (self.state.offset,))]
+
+    def version_offset(self, scope: str, number: int) -> int:
+        """Where the record that made a memory version stands; 0 for the empty one."""
+        row = self.log.db.execute(VERSION, (learning_id(scope, number),)).fetchone()
+        return 0 if row is None else int(row[0])
 
 
 class Projector:

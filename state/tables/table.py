@@ -48,6 +48,10 @@ class Source(Protocol):
         """Every episode that was opened or admitted."""
         ...
 
+    def version_offset(self, scope: str, number: int) -> int:
+        """Where the record that made a memory version stands."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

@@ -13,6 +13,7 @@ from streams.cli.common import FLAGS
 
 lessons_group = group("lessons", "What was learned from single problems.")
 knowledge_group = group("knowledge", "The rules that were made of lessons.")
+graph_group = group("graph", "The graph memory: cases, paths, principles, weights.")
 Scope = Annotated[
     Optional[str],
     typer.Option("--scope", help="A scope or part of its name, where there are several."),
@@ -99,6 +100,23 @@ def knowledge_show(
     from streams.cli.show.knowledge import knowledge
 
     return knowledge(log, scope=scope, at=at, json=json or FLAGS.json)
+
+
+@graph_group.command("show")
+def graph_show(
+    scope: Scope = None,
+    at: Version = None,
+    file: Annotated[
+        Optional[str],
+        typer.Option("--file", metavar="FILE", help="Write it as .html or .graphml."),
+    ] = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Queries, canonical paths, principles, their weights and the evidence they rest on."""
+    from streams.cli.show.graph import graph
+
+    return graph(log, scope=scope, at=at, file=file, json=json or FLAGS.json)
 
 
 @app.command(hidden=True)

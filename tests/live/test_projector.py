@@ -18,7 +18,10 @@ from tests.streams.cli.calling import call, process
 from tests.streams.cli.learned import PROBLEMS, made
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
-NAMES = {"lessons", "knowledge", "reflections", "cases", "episodes"}
+NAMES = {
+    *("lessons", "knowledge", "reflections", "cases", "episodes"),
+    *("graph_queries", "graph_paths", "graph_metacognitions", "graph_edges"),
+}
 
 
 @pytest.fixture

@@ -12,24 +12,31 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from handlers.policies.registry import find
 from schemas.events.graph import ExperienceShown, PairCompared, PathGrounded, PrincipleInduced
 from state.folds.state import State
+from state.tables.lance import connected
+from state.tables.registry import TABLES
+from state.tables.table import WATERMARK
 from streams.backbones.port import ModelReply, ModelRequest
 from streams.backbones.rehearsal import Rehearsal
 from streams.backbones.rehearsal.grounds import usually
 from streams.backbones.rehearsal.puzzles import PUZZLES
 from streams.cli.main import main
 from streams.embedders.hashed import HashedEmbedder
+from streams.projector import LogSource, Projector, tables_path
 from streams.rebuild import fold
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
 from streams.world import World
 from tests.papers.gm_says import principle
+from tests.streams.cli.calling import call
 
 SEED = 7
 
@@ -124,3 +131,90 @@ def test_what_was_learned_verifies_and_rebuilds(domain: Path) -> None:
     [memory] = rebuilt.memories.values()
     assert memory.latest.state() == scope.memory.latest.state()
     assert rebuilt.hash() == fold(SqliteLog(domain), State()).hash()
+
+
+# ── Tables, screens, files ───────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def tables(domain: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the graph's tables, as the projector keeps them."""
+    with closing(SqliteLog(domain)) as log:
+        projector = Projector(log, [name for name in TABLES if name.startswith("graph_")])
+        projector.open()
+        projector.close()
+        source = LogSource(log, projector.state)
+        made = {
+            name: [dict(row) for row in TABLES[name].rows(source, list(TABLES[name].keys(source)))]
+            for name in projector.tables.open_tables
+        }
+    for name, rows in made.items():
+        written = connected(tables_path(domain)).open_table(name).to_arrow().to_pylist()
+        keys = {row["key"] for row in written} - {WATERMARK}
+        assert keys == {row["key"] for row in rows}
+        assert len(written) == len(keys) + 1
+    return made
+
+
+def test_the_graph_stands_in_tables(domain: Path, tables: dict[str, list[dict[str, Any]]]) -> None:
+    with closing(SqliteLog(domain)) as log:
+        [memory] = fold(log, State()).memories.values()
+        offsets = {r.offset for r in log.records(kinds=("memory.versioned",))}
+    graph = memory.latest.learned
+    edges = {(e["layer"], e["source"], e["target"]): e for e in tables["graph_edges"]}
+    for path, node in graph["paths"].items():
+        for name, edge in node["principles"].items():
+            assert edges["path_principle", path, name]["weight"] == edge["weight"]
+    assert len([e for e in edges if e[0] == "case_path"]) == sum(
+        len(case["paths"]) for case in graph["cases"].values()
+    )
+    assert {row["path"] for row in tables["graph_paths"]} == set(graph["paths"])
+    assert {row["id"] for row in tables["graph_queries"]} == set(graph["cases"])
+    live = {row["id"] for row in tables["graph_metacognitions"] if row["live"]}
+    assert live == set(graph["principles"])
+    assert {row["off"] for row in tables["graph_edges"]} <= offsets
+
+
+def test_a_graph_that_grows_is_projected_row_by_row(tmp_path: Path) -> None:
+    """What single versions changed adds up to what is there when it is written at once."""
+    log = tmp_path / "a.db"
+    produce(log, "1-6", "phase=build")
+    work(log)
+    produce(log, "7-12", "phase=weigh")
+    work(log)
+    with closing(SqliteLog(log)) as opened:
+        state = fold(opened, State())
+        source = LogSource(opened, state)
+        for name in ("graph_paths", "graph_edges"):
+            keys = list(TABLES[name].keys(source))
+            whole = {row["key"]: row for row in TABLES[name].rows(source, keys)}
+            parts = {row["key"]: row for key in keys for row in TABLES[name].rows(source, [key])}
+            assert parts == whole
+
+
+def test_graph_show_on_the_screen_and_as_files(domain: Path, tmp_path: Path) -> None:
+    log = f"sqlite:{domain}"
+    said = call("graph", "show", "--log", log)
+    assert said.code == 0
+    for part in ("principles", "paths", "queries", "M1.1", "M2.1", "strength high 85"):
+        assert part in said.out
+    graph = call("graph", "show", "--log", log, "--json").json
+    assert len(graph["queries"]) == 20
+    assert {each["id"] for each in graph["principles"]} == {"M1.1", "M2.1"}
+    assert all(each["evidence"] for each in graph["principles"])
+    page, xml = tmp_path / "g.html", tmp_path / "g.graphml"
+    for file in (page, xml):
+        assert call("graph", "show", "--log", log, "--file", file).code == 0
+    text = page.read_text()
+    assert "<script" not in text
+    assert "http" not in text
+    assert text.count("<line ") == len(graph["edges"])
+    assert "M2.1" in text
+    root = ET.parse(xml).getroot()
+    edges = root.findall(".//{*}edge")
+    nodes = {node.get("id") for node in root.findall(".//{*}node")}
+    assert len(edges) == len(graph["edges"])
+    assert all({edge.get("source"), edge.get("target")} <= nodes for edge in edges)
+    assert call("graph", "show", "--log", log, "--file", tmp_path / "g.png").code == 2
+    early = call("graph", "show", "--log", log, "--at", 1, "--json").json
+    assert len(early["queries"]) == 1

@@ -1,0 +1,157 @@
+"""A graph memory as it is shown: cases, paths, principles, weights and evidence; and as GraphML.
+
+Source: trainable graph memory, eq. (1); GraphML 1.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from handlers.learning.graph import evidence
+from handlers.roles.inducer import strength
+from schemas.memory import Memory
+from state.projections.graph import CASE, PRINCIPLE, every_edge
+
+NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+KEYS = (
+    *(("layer", "node", "string"), ("text", "node", "string"), ("score", "node", "double")),
+    *(("weight", "edge", "double"), ("right", "edge", "int"), ("wrong", "edge", "int")),
+    ("runs", "edge", "int"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One weighted edge; ``runs`` counts by outcome on edges from cases."""
+
+    layer: str
+    source: str
+    target: str
+    weight: float
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One scope's graph at one version, in order of names."""
+
+    scope: str
+    version: int
+    cases: Mapping[str, str]
+    """Texts of problems by case."""
+    paths: tuple[str, ...]
+    principles: Mapping[str, Mapping[str, Any]]
+    texts: Mapping[str, str]
+    """Guidance by principle; those that no version holds any more have none."""
+    evidence: Mapping[str, list[str]]
+    edges: tuple[Edge, ...]
+
+    def into(self, target: str) -> list[Edge]:
+        """The edges that end here, heaviest first."""
+        found = [edge for edge in self.edges if edge.target == target]
+        return sorted(found, key=lambda edge: (-edge.weight, edge.source))
+
+    def runs(self, path: str) -> tuple[int, int]:
+        """Runs that took a path: right, and wrong or without an answer."""
+        counted = [edge.counts for edge in self.into(path)]
+        return sum(each["right"] for each in counted), sum(each["wrong"] for each in counted)
+
+
+def drawn(memory: Memory) -> Drawn | None:
+    """The graph that a memory version holds, if it holds one."""
+    graph = memory.learned
+    if not {"cases", "paths", "principles"} <= graph.keys():
+        return None
+    texts = {item.id: item.text for item in memory.of(PRINCIPLE, "rule")}
+    problems = {item.id: item.text for item in memory.of(CASE, "lesson")}
+    counted = ("right", "wrong", "runs")
+    edges = tuple(
+        Edge(layer, a, b, edge["weight"], {n: edge[n] for n in counted if n in edge})
+        for layer, a, b, edge in every_edge(graph)
+    )
+    return Drawn(
+        memory.scope,
+        memory.number,
+        {case: problems.get(case, "") for case in sorted(graph["cases"])},
+        tuple(sorted(graph["paths"])),
+        {name: graph["principles"][name] for name in sorted(graph["principles"])},
+        texts,
+        {name: evidence(graph, name) for name in sorted(graph["principles"])},
+        edges,
+    )
+
+
+def graphml(graph: Drawn) -> str:
+    """The graph for other tools: nodes with layer and text, edges with weight and counts."""
+    root = ET.Element("graphml", xmlns=NAMESPACE)
+    for name, where, kind in KEYS:
+        attributes = {"id": name, "for": where, "attr.name": name, "attr.type": kind}
+        ET.SubElement(root, "key", attributes)
+    made = ET.SubElement(root, "graph", id=graph.scope, edgedefault="directed")
+    for node, said in _nodes(graph):
+        _data(ET.SubElement(made, "node", id=node), said)
+    for edge in graph.edges:
+        attributes = {"source": edge.source, "target": edge.target}
+        said = {"weight": edge.weight, **edge.counts}
+        _data(ET.SubElement(made, "edge", attributes), said)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _nodes(graph: Drawn) -> Iterator[tuple[str, dict[str, object]]]:
+    for case, text in graph.cases.items():
+        yield case, {"layer": "query", "text": text}
+    for path in graph.paths:
+        yield path, {"layer": "path", "text": path}
+    for name, held in graph.principles.items():
+        text = graph.texts.get(name, held["summary"])
+        yield name, {"layer": "principle", "text": text, "score": held["score"]}
+
+
+def _data(parent: ET.Element, said: Mapping[str, object]) -> None:
+    for name, value in said.items():
+        ET.SubElement(parent, "data", key=name).text = _plain(str(value))
+
+
+def _plain(text: str) -> str:
+    """The text without characters that XML cannot hold."""
+    return "".join(
+        each for each in text if each in "\t\n\r" or " " <= each < "\ud800" or each > "\ue000"
+    )
+
+
+def as_json(graph: Drawn) -> dict[str, Any]:
+    """The graph as one object."""
+    return {
+        "scope": graph.scope,
+        "version": graph.version,
+        "queries": [{"id": case, "problem": text} for case, text in graph.cases.items()],
+        "paths": [
+            {"path": path, "right": graph.runs(path)[0], "wrong": graph.runs(path)[1]}
+            for path in graph.paths
+        ],
+        "principles": [
+            {
+                "id": name,
+                "text": graph.texts.get(name, held["summary"]),
+                "strength": strength(held["score"]),
+                "score": held["score"],
+                "uncertainty": held["uncertainty"],
+                "evidence": graph.evidence[name],
+            }
+            for name, held in graph.principles.items()
+        ],
+        "edges": [
+            {
+                "layer": e.layer,
+                "source": e.source,
+                "target": e.target,
+                "weight": e.weight,
+                **e.counts,
+            }
+            for e in graph.edges
+        ],
+    }
