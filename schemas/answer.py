@@ -24,5 +24,9 @@ class Answer(BaseModel):
     answer: str | None
     """None where it abstained, or a limit or defect left none."""
     confidence: float | None
-    """In [0, 1]; none where unknown."""
+    """Raw, in [0, 1]; none where unknown."""
+    confidence_source: str | None = None
+    """What it is made of, such as ``vote_share``; it means nothing beside another's."""
+    calibrated: float | None = None
+    """The chance of being right; none until enough labels came to fit it."""
     usage: Usage

@@ -60,11 +60,13 @@ def seed_of(*parts: object) -> int:
     return int(hash01("seed", *parts) * (1 << 31))
 
 
+@lru_cache(maxsize=4096)
 def is_numbered(address: str) -> bool:
     """Whether a policy yielded the record at this address (``3``, ``3.1.0``)."""
     return (address.isascii() and address.isdecimal()) or _NUMBERED.fullmatch(address) is not None
 
 
+@lru_cache(maxsize=4096)
 def address_order(address: str) -> tuple[int, tuple[int, ...], str]:
     """Sort key: admitted, opened, the numbered addresses, then the rest by name."""
     if address.isascii() and address.isdecimal():
@@ -106,9 +108,14 @@ def scope_id(domain: str, policy: str, memory: str, learning: Mapping[str, Any])
     return f"{domain}/{policy}/{memory}/{digest(dict(learning))}"
 
 
-def learning_id(scope: str, batch: int) -> str:
-    """The episode in which a scope learns from one batch."""
-    return f"b/{scope}/{batch}"
+def learning_id(scope: str, batch: int, revision: int | None = None) -> str:
+    """The episode in which a scope learns from one batch, or learns from it again."""
+    return f"b/{scope}/{batch}.{revision}" if revision else f"b/{scope}/{batch}"
+
+
+def set_id(series: str, number: str) -> str:
+    """The episode in which the members of one window of a series are worked on together."""
+    return f"s/{series}/{number}"
 
 
 def probe_id(parent: str, address: str, purpose: str, changed: Any) -> str:

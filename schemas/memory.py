@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from schemas.identity import digest
 
@@ -28,6 +28,57 @@ class MemoryItem:
     polarity: str | None = None
     vector: str | None = None
 
+    @property
+    def mark(self) -> str:
+        """What it is retired and measured by: a rule by its text, since ids of rules return."""
+        return self.id if self.kind == "lesson" else f"{self.role}~{self.text_digest}"
+
+    def meant(self) -> list[Any]:
+        """Everything of it that an episode may know."""
+        return [
+            *(self.id, self.kind, self.role, self.text, self.batch, self.subject, self.evidence),
+            *(self.polarity, self.vector),
+        ]
+
+
+class Label(NamedTuple):
+    """A stated confidence, and whether its answer was right; none where that became unknown again."""
+
+    episode: str
+    key: tuple[str, ...]
+    """Whose confidence: domain, policy with its settings, model, source."""
+    confidence: float
+    right: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels that calibrators rest on: those of one version, on top of those before."""
+
+    number: int
+    digest: str
+    new: tuple[Label, ...] = field(compare=False)
+    before: Labels | None = field(compare=False, repr=False)
+
+    @classmethod
+    def on(cls, before: Labels | None, number: int, new: tuple[Label, ...]) -> Labels | None:
+        """The labels with some more; the same where there are none."""
+        if not new:
+            return before
+        said = [[label.episode, label.confidence, label.right] for label in new]
+        return cls(number, digest([before and before.digest, said]), new, before)
+
+    def __iter__(self) -> Iterator[Label]:
+        """The newest label of every episode."""
+        seen: set[str] = set()
+        at: Labels | None = self
+        while at is not None:
+            for label in at.new:
+                if label.episode not in seen:
+                    seen.add(label.episode)
+                    yield label
+            at = at.before
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -38,15 +89,45 @@ class Memory:
     items: tuple[MemoryItem, ...] = ()
     learned: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Arms, weights, beliefs: what a learning rule made of measured episodes, as JSON values."""
+    revision: int = 0
+    """How often it was closed again since a problem was forgotten."""
+    aside: tuple[tuple[int, MemoryItem], ...] = ()
+    """Retired items, each with its place among all: kept on record, in no prompt."""
+    standing: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What items are retired on: a person's word, and opportunities with their outcomes."""
+    labels: Labels | None = None
+
+    @property
+    def name(self) -> str:
+        """Its number, with its revision: ``4``, ``4.1``."""
+        return f"{self.number}.{self.revision}" if self.revision else str(self.number)
 
     def of(self, role: str, kind: str) -> tuple[MemoryItem, ...]:
         """The items of one role and kind."""
         return tuple(item for item in self.items if item.role == role and item.kind == kind)
 
+    def whole(self) -> tuple[MemoryItem, ...]:
+        """All items in order, those that are retired too."""
+        if not self.aside:
+            return self.items
+        items = list(self.items)
+        for place, item in self.aside:
+            items.insert(place, item)
+        return tuple(items)
+
     def state(self) -> str:
         """Digest of everything that an episode of this version may know."""
-        items = [
-            [i.id, i.kind, i.role, i.text, i.batch, i.subject, i.evidence, i.polarity, i.vector]
-            for i in self.items
-        ]
+        items = [item.meant() for item in self.items]
+        more = self._more()
+        if more:
+            return digest([items, dict(self.learned), more])
         return digest([items, dict(self.learned)] if self.learned else items)
+
+    def _more(self) -> dict[str, Any]:
+        """What versions of older logs never have."""
+        parts: dict[str, Any] = {
+            "aside": [[place, item.meant()] for place, item in self.aside],
+            "standing": dict(self.standing),
+            "labels": self.labels and self.labels.digest,
+        }
+        return {name: part for name, part in parts.items() if part}

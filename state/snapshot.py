@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import finalize
@@ -17,7 +18,7 @@ from weakref import finalize
 import orjson
 
 from schemas.identity import learning_id
-from schemas.memory import Memory, MemoryItem
+from schemas.memory import Labels, Memory, MemoryItem
 from state.collecting import uncollected
 from state.folds.lives import LifeKey
 from state.folds.state import State, Touched, scope_of
@@ -26,17 +27,23 @@ from state.snapshot_parts import (
     batch_body,
     cost_body,
     item_body,
+    labels_body,
     life_body,
     load_batch,
     load_cost,
+    load_labels,
     load_life,
+    load_scope,
+    load_stated,
     load_uses,
     load_waiting,
+    scope_body,
+    stated_body,
     uses_body,
     version_body,
 )
 
-FORMAT = 1
+FORMAT = 2
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,
@@ -146,7 +153,12 @@ def everything(state: State) -> Touched:
             for scope, fold in state.memories.items()
             for episode in (*fold.learning, *(learning_id(scope, n) for n in fold.batches))
         },
-        {(scope, name) for scope, fold in state.memories.items() for name in fold.reflected},
+        {
+            (scope, name)
+            for scope, fold in state.memories.items()
+            for name in (*fold.reflected, *fold.labelling.stated)
+        },
+        set(state.memories),
     )
 
 
@@ -171,23 +183,41 @@ def _changed(state: State, touched: Touched, known: set[LifeKey]) -> Iterator[Ro
     for scope, name in touched.lives:
         life = state.lives.known[scope, name]
         yield "life", scope + SEPARATOR + name, life_body(life)
-        if (scope, name) not in known:
+        if (scope, name) not in known or life.withdrawn:
             yield "item", scope + SEPARATOR + name, item_body(life)
     for scope, number in touched.versions:
-        memory, digest = state.memories[scope].versions[number], state.digests[scope, number]
-        yield "version", f"{scope}{SEPARATOR}{number:012d}", version_body(memory, digest)
+        yield from _versions(state, scope, number)
     for episode in touched.episodes:
-        if (outcome := state.outcomes.known.get(episode)) is not None:
-            yield "outcome", episode, orjson.dumps(outcome)
+        outcome = state.outcomes.known.get(episode)
+        if outcome is not None or state.is_forgotten(episode):
+            yield "outcome", episode, None if outcome is None else orjson.dumps(outcome)
         if episode in state.lives.uses:
             yield "uses", episode, uses_body(state, episode)
+        elif state.is_forgotten(episode):
+            yield "uses", episode, None
     for episode in touched.batches:
         yield "batch", episode, batch_body(state.memory(scope_of(episode)), episode)
     for scope, episode in touched.waiting:
         reflected = state.memory(scope).reflected.get(episode)
         yield "waiting", episode, None if reflected is None else reflected.to_json()
+        yield "stated", scope + SEPARATOR + episode, stated_body(state.memory(scope), episode)
+    for scope in touched.scopes:
+        yield "scope", scope, scope_body(state.memory(scope))
+    if state.forgotten:
+        yield "forgotten", "all", orjson.dumps(state.forgotten)
     for column, spent in state.costs.columns.items():
         yield "cost", column, cost_body(spent)
+
+
+def _versions(state: State, scope: str, number: int) -> Iterator[Row]:
+    """Every revision of a version, with the labels that it added."""
+    for memory in state.memories[scope].versions.revisions(number):
+        name = f"{scope}{SEPARATOR}{number:012d}.{memory.revision:06d}"
+        yield "version", name, version_body(memory, state.digests[scope, number])
+        labels = memory.labels
+        if labels is not None and labels.number == number:
+            key = f"{scope}{SEPARATOR}{number:012d}.{labels.digest}"
+            yield "labels", key, labels_body(labels)
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -200,12 +230,20 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         return body
 
     state.lives.known.update(load_life(key, body, item) for key, body in _rows(db, "life"))
-    for key, body in _rows(db, "version"):
-        _version(state, key, orjson.loads(body))
+    labels = load_labels(_rows(db, "labels"))
+    for (key, body), (later, _) in pairwise([*_rows(db, "version"), ("", b"")]):
+        newest = key.rpartition(".")[0] != later.rpartition(".")[0]
+        _version(state, key, orjson.loads(body), labels, newest=newest)
     for episode, body in _rows(db, "outcome"):
         state.outcomes.known[episode] = tuple(orjson.loads(body))
     for episode, body in _rows(db, "uses"):
         load_uses(state, episode, body)
+    for scope, body in _rows(db, "scope"):
+        load_scope(state.memory(scope), body)
+    for key, body in _rows(db, "stated"):
+        load_stated(state, key, body)
+    for _, body in _rows(db, "forgotten"):
+        state.forgotten.update(orjson.loads(body))
     for episode, body in _rows(db, "batch"):
         load_batch(state, episode, body)
     for episode, body in _rows(db, "waiting"):
@@ -214,17 +252,29 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         load_cost(state, column, body)
 
 
-def _version(state: State, key: str, body: list[Any]) -> None:
-    scope, _, number = key.partition(SEPARATOR)
-    digest, names, learned = body
-    known = state.lives.known
+def _version(
+    state: State, key: str, body: list[Any], labels: dict[str, Labels], *, newest: bool
+) -> None:
+    scope, _, name = key.partition(SEPARATOR)
+    number, revision = map(int, name.split("."))
+    digest, names, learned, aside, standing, labelled = body
+    known, versions = state.lives.known, state.memory(scope).versions
+
+    def item(name: str, batch: int) -> MemoryItem:
+        return _written(known[scope, name].item, batch)
 
     def made() -> Memory:
-        items = tuple(_written(known[scope, name].item, batch) for name, batch in names)
-        return Memory(scope, int(number), items, learned)
+        return Memory(
+            *(scope, number, tuple(item(*each) for each in names), learned, revision),
+            *(tuple((place, item(*each)) for place, each in aside), standing),
+            labels.get(labelled),
+        )
 
-    state.memory(scope).versions.later(int(number), made)
-    state.digests[scope, int(number)] = digest
+    if newest:
+        versions.later(number, made)
+        state.digests[scope, number] = digest
+    else:
+        versions.former_later(number, revision, made)
 
 
 def _written(item: MemoryItem, batch: int) -> MemoryItem:

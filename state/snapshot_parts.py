@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from operator import attrgetter
 from typing import Any, cast
@@ -10,11 +10,15 @@ from typing import Any, cast
 import orjson
 
 from schemas.events.codec import decode
-from schemas.events.learning import BatchClosed, Reflected
-from schemas.memory import Memory, MemoryItem
+from schemas.events.learning import BatchClosed, KnowledgeRevised, Reflected
+from schemas.memory import Label, Labels, Memory, MemoryItem
+from schemas.problem import Limits
 from state.folds.costs import Column, Spent
+from state.folds.forgetting import Forgetting
+from state.folds.labelling import Stated
+from state.folds.learned import Learned
 from state.folds.lives import Life, LifeKey, name_of
-from state.folds.memory import Learned, MemoryFold
+from state.folds.memory import MemoryFold
 from state.folds.state import State, number_of, scope_of
 
 SEPARATOR = "\x1f"
@@ -23,7 +27,9 @@ _ITEM = attrgetter(
     *("id", "kind", "role", "text", "text_digest", "batch", "subject", "evidence", "polarity"),
     "vector",
 )
-_LIFE = attrgetter("since", "off", "until", "embedder", "withdrawn", "uses", "right", "wrong")
+_LIFE = attrgetter(
+    *("since", "off", "until", "embedder", "withdrawn", "uses", "right", "wrong", "retired")
+)
 
 
 def life_body(life: Life) -> bytes:
@@ -39,14 +45,12 @@ def item_body(life: Life) -> bytes:
 def load_life(key: str, body: bytes, item: Callable[[str], bytes]) -> tuple[LifeKey, Life]:
     """The life that a body holds, by its key; ``item`` finds the item's body when it is needed."""
     scope, _, name = key.partition(SEPARATOR)
-    since, off, until, embedder, withdrawn, uses, right, wrong = orjson.loads(body)
+    since, off, until, embedder, *counts = orjson.loads(body)
 
     def held() -> MemoryItem:
         return load_item(item(key))
 
-    return (scope, name), Life(
-        scope, held, since, off, until, embedder, withdrawn, uses, right, wrong
-    )
+    return (scope, name), Life(scope, held, since, off, until, embedder, *counts)
 
 
 def load_item(body: bytes) -> MemoryItem:
@@ -69,7 +73,10 @@ def load_item(body: bytes) -> MemoryItem:
 def version_body(memory: Memory, digest: str) -> bytes:
     """A memory version by the names of its items, each with the batch that it was last written in."""
     items = [[name_of(item), item.batch] for item in memory.items]
-    return orjson.dumps([digest, items, dict(memory.learned)])
+    aside = [[place, [name_of(item), item.batch]] for place, item in memory.aside]
+    labels = None if memory.labels is None else memory.labels.digest
+    measures = [dict(memory.learned), aside, dict(memory.standing), labels]
+    return orjson.dumps([digest, items, *measures])
 
 
 def uses_body(state: State, episode: str) -> bytes:
@@ -94,28 +101,80 @@ def batch_body(fold: MemoryFold, episode: str) -> bytes | None:
     closed = fold.batches.get(number_of(episode))
     if learned is None and closed is None:
         return None
-    known = learned or Learned()
-    said = [*known.lessons, *known.rules.values(), *known.said]
-    events = [
-        [event.kind, event.to_json().decode()]
-        for event in (said if closed is None else [closed, *said])
-    ]
-    return orjson.dumps([events, known.vectors, known.embedder, learned is not None])
+    said = {} if closed is None else {"batch": closed}
+    events = {**said, **(learned.said if learned is not None else {})}
+    bodies = [[at, event.kind, event.to_json().decode()] for at, event in events.items()]
+    return orjson.dumps([bodies, learned is not None])
 
 
 def load_batch(state: State, episode: str, body: bytes) -> None:
     """Put an unfinished learning episode back."""
-    events, vectors, embedder, begun = orjson.loads(body)
-    fold = state.memory(scope_of(episode))
-    learned = Learned(vectors=vectors, embedder=embedder)
-    for kind, said in events:
+    events, begun = orjson.loads(body)
+    fold, learned = state.memory(scope_of(episode)), Learned()
+    for address, kind, said in events:
         event = decode(kind, said)
         if isinstance(event, BatchClosed):
             fold.batches[event.batch] = event
         else:
-            learned.feed(event)
+            learned.feed(address, event)
     if begun:
         fold.learning[episode] = learned
+
+
+def labels_body(labels: Labels) -> bytes:
+    """The labels that one version added."""
+    before = None if labels.before is None else labels.before.digest
+    return orjson.dumps([labels.number, before, [tuple(label) for label in labels.new]])
+
+
+def load_labels(rows: Iterable[tuple[str, bytes]]) -> dict[str, Labels]:
+    """All labels by digest; those before come first."""
+    found: dict[str, Labels] = {}
+    for key, body in rows:
+        number, before, new = orjson.loads(body)
+        digest = key.rpartition(".")[2]
+        said = tuple(Label(episode, tuple(whose), at, right) for episode, whose, at, right in new)
+        found[digest] = Labels(number, digest, said, found.get(before))
+    return found
+
+
+def stated_body(fold: MemoryFold, episode: str) -> bytes | None:
+    """An episode's confidence, and how its label was counted."""
+    known = fold.labelling.stated.get(episode)
+    if known is None:
+        return None
+    due = episode in fold.labelling.graded
+    return orjson.dumps([known.key, known.confidence, known.member, known.right, due])
+
+
+def load_stated(state: State, key: str, body: bytes) -> None:
+    """Put an episode's confidence back."""
+    scope, _, episode = key.partition(SEPARATOR)
+    whose, confidence, member, right, due = orjson.loads(body)
+    labelling = state.memory(scope).labelling
+    labelling.stated[episode] = Stated(tuple(whose), confidence, member, right)
+    if due:
+        labelling.graded.add(episode)
+
+
+def scope_body(fold: MemoryFold) -> bytes:
+    """What persons said that no version heeds yet, and what is being forgotten."""
+    words = {address: word.to_json().decode() for address, word in fold.words.items()}
+    it = fold.forgetting
+    limits = it.limits.model_dump(exclude_none=True)
+    return orjson.dumps(
+        [words, it.subjects, it.owed, limits, sorted(it.withdrawn), sorted(it.stale)]
+    )
+
+
+def load_scope(fold: MemoryFold, body: bytes) -> None:
+    """Put that back."""
+    words, subjects, owed, limits, withdrawn, stale = orjson.loads(body)
+    for address, said in words.items():
+        word = decode("knowledge.revised", said)
+        assert isinstance(word, KnowledgeRevised)
+        fold.words[address] = word
+    fold.forgetting = Forgetting(subjects, owed, Limits(**limits), set(withdrawn), set(stale))
 
 
 def load_waiting(state: State, episode: str, body: bytes) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import orjson
 
+from handlers.learning.calibrate import calibrated
 from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Task
 from schemas.asking import OutOfLimit, ReplayError
@@ -18,6 +19,7 @@ from schemas.identity import canonical, episode_seed, is_numbered, text_digest
 from schemas.memory import Memory
 from schemas.problem import Problem, Profile
 from schemas.settings import PolicySettings
+from state.folds.versions import latest, pinned
 from state.journal import Fenced, Recorder
 from streams.backbones.port import BackboneError
 from streams.defects import describe
@@ -105,7 +107,7 @@ def opening(
         policy=policy.name,
         policy_version=policy.version,
         settings=settings,
-        limits=problem.limits,
+        limits=limits,
         seed=seed_for(problem),
         memory_version=memory.number,
         backbones=backbones,
@@ -115,6 +117,7 @@ def opening(
 def prepare(
     episode: str,
     admitted: ProblemAdmitted,
+        memory_revision=memory.revision or None,
     journal: Mapping[str, Event],
     policy: Policy[Any],
     memories: Mapping[int, Memory],
@@ -133,7 +136,7 @@ def prepare(
     if opened.settings != found.digest:
         raise PolicyChanged(f"the defaults of {policy.reference} have changed")
     numbered = {address: event for address, event in journal.items() if is_numbered(address)}
-    memory = memories[opened.memory_version]
+    memory = pinned(memories, opened.memory_version, opened.memory_revision)
     return Work(episode, admitted, opened, policy, found.settings, memory, numbered)
 
 
@@ -153,7 +156,18 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
     except Exception as error:
         defect = _as_recorded(work, run, error)
         conclusion = Conclusion(answer=None, ended_by=f"error: {describe(defect)}")
-    return conclusion, round(ledger.spent_seconds, 6)
+    return with_chance(work, conclusion), round(ledger.spent_seconds, 6)
+
+
+def with_chance(work: Work, conclusion: Conclusion) -> Conclusion:
+    """The conclusion with its chance of being right, by the labels of the pinned memory version."""
+    if conclusion.confidence is None:
+        return conclusion
+    opened, problem = work.opened, work.admitted.problem
+    policy, source = f"{opened.policy}@{opened.policy_version}", conclusion.confidence_source or ""
+    key = (problem.domain, policy, opened.settings, opened.backbones, source)
+    chance = calibrated(work.memory.labels, key, conclusion.confidence)
+    return conclusion if chance is None else replace(conclusion, calibrated=chance)
 
 
 def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:

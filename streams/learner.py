@@ -7,11 +7,13 @@ records in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handlers.answers.grade import CHECKERS
+from handlers.learning.calibrate import RULE as CALIBRATION
 from handlers.policies.base import Batch, Member, Policy
+from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import (
@@ -25,8 +27,9 @@ from schemas.identity import canonical, learning_id, seed_of, text_digest
 from schemas.memory import Memory
 from schemas.problem import Limits, Profile
 from schemas.settings import PolicySettings
+from state.folds.forgetting import Records
 from state.folds.grades import GradesFold
-from state.folds.memory import Learned, MemoryFold, next_memory, state_after
+from state.folds.memory import Learned, MemoryFold, next_memory
 from streams.windows import Due, ScopeWindow
 
 Find = Callable[[str], Policy[Any]]
@@ -41,12 +44,26 @@ class Scope:
     settings: PolicySettings
     window: ScopeWindow
     memory: MemoryFold
+    profile: Profile = "service"
     warmed: bool = False
 
     @property
     def unfinished(self) -> BatchClosed | None:
-        """A batch that was closed but has no memory version yet."""
-        return self.batches.get(self.window.versioned + 1)
+        """A batch that was closed but has no memory version, or revision of one, yet."""
+        return self.batches.get(self.window.versioned + 1) or self._revision()
+
+    def _revision(self) -> BatchClosed | None:
+        """The batch that was closed again, since a problem was forgotten, and has no version yet."""
+        owed = self.memory.forgetting.owed
+        found = self.batches.get(owed[0]) if owed else None
+        return found if found is not None and found.revision is not None else None
+
+    def settle_owed(self) -> None:
+        """Let the window know which version is to be closed again next."""
+        window, owed = self.window, self.memory.forgetting.owed
+        window.owed = bool(owed)
+        if owed and window.versioned == window.closed and self.unfinished is None:
+            window.again = self.memory.forgetting.again(self.memory.closing(owed[0]))
 
     @property
     def reflected(self) -> dict[str, Reflected]:
@@ -74,11 +91,13 @@ class Learner:
     """The fold over ``learning``. ``find`` turns a policy's name into the policy."""
 
     find: Find
+    records: Records | None = None
+    """Where forgetting reads what folds do not keep."""
     scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
     grades: GradesFold = field(default_factory=GradesFold)
     learned_episodes: int = 0
 
-    def feed(self, episode: str, event: Event) -> None:
+    def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record of ``learning``, in log order."""
         scope = self._scope_of(episode, event)
         if isinstance(event, Graded):
@@ -86,7 +105,9 @@ class Learner:
         if scope is None:
             return
         scope.window.feed(episode, event)
-        scope.memory.feed(episode, event)
+        scope.memory.feed(episode, address, event)
+        if scope.window.owed or scope.memory.forgetting.owed:
+            scope.settle_owed()
         match event:
             case MemoryVersioned(number=0):
                 scope.warmed = True
@@ -121,7 +142,8 @@ class Learner:
         settings = policy.settings.resolve(profile, learning)
         stream_window = 10 if policy.learns == "none" else policy.window(settings, None)
         window = ScopeWindow(stream_window, frozenset(CHECKERS))
-        made = Scope(scope, policy, settings, window, MemoryFold(scope))
+        memory = MemoryFold(scope, self.grades.outcome, self.records)
+        made = Scope(scope, policy, settings, window, memory, profile)
         self.scopes[scope] = made
         return made
 
@@ -132,6 +154,11 @@ class Learner:
 
     def batch_closed(self, scope: Scope, due: Due, limits: Limits) -> BatchClosed:
         """The event that closes a batch: everything that learning from it hangs on."""
+        if due.again is not None:
+            policy = scope.policy
+            return due.again.model_copy(
+                update={"policy": policy.name, "policy_version": policy.version}
+            )
         return BatchClosed(
             scope=scope.id,
             batch=due.batch,
@@ -145,24 +172,41 @@ class Learner:
             limits=limits,
             rule=scope.policy.rule,
             constants=scope.policy.rule_constants(scope.settings) or None,
+            revised=tuple(sorted(scope.memory.words)) or None,
+            retirement=scope.policy.retirement if scope.profile == "service" else None,
+            calibration=CALIBRATION,
             seed=seed_of("learn", scope.id, due.batch),
         )
 
     def batch(self, scope: Scope, closed: BatchClosed) -> Batch:
         """What the learning episode of a closed batch is given."""
         members = tuple(
-            Member(episode, scope.reflected[episode], outcome)
+            Member(episode, scope.memory.reflection(episode), outcome)
             for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
         )
         memory = scope.memory.versions[closed.previous]
-        return Batch(scope.id, closed.batch, members, memory, closed.seed)
+        batch = Batch(scope.id, closed.batch, members, memory, closed.seed)
+        if closed.revision is None:
+            return batch
+        return replace(
+            batch,
+            revision=closed.revision,
+            kept=scope.memory.kept(closed.batch),
+            stale=frozenset(scope.memory.touched(closed.batch)[1]),
+        )
+
+    def steps(self, scope: Scope, closed: BatchClosed) -> Steps[None]:
+        """What its policy does with a closed batch; less where it only lost a forgotten problem."""
+        again = closed.revision is not None
+        how = scope.policy.relearn if again else scope.policy.learn
+        return how(self.batch(scope, closed), scope.settings)
 
     def warm(self, scope: Scope, source: Memory) -> list[tuple[str, Event]]:
         """Version 0 of a scope that starts from another's memory: address and event of each record."""
         facts = [(str(at), fact) for at, fact in enumerate(scope.policy.warm_start(source))]
         learned = Learned()
-        for _, fact in facts:
-            learned.feed(fact)
+        for address, fact in facts:
+            learned.feed(address, fact)
         memory = next_memory(Memory(scope.id, 0), learned, 0, 1)
         origin = f"{source.scope}@{source.number}"
         version = MemoryVersioned(
@@ -176,16 +220,15 @@ class Learner:
         return MemoryVersioned(
             scope=scope.id,
             number=closed.batch,
+            revision=closed.revision,
             live_from=scope.live_from(closed.batch),
             state=memory.state(),
         )
 
     def next_memory(self, scope: Scope, closed: BatchClosed) -> Memory:
         """The memory after a batch."""
-        previous = scope.memory.versions[closed.previous]
-        learned = scope.memory.learned(closed.batch)
-        state = state_after(previous, closed, scope.reflected, learned.said)
-        return next_memory(previous, learned, closed.batch, scope.live_from(closed.batch), state)
+        learned, live_from = scope.memory.learned(closed), scope.live_from(closed.batch)
+        return scope.memory.following(learned, closed.batch, live_from, closed)
 
     def state_hash(self) -> str:
         """One SHA-256 over everything learned: memories and outcomes."""
@@ -205,6 +248,6 @@ def settings_text(settings: PolicySettings) -> str:
     return canonical(settings.model_dump(mode="json")).decode()
 
 
-def episode_of_batch(scope: Scope, batch: int) -> str:
-    """The learning episode of a batch."""
-    return learning_id(scope.id, batch)
+def episode_of(closed: BatchClosed) -> str:
+    """The learning episode of a closed batch."""
+    return learning_id(closed.scope, closed.batch, closed.revision)

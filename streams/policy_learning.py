@@ -48,7 +48,7 @@ async def learned_memory(policy: Policy[Any], trials: list[Trial]) -> Memory:
     states_known_facts(case, first.journal)
     learned = Learned()
     for address in first.addresses:
-        learned.feed(first.journal[address])
+        learned.feed(address, first.journal[address])
     return next_memory(batch.memory, learned, batch.number, 1)
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from schemas.events.codec import UnknownEvent, decode
 from state.collecting import uncollected
 from state.folds.state import State
+from streams.records import LogRecords
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-ROWS = "select offset, episode, kind, body from records where offset > ? and offset <= ? order by offset"
+ROWS = "select offset, episode, address, kind, body from records where offset > ? and offset <= ? order by offset"
 EVERY = 20_000
 """Offsets that are folded between two looks."""
 
@@ -29,6 +30,7 @@ def fold(
     ``told`` is called now and then, for those who watch.
     """
     end = log.end() if upto is None else min(upto, log.end())
+    state.attach(LogRecords(log))
     with uncollected():
         while state.offset < end:
             _stretch(log, state, min(state.offset + EVERY, end))
@@ -40,11 +42,11 @@ def fold(
 def _stretch(log: SqliteLog, state: State, upto: int) -> None:
     """Fold up to an offset. Spelled out, for it runs for every record that there is."""
     takes, count = state.takes, 0
-    for offset, episode, kind, body in log.db.execute(ROWS, (state.offset, upto)):
+    for offset, episode, address, kind, body in log.db.execute(ROWS, (state.offset, upto)):
         event = decode(kind, body)
         count += 1
         if kind in takes and type(event) is not UnknownEvent:
-            takes[kind](offset, episode, event)
+            takes[kind](offset, episode, address, event)
     state.passed(upto, count)
 
 

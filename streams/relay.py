@@ -31,12 +31,12 @@ class Closing:
 def trace_of(journal: dict[str, Event]) -> Trace:
     """The numbered records of a journal, in order."""
     numbered = sorted(filter(is_numbered, journal), key=address_order)
-    return Trace(tuple((address, journal[address]) for address in numbered))
+    return Trace(tuple([(address, journal[address]) for address in numbered]))
 
 
 def usage_of(trace: Trace, seconds: float | None) -> Usage:
     """What an episode spent. Seconds are those of its critical path, unknown if any latency is."""
-    spent = total(event for _, event in trace.events if isinstance(event, Completed))
+    spent = total([event for _, event in trace.events if isinstance(event, Completed)])
     return spent if spent.seconds is None else spent.model_copy(update={"seconds": seconds})
 
 
@@ -69,6 +69,7 @@ def close(trace: Trace, conclusion: Conclusion, seconds: float) -> EpisodeClosed
             "answer": conclusion.answer,
             "confidence": conclusion.confidence,
             "confidence_source": conclusion.confidence_source,
+            "calibrated": conclusion.calibrated,
             "usage": usage_of(trace, seconds),
             "items": items_of(trace),
         }
@@ -88,6 +89,8 @@ def answer_of(
         "ended_by": closed.ended_by,
         "answer": closed.answer,
         "confidence": closed.confidence,
+        "confidence_source": closed.confidence_source,
+        "calibrated": closed.calibrated,
         "usage": closed.usage.model_dump(),
     }
 
@@ -123,6 +126,9 @@ def reflection_of(
         usage=closed.usage,
         items=closed.items,
         memory_version=opened.memory_version,
+        memory_revision=opened.memory_revision,
+        settings=opened.settings,
+        backbones=opened.backbones,
         summary=policy.reflect(trace, conclusion, settings) if closed.status != "failed" else {},
     )
 

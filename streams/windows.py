@@ -16,10 +16,12 @@ from schemas.events.learning import (
     Graded,
     MemoryVersioned,
     PositionVoided,
+    ProblemForgotten,
     Reflected,
     SeriesOpened,
     TickPassed,
 )
+from schemas.identity import episode_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Due:
     batch: int
     series: str | None
     members: tuple[str, ...]
+    again: BatchClosed | None = None
+    """Where a batch is closed once more, since a problem was forgotten: how."""
 
 
 @dataclass(slots=True)
@@ -84,6 +88,12 @@ class ScopeWindow:
     closed: int = 0
     versioned: int = 0
     ticked: int = 0
+    forgotten: tuple[str, ...] = ()
+    """What names of the episodes of forgotten problems begin with."""
+    owed: bool = False
+    """Whether versions have to be closed again; until then nothing opens and no batch closes."""
+    again: BatchClosed | None = None
+    """How the next of them is to be closed."""
 
     def feed(self, episode: str, event: Event) -> None:
         """Take one record of the scope; records that windows do not care for change nothing."""
@@ -102,6 +112,8 @@ class ScopeWindow:
                 self._close(event)
             case MemoryVersioned():
                 self.versioned = max(self.versioned, event.number)
+            case ProblemForgotten():
+                self._forget(episode_id(event.domain, event.problem_id, ""))
             case _:
                 pass
 
@@ -126,6 +138,9 @@ class ScopeWindow:
     def _arrive(self, episode: str, event: Reflected) -> None:
         if episode in self.awaited:
             return
+        if episode.startswith(self.forgotten):
+            self._leave_out(episode, event)
+            return
         wanted = {"feedback"} if event.labelled else set[str]()
         self.awaited[episode] = wanted | ({"checker"} if event.domain in self.checked else set())
         series = self.series.get(event.series or "")
@@ -145,7 +160,29 @@ class ScopeWindow:
         ):
             self.late[episode] = None
 
+    def _leave_out(self, episode: str, event: Reflected) -> None:
+        """An episode of a forgotten problem ended: its place stays empty."""
+        self.awaited[episode] = set()
+        series, position = self.series.get(event.series or ""), event.position
+        if series is not None and position is not None and position not in series.filled:
+            series.voids.add(position)
+
+    def _forget(self, prefix: str) -> None:
+        """Leave a problem's episodes out of every batch that is not closed."""
+        self.forgotten = (*self.forgotten, prefix)
+        for waiting in (self.stream, self.late):
+            for episode in [name for name in waiting if name.startswith(prefix)]:
+                del waiting[episode]
+        for series in self.series.values():
+            for position, episode in list(series.filled.items()):
+                if position >= series.done_positions and episode.startswith(prefix):
+                    del series.filled[position]
+                    series.voids.add(position)
+
     def _close(self, event: BatchClosed) -> None:
+        if event.revision is not None:
+            self.again = None
+            return
         self.closed = max(self.closed, event.batch)
         if event.series is not None:
             self.series[event.series].done += 1
@@ -161,8 +198,11 @@ class ScopeWindow:
     def version_for(self, series: str | None, position: int | None) -> int | None:
         """The memory version that an episode at this place pins, or ``None`` while it must wait.
 
-        A stream's episodes, and late members, never wait: they pin the latest.
+        A stream's episodes, and late members, only wait while something is being forgotten: they pin
+        the latest.
         """
+        if self.owed:
+            return None
         known = self.series.get(series or "")
         if known is None or position is None or position >= known.size or position in known.voids:
             return self.versioned
@@ -176,6 +216,9 @@ class ScopeWindow:
         """The batch that can be closed now, if there is one."""
         if self.versioned != self.closed:
             return None
+        if self.owed:
+            again = self.again
+            return None if again is None else Due(again.batch, None, again.members, again)
         series = self.current
         if series is not None:
             return self._due_by_position(series)

@@ -9,17 +9,22 @@ Source: vocabulary page (Confidence); Platt 1999; pool adjacent violators.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp, log
 from typing import TypeAlias
 
 from handlers.learning.metrics import Pairs
+from schemas.memory import Labels
 
+RULE = "platt-isotonic@1"
+"""What calibrates, as ``name@version``: batches pin it."""
 LEAST = 30
 """Labels below which there is no calibrator."""
 MOST_PLATT = 200
 EDGE = 1e-6
+DIGITS = 6
 _TURNS, _RIDGE, _CLOSE = 100, 1e-9, 1e-14
 
 
@@ -62,6 +67,24 @@ def fit(pairs: Pairs) -> Calibrator | None:
     if len(pairs) < LEAST:
         return None
     return platt(pairs) if len(pairs) <= MOST_PLATT else isotonic(pairs)
+
+
+@lru_cache(maxsize=64)
+def calibrators(labels: Labels) -> Mapping[tuple[str, ...], Calibrator | None]:
+    """The calibrator of each key, by all labels that a memory version holds."""
+    pairs: dict[tuple[str, ...], list[tuple[float, bool]]] = {}
+    for label in sorted(labels):
+        if label.right is not None:
+            pairs.setdefault(label.key, []).append((label.confidence, label.right))
+    return {key: fit(known) for key, known in pairs.items()}
+
+
+def calibrated(labels: Labels | None, key: tuple[str, ...], confidence: float) -> float | None:
+    """The chance of being right that a stated confidence stands for; none until enough labels came."""
+    if labels is None:
+        return None
+    calibrator = calibrators(labels).get(key)
+    return None if calibrator is None else round(calibrator(confidence), DIGITS)
 
 
 def logit(confidence: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
-from schemas.memory import Memory
+from schemas.memory import Memory, MemoryItem
 from schemas.settings import PolicySettings
 
 S = TypeVar("S", bound=PolicySettings)
@@ -42,7 +42,7 @@ class Conclusion:
     """How a policy ended. No answer means that it abstained; ``ended_by`` always says what ended it.
 
     ``limit`` names the limit that ended it, if one did (the answer is then the best so far).
-    ``confidence`` is raw, in [0, 1], or unknown.
+    ``confidence`` is raw, in [0, 1], or unknown; ``calibrated`` is added by whoever drives the policy.
     """
 
     answer: str | None
@@ -50,6 +50,7 @@ class Conclusion:
     confidence: float | None = None
     confidence_source: str | None = None
     limit: str | None = None
+    calibrated: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,17 @@ class Batch:
     members: tuple[Member, ...]
     memory: Memory
     seed: int
+    revision: int = 0
+    """Above 0 where it is learned from again, without the problems that were forgotten since."""
+    kept: tuple[MemoryItem, ...] = ()
+    """Its lessons that stay when it is learned from again."""
+    stale: frozenset[str] = frozenset()
+    """Roles whose rules are withdrawn unless they are written anew."""
+
+    @property
+    def name(self) -> str:
+        """Its number, with its revision: ``4``, ``4.1``."""
+        return f"{self.number}.{self.revision}" if self.revision else str(self.number)
 
 
 def no_reflection(trace: Trace, conclusion: Conclusion, settings: Any) -> dict[str, Any]:
@@ -126,7 +138,13 @@ class Policy(Generic[S]):
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
 
+    relearn: Callable[[Batch, S], Steps[None]] = learn_nothing
+    """What is said anew of a batch that lost a forgotten problem; rules that are not are withdrawn."""
     @property
     def reference(self) -> str:
         """``name@version``."""
         return f"{self.name}@{self.version}"
+    retirement: str | None = None
+    """The rule (``handlers.learning.retire``) that retires memory items, in profile ``service``."""
+    together: Together[S] | None = None
+    """How it works on the members of a window together, if it can."""

@@ -19,6 +19,8 @@ class Event(BaseModel, frozen=True):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, protected_namespaces=())
     act: ClassVar[Act] = "kept"
+    later: ClassVar[tuple[str, ...]] = ()
+    """Fields that records of earlier builds lack; this build always says the first of them."""
     kind: str
     version: Literal[1] = 1
 

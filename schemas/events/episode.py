@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, AnswerEvent, Event
 from schemas.outcome import Outcome
@@ -34,6 +34,8 @@ class EpisodeOpened(Event, frozen=True):
     seed: NonNegativeInt
     memory_version: NonNegativeInt
     backbones: str
+    memory_revision: PositiveInt | None = None
+    """Which revision of it, where a problem was forgotten since: ``4.1``."""
     """Which model answers which role, for people; ``(SIMULATED)`` where none does."""
     parent: str | None = None
     """The episode that a probe or fork was taken from."""
@@ -156,7 +158,10 @@ class EpisodeClosed(Event, frozen=True):
 
 
 class PartitionClaimed(Event, frozen=True):
+    """Raw, as the policy's source gives it."""
     """A worker took a partition; this record's offset is the epoch of its later appends."""
+    calibrated: float | None = None
+    """The chance of being right by the calibrator of the pinned memory version; null until fitted."""
 
     kind: Literal["partition.claimed"] = "partition.claimed"
     worker: str

@@ -61,6 +61,7 @@ class Reflected(Event, frozen=True):
     """What an episode leaves to learn from; without its outcome (MC² eq. 8)."""
 
     act: ClassVar[Act] = "learned"
+    later: ClassVar[tuple[str, ...]] = ("settings", "backbones")
     kind: Literal["reflected"] = "reflected"
     scope: str
     policy: str
@@ -82,6 +83,10 @@ class Reflected(Event, frozen=True):
     usage: Usage
     items: tuple[str, ...] = ()
     memory_version: NonNegativeInt
+    memory_revision: PositiveInt | None = None
+    settings: str | None = None
+    """Digest of the resolved settings: with model and source, whose confidence this is."""
+    backbones: str | None = None
     summary: dict[str, Any]
     """The policy's own pure summary: verdicts, ratings, excerpts."""
 
@@ -105,6 +110,7 @@ class BatchClosed(Event, frozen=True):
     """A window of a scope is complete; what learns from it, and from which memory, is pinned."""
 
     act: ClassVar[Act] = "learned"
+    later: ClassVar[tuple[str, ...]] = ("calibration", "revised", "retirement")
     kind: Literal["batch.closed"] = "batch.closed"
     scope: str
     batch: PositiveInt
@@ -122,6 +128,14 @@ class BatchClosed(Event, frozen=True):
     """The learning rule that folds what the members measured, as ``name@version``."""
     constants: dict[str, Any] | None = None
     """The rule's constants."""
+    revision: PositiveInt | None = None
+    """Closed again without the members that a person had forgotten: version ``4.1`` for 4."""
+    revised: tuple[str, ...] | None = None
+    """Addresses of a person's retirements and restorations that count from this version on."""
+    retirement: str | None = None
+    """The rule by which memory items are retired on their measured outcome, as ``name@version``."""
+    calibration: str | None = None
+    """The rule that calibrators are fitted by, as ``name@version``."""
     seed: NonNegativeInt
 
 
@@ -138,6 +152,8 @@ class LessonDistilled(Event, frozen=True):
     """The problem that it came from, as ``domain/id``."""
     evidence: tuple[str, ...]
     source: str
+    vector: str | None = None
+    """Embedding of what it is found by, base64 float16; none: the vector that stands in its place."""
 
 
 class LessonDropped(Event, frozen=True):
@@ -176,9 +192,39 @@ class MemoryVersioned(Event, frozen=True):
     kind: Literal["memory.versioned"] = "memory.versioned"
     scope: str
     number: NonNegativeInt
+    revision: PositiveInt | None = None
     live_from: NonNegativeInt
     """The first batch whose lessons are still live (MC² eq. 11: the window w)."""
     state: str
     """Digest of the memory at this version."""
     origin: str | None = None
     """Scope and version of a warm start."""
+
+
+class KnowledgeRevised(Event, frozen=True):
+    """A person took a memory item out of service, or put it back; the next version heeds it."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["knowledge.revised"] = "knowledge.revised"
+    scope: str
+    item: str
+    """The item's id."""
+    name: str
+    """Its name in its scope: ids of rules return with other texts."""
+    change: Literal["retired", "restored"]
+    by: str | None = None
+    reason: str | None = None
+
+
+class ProblemForgotten(Event, frozen=True):
+    """A person had a problem forgotten: what cites it is withdrawn from a scope's memory."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["problem.forgotten"] = "problem.forgotten"
+    scope: str
+    domain: str
+    problem_id: str
+    limits: Limits = Limits()
+    """What learning each later version again may spend."""
+    by: str | None = None
+    reason: str | None = None

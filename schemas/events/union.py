@@ -72,6 +72,8 @@ LEARNING: tuple[type[Event], ...] = (
     learning.Graded,
     learning.BatchClosed,
     learning.MemoryVersioned,
+    learning.KnowledgeRevised,
+    learning.ProblemForgotten,
 )
 
 

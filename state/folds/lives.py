@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from schemas.memory import Memory, MemoryItem
+from state.folds.forgetting import blank
 
 LifeKey: TypeAlias = tuple[str, str]
 """Scope, and the item's id; a rule's id with the digest of its text, since ids of rules return."""
@@ -30,9 +31,12 @@ class Life:
     """The first version without it; none while it stands."""
     embedder: str | None = None
     withdrawn: bool = False
+    """Whether it went since its problem was forgotten."""
     uses: int = 0
     right: int = 0
     wrong: int = 0
+    retired: bool = False
+    """Whether the newest version that knows it keeps it out of prompts."""
 
     @property
     def item(self) -> MemoryItem:
@@ -79,6 +83,36 @@ class LivesFold:
         for item in after.items:
             if id(item) not in old:
                 yield self._begin(after, item, offset, embedder)
+        yield from self._retired(before, after, offset)
+
+    def _retired(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
+        """Items that were set aside, and those that are back."""
+        now = {name_of(item) for _, item in after.aside}
+        for name in now ^ {name_of(item) for _, item in before.aside}:
+            life = self.known[after.scope, name]
+            life.retired, life.off = name in now, offset
+            yield life
+
+    def withdraw(self, old: Memory, new: Memory, offset: int) -> Iterator[Life]:
+        """A version was closed again: what it lost is withdrawn, and only its name stays."""
+        stays = {name_of(item) for item in new.whole()}
+        for item in old.whole():
+            if name_of(item) not in stays:
+                life = self.known[old.scope, name_of(item)]
+                life.held, life.withdrawn, life.off = blank(item), True, offset
+                life.until = new.number if life.until is None else life.until
+                yield life
+
+    def forget(self, prefix: str, outcome: Callable[[str], str], offset: int) -> Iterator[Life]:
+        """Take back the opportunities that a problem's episodes were."""
+        for episode in [name for name in self.uses if name.startswith(prefix)]:
+            lives = self.used_in(episode)
+            del self.uses[episode]
+            self._count(lives, outcome(episode), -1)
+            for life in lives:
+                life.uses -= 1
+                life.off = offset
+            yield from lives
 
     def _end(self, after: Memory, item: MemoryItem, offset: int) -> Life:
         life = self.known[after.scope, name_of(item)]
@@ -94,7 +128,7 @@ class LivesFold:
             return life
         if life.until is not None and life.until < after.number:  # it comes back after a break
             life.since = after.number
-        life.held, life.until, life.off = item, None, offset
+        life.held, life.until, life.off, life.withdrawn = item, None, offset, False
         return life
 
     def used(

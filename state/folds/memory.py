@@ -1,115 +1,36 @@
-"""Memory versions as a fold over learning episodes. Needs no policy code: golden logs rebuild for ever.
-
-Source: MC² eq. (10), (11): lessons of the last w batches stay live, rules are replaced as a whole.
-"""
+"""Memory versions as a fold over learning episodes. Needs no policy code: golden logs rebuild for ever."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.learning.measured import Measured
+from handlers.learning.retire import Opportunity, ruled, tallied
 from handlers.learning.rules import learned_after
 from schemas.events.base import Event
-from schemas.events.episode import Embedded
-from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 from schemas.events.learning import (
     BatchClosed,
-    KnowledgeConsolidated,
-    LessonDistilled,
+    Graded,
+    KnowledgeRevised,
     MemoryVersioned,
+    ProblemForgotten,
     Reflected,
 )
-from schemas.identity import learning_id, text_digest
-from schemas.memory import Memory, MemoryItem
+from schemas.identity import learning_id
+from schemas.memory import Labels, Memory, MemoryItem
+from state.folds.forgetting import Forgetting, Records
+from state.folds.labelling import Labelling, without
+from state.folds.learned import Learned, rules_of
+from state.folds.succession import Measures, assembled, next_memory
 from state.folds.versions import Versions
+
+__all__ = ["Learned", "MemoryFold", "MemoryMismatch", "next_memory"]
 
 
 class MemoryMismatch(ValueError):
     """A memory version's digest differs from what its records add up to."""
-
-
-@dataclass(slots=True)
-class Learned:
-    """What one learning episode has said so far."""
-
-    lessons: list[LessonDistilled] = field(default_factory=list[LessonDistilled])
-    vectors: list[str] = field(default_factory=list[str])
-    rules: dict[str, KnowledgeConsolidated] = field(
-        default_factory=dict[str, KnowledgeConsolidated]
-    )
-    embedder: str | None = None
-    said: list[Event] = field(default_factory=list[Event])
-    """Facts that the scope's learning rule takes from the learning episode itself."""
-
-    def feed(self, event: Event) -> None:
-        """Take one record of the learning episode."""
-        match event:
-            case LessonDistilled():
-                self.lessons.append(event)
-            case Embedded():
-                self.vectors.extend(event.vectors)
-                self.embedder = event.embedder
-            case KnowledgeConsolidated():
-                self.rules[event.role] = event
-            case PathGrounded() | PrincipleInduced() | PairCompared():
-                self.said.append(event)
-            case _:
-                pass
-
-    def items(self, batch: int) -> list[MemoryItem]:
-        """The lessons as memory items, each with the vector that stands in its place."""
-        vectors: list[str | None] = [*self.vectors, *[None] * len(self.lessons)]
-        return [
-            MemoryItem(
-                id=lesson.id,
-                kind="lesson",
-                role=lesson.role,
-                text=lesson.text,
-                text_digest=text_digest(lesson.text),
-                batch=batch,
-                subject=lesson.subject,
-                evidence=lesson.evidence,
-                polarity=lesson.polarity,
-                vector=vector,
-            )
-            for lesson, vector in zip(self.lessons, vectors, strict=False)
-        ]
-
-
-def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
-    """The rules of one role as memory items."""
-    return [
-        MemoryItem(
-            id=rule,
-            kind="rule",
-            role=event.role,
-            text=text,
-            text_digest=text_digest(text),
-            batch=batch,
-        )
-        for rule, text in event.rules
-    ]
-
-
-def next_memory(
-    previous: Memory,
-    learned: Learned,
-    number: int,
-    live_from: int,
-    state: Mapping[str, Any] | None = None,
-) -> Memory:
-    """The memory version that follows: new rules for old, old lessons while they are live, new lessons.
-
-    ``state`` is what the learning rule made of the batch; left out, the previous one stays.
-    """
-    kept = [i for i in previous.items if i.kind == "rule" and i.role not in learned.rules]
-    rules = kept + [i for event in learned.rules.values() for i in rules_of(event, number)]
-    rules.sort(key=lambda item: (item.role, item.id))
-    lessons = [i for i in previous.items if i.kind == "lesson" and i.batch >= live_from]
-    kept_state = previous.learned if state is None else state
-    return Memory(previous.scope, number, (*rules, *lessons, *learned.items(number)), kept_state)
 
 
 def measured(episode: str, outcome: str, reflected: Reflected) -> Measured:
@@ -124,31 +45,30 @@ def measured(episode: str, outcome: str, reflected: Reflected) -> Measured:
     )
 
 
-def state_after(
-    previous: Memory,
-    closed: BatchClosed | None,
-    reflected: Mapping[str, Reflected],
-    said: Sequence[Event] = (),
-) -> Mapping[str, Any]:
-    """The learned state after a batch, by the rule that the batch names."""
-    if closed is None or closed.rule is None:
-        return previous.learned
-    members = [
-        measured(episode, outcome, reflected[episode])
-        for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
-    ]
-    return learned_after(closed.rule, previous.learned, members, closed.constants or {}, said)
+def unknown(episode: str) -> str:
+    """The outcome of an episode of which nothing was said."""
+    return "unknown"
 
 
 @dataclass(slots=True)
 class MemoryFold:
-    """Every memory version of one scope."""
+    """Every memory version of one scope.
+
+    ``outcome`` says what is known of an episode's answer; ``records`` finds what was folded long ago,
+    which only forgetting needs.
+    """
 
     scope: str
+    outcome: Callable[[str], str] = field(default=unknown, compare=False)
+    records: Records | None = field(default=None, compare=False)
     versions: Versions = field(default_factory=Versions)
     learning: dict[str, Learned] = field(default_factory=dict[str, Learned])
     reflected: dict[str, Reflected] = field(default_factory=dict[str, Reflected])
     batches: dict[int, BatchClosed] = field(default_factory=dict[int, BatchClosed])
+    words: dict[str, KnowledgeRevised] = field(default_factory=dict[str, KnowledgeRevised])
+    """What persons said of items that no version heeds yet, by address."""
+    labelling: Labelling = field(default_factory=Labelling)
+    forgetting: Forgetting = field(default_factory=Forgetting)
 
     def __post_init__(self) -> None:
         self.versions.setdefault(0, Memory(self.scope, 0))
@@ -156,37 +76,201 @@ class MemoryFold:
     @property
     def latest(self) -> Memory:
         """The newest version."""
-        return self.versions[max(self.versions)]
+        return self.versions.latest
 
-    def learned(self, batch: int) -> Learned:
+    def learned(self, closed: BatchClosed) -> Learned:
         """What the learning episode of a batch has said so far."""
-        return self.learning.setdefault(learning_id(self.scope, batch), Learned())
+        episode = learning_id(self.scope, closed.batch, closed.revision)
+        return self.learning.setdefault(episode, Learned())
 
-    def feed(self, episode: str, event: Event) -> None:
+    def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record. Raises ``MemoryMismatch`` when a version's digest is not met."""
-        if isinstance(event, Reflected):
+        match event:
+            case Reflected():
+                self._reflected(episode, event)
+            case Graded():
+                self.labelling.regraded(episode)
+            case KnowledgeRevised():
+                self.words.setdefault(address, event)
+            case ProblemForgotten():
+                self._forget(event)
+            case BatchClosed():
+                self._closed(event)
+            case MemoryVersioned():
+                self._version(episode, event)
+            case _ if episode.startswith("b/"):
+                self.learning.setdefault(episode, Learned()).feed(address, event)
+            case _:
+                pass
+
+    def _reflected(self, episode: str, event: Reflected) -> None:
+        if not self.forgetting.covers(episode):
             self.reflected[episode] = event
-        elif not episode.startswith("b/"):
-            return
-        elif isinstance(event, BatchClosed):
-            self.batches[event.batch] = event
-        elif isinstance(event, MemoryVersioned):
-            self._version(episode, event)
-        else:
-            self.learning.setdefault(episode, Learned()).feed(event)
+            self.labelling.reflected(episode, event)
+
+    def _closed(self, event: BatchClosed) -> None:
+        self.batches[event.batch] = event
+        if event.revision is None:
+            self.labelling.closed(event)
+            if any(map(self.forgetting.covers, event.members)):  # it was closed unawares
+                self.forgetting.owe([event.batch])
 
     def _version(self, episode: str, event: MemoryVersioned) -> None:
-        if event.number in self.versions and event.number > 0:
+        known = self.versions.get(event.number)
+        if event.number > 0 and known is not None and known.revision >= (event.revision or 0):
             return
         learned = self.learning.pop(episode, Learned())
-        previous = self.versions.get(event.number - 1, Memory(self.scope, 0))
         closed = self.batches.pop(event.number, None)
-        state = state_after(previous, closed, self.reflected, learned.said)
-        memory = next_memory(previous, learned, event.number, event.live_from, state)
+        memory = self.following(learned, event.number, event.live_from, closed)
         if memory.state() != event.state:
             raise MemoryMismatch(
-                f"{self.scope}: version {event.number} does not add up to its records"
+                f"{self.scope}: version {memory.name} does not add up to its records"
             )
+        if memory.revision:
+            self.forgetting.done(event.number, *self.touched(event.number))
+            self.versions.revise(memory)
+            return
         self.versions[event.number] = memory
+        self.labelling.counted(memory.labels, memory.number)
+        for address in (closed.revised or ()) if closed is not None else ():
+            self.words.pop(address, None)
         for member in closed.members if closed is not None else ():
             self.reflected.pop(member, None)
+
+    # -- what a version adds up to -----------------------------------------------------------------
+
+    def following(
+        self, learned: Learned, number: int, live_from: int, closed: BatchClosed | None
+    ) -> Memory:
+        """The memory version that follows from a batch, or the revision of one."""
+        previous = self.versions.get(number - 1, Memory(self.scope, 0))
+        if closed is None:
+            return next_memory(previous, learned, number, live_from)
+        if closed.revision is not None:
+            return self._revised(previous, learned, closed, live_from)
+        labels = previous.labels
+        if closed.calibration is not None:
+            labels = self.labelling.count(labels, number, self.outcome)
+        words = [self.words[address] for address in closed.revised or ()]
+        standing = ruled(previous.standing, ((word.name, word.change) for word in words))
+        measures = self._measures(previous, standing, labels, closed, learned.facts)
+        return next_memory(previous, learned, number, live_from, measures)
+
+    def _measures(
+        self,
+        previous: Memory,
+        standing: Mapping[str, Any],
+        labels: Labels | None,
+        closed: BatchClosed,
+        facts: Sequence[Event],
+    ) -> Measures:
+        if closed.retirement is not None:
+            standing = tallied(standing, self._opportunities(closed))
+        numbers = self._numbers(previous, closed, facts)
+        return Measures(numbers, standing, labels, closed.retirement)
+
+    def _numbers(
+        self, previous: Memory, closed: BatchClosed, facts: Sequence[Event]
+    ) -> Mapping[str, Any]:
+        """The learned state after a batch, by the rule that the batch names."""
+        if closed.rule is None:
+            return previous.learned
+        members = [
+            measured(episode, outcome, self.reflection(episode))
+            for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
+        ]
+        return learned_after(closed.rule, previous.learned, members, closed.constants or {}, facts)
+
+    def _opportunities(self, closed: BatchClosed) -> Iterator[Opportunity]:
+        """Marks of the items that each member had in its prompts, with its outcome."""
+        known: dict[tuple[int, int | None], dict[str, str]] = {}
+        for episode, outcome in zip(closed.members, closed.outcomes, strict=True):
+            said = self.reflection(episode)
+            pinned = (said.memory_version, said.memory_revision)
+            if pinned not in known:
+                items = self.versions.pinned(*pinned).items if pinned[0] in self.versions else ()
+                known[pinned] = {item.id: item.mark for item in items}
+            marks = known[pinned]
+            yield tuple(marks[name] for name in said.items if name in marks), outcome
+
+    def reflection(self, episode: str) -> Reflected:
+        """What an episode left to learn from, also long ago. Raises ``LookupError``."""
+        found = self.reflected.get(episode) or self._found(episode, "reflected")
+        if not isinstance(found, Reflected):
+            raise LookupError(f"{episode} left no reflection")
+        return found
+
+    # -- forgetting --------------------------------------------------------------------------------
+
+    def _forget(self, event: ProblemForgotten) -> None:
+        prefix = self.forgetting.add(event)
+        self.labelling.forget(prefix)
+        for episode in [name for name in self.reflected if name.startswith(prefix)]:
+            del self.reflected[episode]
+        last = max([*self.versions, *self.batches])
+        touched = (n for n in range(1, last + 1) if self._has_member(n, prefix))
+        first = next(touched, last + 1)
+        self.forgetting.owe(range(first, last + 1))
+
+    def _has_member(self, number: int, prefix: str) -> bool:
+        return any(member.startswith(prefix) for member in self.closing(number).members)
+
+    def closing(self, number: int) -> BatchClosed:
+        """How a batch was closed last. Raises ``LookupError``."""
+        known = self.batches.get(number) or self._found(self._episode(number), "batch")
+        if not isinstance(known, BatchClosed):
+            raise LookupError(f"{self.scope}: batch {number} is not on the log")
+        return known
+
+    def touched(self, number: int) -> tuple[set[str], set[str]]:
+        """Lessons that are withdrawn up to a version, and roles whose rules are stale in it."""
+        assert self.records is not None
+        journal, old = self.records.journal(self._episode(number)), self.versions[number]
+        closed = journal["batch"]
+        assert isinstance(closed, BatchClosed)
+        return self.forgetting.touched(old, closed, journal)
+
+    def kept(self, number: int) -> tuple[MemoryItem, ...]:
+        """The lessons of a batch that stay when it is closed again."""
+        return tuple(
+            item
+            for item in self.versions[number].whole()
+            if item.kind == "lesson" and item.batch == number and not self.forgetting.cites(item)
+        )
+
+    def _revised(
+        self, previous: Memory, learned: Learned, closed: BatchClosed, live_from: int
+    ) -> Memory:
+        """A version without what cites forgotten problems; what is stale only as it was said anew."""
+        number, old, said = closed.batch, self.versions[closed.batch], learned.rules
+        stale = {*self.touched(number)[1], *said}
+        rules = [rule for event in said.values() for rule in rules_of(event, number)]
+        rules += [i for i in old.whole() if i.kind == "rule" and i.role not in stale]
+        before = [i for i in previous.whole() if i.kind == "lesson" and i.batch >= live_from]
+        lessons = [*before, *self.kept(number), *learned.items(number)]
+        labels = Labels.on(
+            previous.labels, number, without(old.labels, number, self.forgetting.prefixes)
+        )
+        words = old.standing.get("ruled", {})
+        standing = ruled(previous.standing, words.items())
+        facts = [*self._facts_kept(number), *learned.facts]
+        measures = self._measures(previous, standing, labels, closed, facts)
+        return assembled(previous, number, rules, lessons, measures, closed.revision or 0)
+
+    def _facts_kept(self, number: int) -> list[Event]:
+        """What learning rules took from a batch, less what speaks of forgotten problems."""
+        assert self.records is not None
+        learned = Learned()
+        for address, event in self.records.journal(self._episode(number)).items():
+            learned.feed(address, event)
+        return [event for event in learned.facts if not self.forgetting.speaks_of(event)]
+
+    def _episode(self, number: int) -> str:
+        """The learning episode of a version's newest revision."""
+        known = self.versions.get(number)
+        return learning_id(self.scope, number, known.revision if known is not None else None)
+
+    def _found(self, episode: str, address: str) -> Event | None:
+        if self.records is None:
+            raise LookupError(f"{self.scope}: forgetting needs the log to read {episode} from")
+        return self.records.find(episode, address)

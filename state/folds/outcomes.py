@@ -25,6 +25,13 @@ class OutcomesFold:
         else:
             self.known[episode] = (feedback, event.outcome, offset)
 
+    def forget(self, prefix: str) -> list[str]:
+        """Drop what is known of a problem's episodes; their names."""
+        names = [name for name in self.known if name.startswith(prefix)]
+        for name in names:
+            del self.known[name]
+        return names
+
     def outcome(self, episode: str) -> str:
         """What feedback says, else the checker, else ``unknown``."""
         feedback, checker, _ = self.known.get(episode, (None, None, 0))

@@ -13,17 +13,21 @@ from schemas.events.episode import (
     Embedded,
 )
 from schemas.events.learning import (
+    BatchClosed,
     Graded,
+    KnowledgeRevised,
     MemoryVersioned,
+    ProblemForgotten,
     Reflected,
 )
-from schemas.identity import canonical
+from schemas.identity import canonical, episode_id
 from state.folds.costs import CostsFold
+from state.folds.forgetting import Records
 from state.folds.lives import Life, LifeKey, LivesFold
 from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
 
-Take: TypeAlias = Callable[[int, str, Any], None]
+Take: TypeAlias = Callable[[int, str, str, Any], None]
 VersionKey: TypeAlias = tuple[str, int]
 
 
@@ -37,11 +41,15 @@ class Touched:
     batches: set[str] = field(default_factory=set[str])
     waiting: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Scope and episode of reflections that began or ceased to wait for their batch."""
+    scopes: set[str] = field(default_factory=set[str])
+    """Scopes in which a person said something, or something is being forgotten."""
 
     def clear(self) -> None:
         """Everything was written."""
-        for keys in (self.lives, self.versions, self.episodes, self.batches, self.waiting):
+        for keys in (self.lives, self.versions, self.episodes, self.batches):
             keys.clear()
+        self.waiting.clear()
+        self.scopes.clear()
 
 
 class State:
@@ -56,6 +64,10 @@ class State:
         self.offset = self.events = 0
         self.dimensions: int | None = None
         """Length of the vectors of lessons, by the first that were recorded."""
+        self.records: Records | None = None
+        """Where forgetting reads what folds do not keep."""
+        self.forgotten: dict[str, int] = {}
+        """What names of forgotten problems' episodes begin with, and since which offset."""
         self.watchers: list[Touched] = []
         self.takes: dict[str, Take] = {
             "completed": self._completed,
@@ -68,19 +80,27 @@ class State:
             "path.grounded": self._learned,
             "principle.induced": self._learned,
             "pair.compared": self._learned,
-            "batch.closed": self._learned,
+            "batch.closed": self._closed,
             "memory.versioned": self._versioned,
             "reflected": self._reflected,
             "graded": self._graded,
+            "knowledge.revised": self._said,
+            "problem.forgotten": self._forgotten,
         }
         """What takes the events of a kind; of the others only the offset counts."""
 
-    def feed(self, offset: int, episode: str, event: Event) -> None:
+    def feed(self, offset: int, episode: str, address: str, event: Event) -> None:
         """Take one accepted record, in log order."""
         take = self.takes.get(event.kind)
         if take is not None:
-            take(offset, episode, event)
+            take(offset, episode, address, event)
         self.passed(offset, 1)
+
+    def attach(self, records: Records) -> None:
+        """The log that this is the state of."""
+        self.records = records
+        for fold in self.memories.values():
+            fold.records = records
 
     def passed(self, offset: int, events: int) -> None:
         """So many records up to this offset were taken."""
@@ -97,62 +117,109 @@ class State:
         """The memory of a scope, made at first sight."""
         known = self.memories.get(scope)
         if known is None:
-            known = self.memories[scope] = MemoryFold(scope)
+            known = self.memories[scope] = MemoryFold(scope, self.outcomes.outcome, self.records)
         return known
 
     # -- taking records ----------------------------------------------------------------------------
 
-    def _completed(self, offset: int, episode: str, event: Completed) -> None:
+    def _completed(self, offset: int, episode: str, address: str, event: Completed) -> None:
         self.costs.feed(episode, event)
 
-    def _moved(self, offset: int, episode: str, event: Event) -> None:
+    def _moved(self, offset: int, episode: str, address: str, event: Event) -> None:
         for each in self.watchers:
             each.episodes.add(episode)
 
-    def _learned(self, offset: int, episode: str, event: Event) -> None:
+    def _learned(self, offset: int, episode: str, address: str, event: Event) -> None:
         if episode.startswith("b/"):
-            self.memory(scope_of(episode)).feed(episode, event)
+            self.memory(scope_of(episode)).feed(episode, address, event)
             for each in self.watchers:
                 each.batches.add(episode)
 
-    def _embedded(self, offset: int, episode: str, event: Embedded) -> None:
-        self._learned(offset, episode, event)
+    def _closed(self, offset: int, episode: str, address: str, event: BatchClosed) -> None:
+        self._learned(offset, episode, address, event)
+        for each in self.watchers:
+            each.waiting.update((event.scope, member) for member in event.members)
+
+    def _embedded(self, offset: int, episode: str, address: str, event: Embedded) -> None:
+        self._learned(offset, episode, address, event)
         if self.dimensions is None and event.vectors and episode.startswith("b/"):
             self.dimensions = event.dimensions
 
-    def _versioned(self, offset: int, episode: str, event: MemoryVersioned) -> None:
-        fold = self.memory(event.scope)
-        before, learned = fold.latest, fold.learning.get(episode)
+    def _versioned(self, offset: int, episode: str, address: str, event: MemoryVersioned) -> None:
+        fold, revision = self.memory(event.scope), event.revision is not None
+        before = fold.versions[event.number - 1] if revision else fold.latest
+        old, learned = fold.versions.get(event.number), fold.learning.get(episode)
         closed = fold.batches.get(event.number)
-        fold.feed(episode, event)
+        fold.feed(episode, address, event)
         after = fold.versions[event.number]
         self.digests[event.scope, event.number] = event.state
         embedder = None if learned is None else learned.embedder
         changed = list(self.lives.versioned(before, after, offset, embedder))
+        if revision and old is not None:
+            changed += self.lives.withdraw(old, after, offset)
         for each in self.watchers:
+            each.scopes.add(event.scope)
             each.versions.add((event.scope, event.number))
             each.batches.add(episode)
             each.waiting.update((event.scope, m) for m in (closed.members if closed else ()))
+            if after.labels is not None and after.labels.number == after.number:
+                each.waiting.update((event.scope, label.episode) for label in after.labels.new)
         self._changed(changed)
 
-    def _reflected(self, offset: int, episode: str, event: Reflected) -> None:
-        self._moved(offset, episode, event)
+    def _reflected(self, offset: int, episode: str, address: str, event: Reflected) -> None:
+        self._moved(offset, episode, address, event)
         fold = self.memory(event.scope)
-        fold.feed(episode, event)
+        fold.feed(episode, address, event)
         for each in self.watchers:
             each.waiting.add((event.scope, episode))
-        memory = fold.versions.get(event.memory_version)
-        if event.items and memory is not None:
+        known = event.memory_version in fold.versions
+        if event.items and known and not self.is_forgotten(episode):
+            memory = fold.versions.pinned(event.memory_version, event.memory_revision)
             outcome = self.outcomes.outcome(episode)
             self._changed(self.lives.used(episode, memory, event.items, outcome, offset))
 
-    def _graded(self, offset: int, episode: str, event: Graded) -> None:
+    def _graded(self, offset: int, episode: str, address: str, event: Graded) -> None:
+        if self.is_forgotten(episode):
+            return
         before = self.outcomes.outcome(episode)
         self.outcomes.feed(offset, episode, event)
-        self._moved(offset, episode, event)
+        self._moved(offset, episode, address, event)
         now = self.outcomes.outcome(episode)
         if now != before:
+            self.memory(event.scope).feed(episode, address, event)
+            for each in self.watchers:
+                each.waiting.add((event.scope, episode))
             self._changed(self.lives.graded(episode, before, now, offset))
+
+    def _said(self, offset: int, episode: str, address: str, event: KnowledgeRevised) -> None:
+        self.memory(event.scope).feed(episode, address, event)
+        for each in self.watchers:
+            each.scopes.add(event.scope)
+
+    def _forgotten(self, offset: int, episode: str, address: str, event: ProblemForgotten) -> None:
+        prefix = episode_id(event.domain, event.problem_id, "")
+        fold = self.memory(event.scope)
+        waiting = [name for name in fold.reflected if name.startswith(prefix)]
+        fold.feed(episode, address, event)
+        self.forgotten.setdefault(prefix, offset)
+        self._changed(list(self.lives.forget(prefix, self.outcomes.outcome, offset)))
+        names = {*self.outcomes.forget(prefix), *self._named(prefix)}
+        for each in self.watchers:
+            each.scopes.add(event.scope)
+            each.episodes.update(names)
+            each.waiting.update((event.scope, name) for name in waiting)
+
+    def _named(self, prefix: str) -> Iterable[str]:
+        return () if self.records is None else self.records.episodes(prefix)
+
+    def is_forgotten(self, episode: str) -> bool:
+        """Whether an episode worked on a problem that was forgotten."""
+        return bool(self.forgotten) and episode.startswith(tuple(self.forgotten))
+
+    def forgotten_since(self, episode: str) -> int | None:
+        """The offset from which on an episode is forgotten, if it is."""
+        since = (at for prefix, at in self.forgotten.items() if episode.startswith(prefix))
+        return next(since, None) if self.forgotten else None
 
     def _changed(self, lives: Iterable[Life]) -> None:
         for each in self.watchers:
@@ -172,8 +239,9 @@ class State:
 
     def _lives_meant(self) -> list[Any]:
         return sorted(
-            [*key, life.since, life.until or 0, life.withdrawn, life.uses, life.right, life.wrong]
+            [*key, life.since, life.until or 0, False, life.uses, life.right, life.wrong]
             for key, life in self.lives.known.items()
+            if not life.withdrawn
         )
 
     def _outcomes_meant(self) -> list[Any]:

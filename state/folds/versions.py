@@ -2,22 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 from schemas.memory import Memory
 
 
 class Versions(MutableMapping[int, Memory]):
-    """A mapping from number to memory version."""
+    """The newest revision of every memory version by number; earlier revisions are kept beside."""
 
     def __init__(self) -> None:
         self._made: dict[int, Memory] = {}
         self._later: dict[int, Callable[[], Memory]] = {}
+        self._numbers: list[int] = []
+        self._former: dict[tuple[int, int], Memory | Callable[[], Memory]] = {}
+
+    @property
+    def latest(self) -> Memory:
+        """The version with the highest number."""
+        return self[self._numbers[-1]]
 
     def later(self, number: int, make: Callable[[], Memory]) -> None:
         """Put a version in that is made when it is asked for."""
+        self._note(number)
         self._made.pop(number, None)
         self._later[number] = make
+
+    def _note(self, number: int) -> None:
+        if number not in self:
+            insort(self._numbers, number)
+
+    def former_later(self, number: int, revision: int, make: Callable[[], Memory]) -> None:
+        """The same for a revision that is not the newest."""
+        self._former[number, revision] = make
+
+    def revise(self, memory: Memory) -> None:
+        """A newer revision of a version; the one before stays for the episodes that pinned it."""
+        before = self[memory.number]
+        self._former[before.number, before.revision] = before
+        self[memory.number] = memory
+
+    def pinned(self, number: int, revision: int | None) -> Memory:
+        """Exactly this revision. Raises ``KeyError``."""
+        newest = self[number]
+        if newest.revision == (revision or 0):
+            return newest
+        found = self._former[number, revision or 0]
+        if not isinstance(found, Memory):
+            found = self._former[number, revision or 0] = found()
+        return found
+
+    def revisions(self, number: int) -> Iterator[Memory]:
+        """All revisions of one version, in order."""
+        if self._former:
+            former = sorted(revision for at, revision in self._former if at == number)
+            yield from (self.pinned(number, revision) for revision in former)
+        yield self[number]
 
     def __getitem__(self, number: int) -> Memory:
         made = self._made.get(number)
@@ -26,18 +66,32 @@ class Versions(MutableMapping[int, Memory]):
         return made
 
     def __setitem__(self, number: int, memory: Memory) -> None:
+        self._note(number)
         self._later.pop(number, None)
         self._made[number] = memory
 
     def __delitem__(self, number: int) -> None:
         if self._later.pop(number, None) is None:
             del self._made[number]
+        del self._numbers[bisect_left(self._numbers, number)]
 
     def __iter__(self) -> Iterator[int]:
-        yield from sorted({*self._made, *self._later})
+        return iter(self._numbers)
 
     def __len__(self) -> int:
-        return len(self._made) + len(self._later)
+        return len(self._numbers)
 
     def __contains__(self, number: object) -> bool:
         return number in self._made or number in self._later
+
+
+def pinned(memories: Mapping[int, Memory], number: int, revision: int | None) -> Memory:
+    """The version that an episode named. Raises ``KeyError`` where it is gone."""
+    if isinstance(memories, Versions):
+        return memories.pinned(number, revision)
+    return memories[number]
+
+
+def latest(memories: Mapping[int, Memory]) -> Memory:
+    """The newest of some versions; at once where they are kept in order."""
+    return memories.latest if isinstance(memories, Versions) else memories[max(memories)]

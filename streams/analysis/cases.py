@@ -12,12 +12,13 @@ from handlers.answers.grade import CHECKERS, grade_reference
 from handlers.policies.base import Trace
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.learning import Graded
 from schemas.events.search import NodePruned
 from schemas.identity import address_order, episode_parts
 from schemas.problem import Problem
 from schemas.usage import Usage
-from state.folds.calibration import CalibrationFold
 from state.folds.costs import Spent
+from state.folds.grades import GradesFold
 from streams.relay import trace_of
 from streams.replay.verify import before
 
@@ -81,7 +82,7 @@ class Reading:
     """A log read once: closed episodes of problems, and probes by the episode they were taken from."""
 
     journals: dict[str, dict[str, Event]] = field(default_factory=dict[str, dict[str, Event]])
-    calibration: CalibrationFold = field(default_factory=CalibrationFold)
+    grades: GradesFold = field(default_factory=GradesFold)
     references: dict[str, str] = field(default_factory=dict[str, str])
     learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What each scope spent on learning."""
@@ -104,12 +105,12 @@ class Reading:
                 closed,
                 trace_of(journal),
                 self._outcome(episode, closed),
-                self.calibration.calibrated(episode),
+                closed.calibrated,
                 self.references.get(f"{problem.domain}/{problem.id}"),
             )
 
     def _outcome(self, episode: str, closed: EpisodeClosed) -> str:
-        known = self.calibration.grades.outcome(episode)
+        known = self.grades.outcome(episode)
         return "withheld" if closed.answer is None else known
 
     def shadows(self, parent: str) -> list[Shadow]:
@@ -136,7 +137,8 @@ def read(log: SqliteLog) -> Reading:
         elif isinstance(record.event, Completed):
             scope = record.episode.removeprefix("b/").rpartition("/")[0]
             reading.learning.setdefault(scope, Spent()).add(record.event)
-        reading.calibration.feed(record.episode, record.event)
+        if isinstance(record.event, Graded):
+            reading.grades.feed(record.episode, record.event)
     for journal in reading.journals.values():
         opened, closed = journal.get("opened"), journal.get("closed")
         if (

@@ -22,7 +22,6 @@ import orjson
 from schemas.events.codec import decode
 from schemas.events.learning import MemoryVersioned
 from schemas.identity import digest
-from state.folds.memory import MemoryFold, next_memory
 from state.folds.state import State
 from state.snapshot import Snapshots
 from streams.backbones.rehearsal.backbone import Rehearsal
@@ -63,27 +62,26 @@ def copied(rows: list[tuple[Any, ...]], number: int, first: int) -> Iterator[tup
     def under(text: str) -> str:
         return text.replace("/main/", memory).replace(run, digest([run, number]))
 
-    folds: dict[str, MemoryFold] = {}
+    state = State()
     for offset, (topic, partition, epoch, episode, address, kind, at, body) in enumerate(
         rows, first
     ):
         where, said = under(episode), under(body)
-        if topic == "learning" and where.startswith("b/"):
-            said = _learned(folds, where, kind, said)
+        if topic == "learning":
+            said = _learned(state, offset, where, address, kind, said)
         named = f"{address}.{number}" if kind == "partition.claimed" else address
         yield offset, topic, partition, epoch, where, named, kind, at, said
 
 
-def _learned(folds: dict[str, MemoryFold], episode: str, kind: str, body: str) -> str:
+def _learned(state: State, offset: int, episode: str, address: str, kind: str, body: str) -> str:
     event = decode(kind, body)
-    scope = episode[2:].rpartition("/")[0]
-    fold_ = folds.setdefault(scope, MemoryFold(scope))
     if isinstance(event, MemoryVersioned):
-        learned = fold_.learned(event.number)
-        memory = next_memory(fold_.latest, learned, event.number, event.live_from)
+        fold_ = state.memory(event.scope)
+        closed = fold_.batches[event.number]
+        memory = fold_.following(fold_.learned(closed), event.number, event.live_from, closed)
         event = event.model_copy(update={"state": memory.state()})
         body = event.to_json().decode()
-    fold_.feed(episode, event)
+    state.feed(offset, episode, address, event)
     return body
 
 

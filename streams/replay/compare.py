@@ -32,6 +32,14 @@ def _alike_objects(left: dict[str, Any], right: dict[str, Any]) -> bool:
     return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)
 
 
+def as_recorded(recorded: Event, derived: Event) -> Event:
+    """What is derived as the build that recorded it would have said it."""
+    fields = type(derived).later
+    if not fields or recorded.kind != derived.kind or getattr(recorded, fields[0]) is not None:
+        return derived
+    return derived.model_copy(update=dict.fromkeys(fields))
+
+
 def same(left: Event, right: Event) -> bool:
     """Whether two events mean the same."""
     return left.kind == right.kind and alike(plain(left), plain(right))

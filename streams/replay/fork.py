@@ -13,10 +13,12 @@ from schemas.events.base import AnswerEvent, Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, probe_id, text_digest
 from schemas.problem import Limits
+from state.folds.versions import pinned
 from streams.drive import Run
 from streams.episodes import Work, conclude, settings_of
 from streams.learner import Learner, settings_text
 from streams.relay import close, trace_of
+from streams.records import LogRecords
 from streams.replay.compare import difference, same
 from streams.replay.verify import before, empty, numbered
 from streams.runtime.embedded.log import SqliteLog
@@ -87,7 +89,8 @@ def forked_work(
             "backbones": backbones,
         }
     )
-    memory = memories_of(log, find, admitted.scope)[opened.memory_version]
+    memories = memories_of(log, find, admitted.scope)
+    memory = pinned(memories, opened.memory_version, opened.memory_revision)
     episode = probe_id(parent, at, "fork", what)
     prefix = before(journal, at) | numbered(log.journal(episode))
     return Work(episode, admitted, opened, policy, settings, memory, prefix), journal
@@ -97,9 +100,9 @@ def memories_of(
     log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str
 ) -> Mapping[int, Any]:
     """Every memory version of a scope."""
-    learner = Learner(find)
+    learner = Learner(find, LogRecords(log))
     for record in log.records("learning"):
-        learner.feed(record.episode, record.event)
+        learner.feed(record.episode, record.address, record.event)
     known = learner.scopes.get(scope)
     return empty(scope) if known is None else known.memory.versions
 

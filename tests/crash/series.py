@@ -135,7 +135,7 @@ def end_of(log: SqliteLog) -> End:
     """What the log came to."""
     learner = Learner(find)
     for record in log.records("learning"):
-        learner.feed(record.episode, record.event)
+        learner.feed(record.episode, record.address, record.event)
     answers = log.db.execute("select key, value from messages where topic = 'answers' order by key")
     return End(
         log_digest(log),

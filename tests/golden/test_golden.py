@@ -39,7 +39,8 @@ def test_needs_no_policy(path: Path) -> None:
     state = State()
     for record in lines(path):
         event = decode(str(record["kind"]), json.dumps(record["event"]))
-        state.feed(int(str(record["offset"])), str(record["episode"]), event)
+        place = str(record["episode"]), str(record["address"])
+        state.feed(int(str(record["offset"])), *place, event)
     pinned = path.with_suffix(".hash").read_text(encoding="ascii").strip()
     assert state.hash() == pinned
     assert state.lives.known

@@ -42,7 +42,8 @@ from tests.laws.worlds import MEMORY, Paced
 SCOPE = "d/mc2/main/0"
 ROLES = ("reasoner", "monitor")
 TEXT = st.text(max_size=6)
-Said = tuple[str, Event]
+Said = tuple[str, str, Event]
+"""Episode, address, event."""
 
 
 def lesson(name: str, role: str, text: str) -> LessonDistilled:
@@ -96,23 +97,23 @@ def told(history: list[Taught], span: int) -> tuple[list[Said], list[Memory]]:
     for number, taught in enumerate(history, 1):
         episode = learning_id(SCOPE, number)
         learned = Learned()
-        for event in taught.events(number):
-            log.append((episode, event))
-            learned.feed(event)
+        for at, event in enumerate(taught.events(number)):
+            log.append((episode, str(at), event))
+            learned.feed(str(at), event)
         live_from = max(1, number - span + 1)
         memory = next_memory(versions[-1], learned, number, live_from)
         versions.append(memory)
         said = MemoryVersioned(
             scope=SCOPE, number=number, live_from=live_from, state=memory.state()
         )
-        log.append((episode, said))
+        log.append((episode, "version", said))
     return log, versions
 
 
 def folded(log: list[Said]) -> MemoryFold:
     fold = MemoryFold(SCOPE)
-    for episode, event in log:
-        fold.feed(episode, decode(event.kind, encode(event)))
+    for episode, address, event in log:
+        fold.feed(episode, address, decode(event.kind, encode(event)))
     return fold
 
 
@@ -136,8 +137,8 @@ def test_a_fold_that_was_interrupted_in_the_middle_of_learning_ends_alike(
     assume(log)
     at = data.draw(st.integers(0, len(log)))
     restarted = folded(log[:at])
-    for episode, event in log[at:]:
-        restarted.feed(episode, event)
+    for episode, address, event in log[at:]:
+        restarted.feed(episode, address, event)
     assert restarted == folded(log)
     assert list(restarted.versions) == list(range(len(history) + 1))
 
@@ -150,7 +151,7 @@ def test_a_version_that_is_announced_twice_counts_once(history: list[Taught], sp
 
 
 def _versions(said: Said) -> bool:
-    return isinstance(said[1], MemoryVersioned)
+    return isinstance(said[2], MemoryVersioned)
 
 
 @given(HISTORIES, SPANS)
@@ -194,16 +195,16 @@ def test_a_record_that_was_tampered_with_is_noticed_at_its_version(
     history: list[Taught], span: int, data: st.DataObject
 ) -> None:
     log, _ = told(history, span)
-    able = [at for at, (_, e) in enumerate(log) if isinstance(e, LessonDistilled) or _rules(e)]
+    able = [at for at, (_, _, e) in enumerate(log) if isinstance(e, LessonDistilled) or _rules(e)]
     assume(able)
     at = data.draw(st.sampled_from(able))
-    episode, event = log[at]
+    episode, address, event = log[at]
     if isinstance(event, KnowledgeConsolidated):
         changed: Event = event.model_copy(update={"rules": (*event.rules, ("R?", "one more"))})
     else:
         name = data.draw(st.sampled_from(["text", "subject", "id", "role"]))
         changed = event.model_copy(update={name: f"{getattr(event, name)}!"})
-    log[at] = (episode, changed)
+    log[at] = (episode, address, changed)
     with pytest.raises(MemoryMismatch, match="does not add up"):
         folded(log)
 
@@ -217,7 +218,7 @@ def test_a_lost_record_is_noticed_at_its_version(
     history: list[Taught], span: int, data: st.DataObject
 ) -> None:
     log, _ = told(history, span)
-    able = [at for at, (_, e) in enumerate(log) if isinstance(e, LessonDistilled)]
+    able = [at for at, (_, _, e) in enumerate(log) if isinstance(e, LessonDistilled)]
     assume(able)
     del log[data.draw(st.sampled_from(able))]
     with pytest.raises(MemoryMismatch):
@@ -230,16 +231,17 @@ def test_a_lost_record_is_noticed_at_its_version(
 def learning_log(history: list[Taught], outcomes: list[str], span: int) -> list[Said]:
     """A series of one scope, batch by batch, with grades."""
     series = opened("s", len(history), 1).model_copy(update={"scope": SCOPE, "policy": "mc2"})
-    log: list[Said] = [("n/s", series)]
+    log: list[Said] = [("n/s", "series", series)]
     facts, _ = told(history, span)
     for number in range(1, len(history) + 1):
         name, episode = f"p/{number}", learning_id(SCOPE, number)
         said = reflected("s", number - 1, labelled=False)
-        log.append((name, said.model_copy(update={"scope": SCOPE, "policy": "mc2@1"})))
+        told_of = said.model_copy(update={"scope": SCOPE, "policy": "mc2@1"})
+        log.append((name, "reflected", told_of))
         if outcomes:
             outcome = outcomes[number % len(outcomes)]
             fields = {"scope": SCOPE, "outcome": outcome, "grader": "g@1", "by": "feedback"}
-            log.append((name, Graded.model_validate(fields)))
+            log.append((name, "graded.0", Graded.model_validate(fields)))
         closing = BatchClosed(
             scope=SCOPE,
             batch=number,
@@ -252,7 +254,7 @@ def learning_log(history: list[Taught], outcomes: list[str], span: int) -> list[
             settings="x",
             seed=1,
         )
-        log.append((episode, closing))
+        log.append((episode, "batch", closing))
         log.extend(said for said in facts if said[0] == episode)
     return log
 
@@ -264,16 +266,16 @@ from handlers.policies.registry import POLICIES
 from schemas.events.codec import decode
 from streams.learner import Learner
 learner = Learner(lambda name: POLICIES[name])
-for episode, kind, body in orjson.loads(sys.stdin.buffer.read()):
-    learner.feed(episode, decode(kind, body))
+for episode, address, kind, body in orjson.loads(sys.stdin.buffer.read()):
+    learner.feed(episode, address, decode(kind, body))
 print(learner.state_hash())
 """
 
 
 def learner_of(log: list[Said]) -> Learner:
     learner = Learner(lambda name: POLICIES[name])
-    for episode, event in log:
-        learner.feed(episode, event)
+    for episode, address, event in log:
+        learner.feed(episode, address, event)
     return learner
 
 
@@ -284,7 +286,7 @@ def test_the_state_hash_follows_from_what_was_recorded(
 ) -> None:
     log = learning_log(history, outcomes, span)
     learner = learner_of(log)
-    read = [(episode, decode(event.kind, encode(event))) for episode, event in log]
+    read = [(name, at, decode(event.kind, encode(event))) for name, at, event in log]
     assert learner_of(read).state_hash() == learner.state_hash()
     if history:
         fewer = log[: data.draw(st.integers(0, len(log) - 1))]
@@ -301,7 +303,7 @@ def test_the_state_hash_is_the_same_in_processes_with_other_hash_seeds() -> None
         True,
     )
     log = learning_log([taught] * 5, ["right", "wrong", "unknown"], 2)
-    body = orjson.dumps([[name, event.kind, encode(event).decode()] for name, event in log])
+    body = orjson.dumps([[name, at, e.kind, encode(e).decode()] for name, at, e in log])
     printed = {
         subprocess.run(
             [sys.executable, "-c", HASH],
@@ -327,7 +329,7 @@ class Heard(MemoryRecorder):
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         super().state(topic, episode, address, event)
-        self.learned.feed(event)
+        self.learned.feed(address, event)
 
 
 def in_lanes(lanes: int) -> Steps[None]:
@@ -357,10 +359,6 @@ def memory_after(order: list[int]) -> Memory:
     return next_memory(Memory(SCOPE, 0), learned, 1, 1)
 
 
-@pytest.mark.xfail(
-    reason="the fold takes lessons and vectors in log order, not by address: what a learner states "
-    "in lanes makes another memory in another order of completion"
-)
 def test_lessons_stated_in_lanes_make_one_memory_whatever_order_the_lanes_end_in() -> None:
     orders = [[0, 0], [1, 2, 0], [2, 1, 1, 0], [0, 2, 1, 1, 0]]
     assert len({digest(memory_after(order).state()) for order in orders}) == 1

@@ -18,6 +18,7 @@ from schemas.questions import Check, Complete
 from schemas.usage import Usage
 from schemas.vectors import pack
 from state.folds.memory import Learned, next_memory
+from state.folds.succession import Measures
 from streams.backbones.port import ModelRequest
 from streams.backbones.rehearsal import Options, Rehearsal
 from tests.scripted import Ran, Script, hashed, run
@@ -135,10 +136,10 @@ def remembered(ran: Ran[None], memory: Memory | None = None, **values: Any) -> M
     """The memory version that follows from a learning episode, by the fold and its rule."""
     before, settings = memory or Memory("s", 0), GraphSettings.resolve("service", values)
     said = Learned()
-    for _, event in ran.events:
-        said.feed(event)
-    learned = learned_after("graph@2", before.learned, (), settings.constants, said.said)
-    return next_memory(before, said, before.number + 1, 1, learned)
+    for address, event in ran.events:
+        said.feed(address, event)
+    learned = learned_after("graph@2", before.learned, (), settings.constants, said.facts)
+    return next_memory(before, said, before.number + 1, 1, Measures(learned))
 
 
 def rehearsed(question: Complete) -> str:

@@ -40,8 +40,8 @@ class Stream:
         learned = learn(Batch("s", number, tuple(members), memory, 7), self.model, self.settings)
         self.learning.append(learned)
         folded = Learned()
-        for _, event in learned.events:
-            folded.feed(event)
+        for address, event in learned.events:
+            folded.feed(address, event)
         live_from = number - (MC2.live_batches(self.settings) or number) + 1
         self.versions.append(next_memory(memory, folded, number, max(1, live_from)))
         return self.versions[-1]

@@ -219,8 +219,8 @@ def learned(name: str, script: Script, outcome: str = "right") -> Memory:
     policy = find(name)
     ran = run(policy.learn(batch_of(outcome), policy.settings.resolve("paper", {})), script)
     kept = Learned()
-    for _, event in ran.events:
-        kept.feed(event)
+    for address, event in ran.events:
+        kept.feed(address, event)
     return next_memory(Memory("s", 0), kept, 1, 1)
 
 

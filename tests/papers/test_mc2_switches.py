@@ -94,9 +94,9 @@ def test_warm_start() -> None:
     """K_0 is the source's rules of all roles, without lessons; the first request holds them."""
     source = full_memory()
     learned = Learned()
-    for fact in warm_start(source):
+    for at, fact in enumerate(warm_start(source)):
         assert fact.result == "warm"
-        learned.feed(fact)
+        learned.feed(str(at), fact)
     zero = next_memory(Memory("target", 0), learned, 0, 1)
     assert len(zero.items) == 18
     assert {i.kind for i in zero.items} == {"rule"}

@@ -1,123 +1,159 @@
-"""Calibrators follow from grades, are pinned with the memory version, and are null until fitted."""
+"""Labels of confidences are kept with each memory version; calibrators follow, null until fitted."""
 
 from __future__ import annotations
 
-from schemas.events.episode import EpisodeOpened
+from handlers.learning.calibrate import LEAST, RULE, calibrated, calibrators
 from schemas.events.learning import BatchClosed, Graded, MemoryVersioned, Reflected
-from schemas.identity import hash01
+from schemas.identity import hash01, learning_id
 from schemas.outcome import Outcome
-from schemas.problem import Limits
 from schemas.usage import NOTHING
-from state.folds.calibration import CalibrationFold
+from state.folds.grades import GradesFold
+from state.folds.memory import MemoryFold
 
 SCOPE = "d/p/main/0"
+KEY = ("d", "p@1", "s", "model", "stated")
 
 
-def opened(version: int) -> EpisodeOpened:
-    return EpisodeOpened(
-        policy="p",
-        policy_version="1",
-        settings="s",
-        limits=Limits(),
-        seed=1,
-        memory_version=version,
-        backbones="model",
-    )
+class Told:
+    """A scope that is fed as its learner feeds it."""
 
+    def __init__(self, calibration: str | None = RULE) -> None:
+        self.grades, self.calibration = GradesFold(), calibration
+        self.fold = MemoryFold(SCOPE, self.grades.outcome)
 
-def reflected(at: int, version: int, confidence: float | None) -> Reflected:
-    return Reflected(
-        scope=SCOPE,
-        policy="p@1",
-        problem_id=str(at),
-        domain="d",
-        problem="x",
-        problem_digest="x",
-        profile="service",
-        learning={},
-        labelled=True,
-        status="answered",
-        answer="1",
-        confidence=confidence,
-        confidence_source=None if confidence is None else "stated",
-        usage=NOTHING,
-        memory_version=version,
-        summary={},
-    )
+    def reflected(self, episode: str, confidence: float | None, settings: str | None = "s") -> None:
+        event = Reflected(
+            scope=SCOPE,
+            policy="p@1",
+            problem_id=episode,
+            domain="d",
+            problem="x",
+            problem_digest="x",
+            profile="service",
+            learning={},
+            labelled=True,
+            status="answered",
+            answer="1",
+            confidence=confidence,
+            confidence_source=None if confidence is None else "stated",
+            usage=NOTHING,
+            memory_version=0,
+            settings=settings,
+            backbones="model",
+            summary={},
+        )
+        self.fold.feed(episode, "reflected", event)
 
+    def graded(self, episode: str, outcome: Outcome, by: str = "checker") -> None:
+        event = Graded(scope=SCOPE, outcome=outcome, grader="g@1", by=by)  # type: ignore[arg-type]
+        self.grades.feed(episode, event)
+        self.fold.feed(episode, f"graded.{by}", event)
 
-def graded(outcome: Outcome, by: str = "checker") -> Graded:
-    return Graded(scope=SCOPE, outcome=outcome, grader="g@1", by=by)  # type: ignore[arg-type]
-
-
-def batch(fold: CalibrationFold, number: int, size: int, version: int) -> list[str]:
-    """A batch of episodes that are right with the square of what they say."""
-    names: list[str] = []
-    for at in range(size):
-        name = f"p/d/{number}-{at}/0"
-        confidence = round(hash01("c", number, at), 3)
-        right = hash01("r", number, at) < confidence**2
-        fold.feed(name, opened(version))
-        fold.feed(name, reflected(at, version, confidence))
-        fold.feed(name, graded("right" if right else "wrong"))
-        names.append(name)
-    close(fold, number, names)
-    return names
-
-
-def close(fold: CalibrationFold, number: int, names: list[str]) -> None:
-    known: list[Outcome] = ["unknown"] * len(names)
-    fold.feed(
-        f"b/{SCOPE}/{number}",
-        BatchClosed(
+    def closed(self, names: list[str]) -> None:
+        """A batch of these closes, and its version."""
+        number = self.fold.latest.number + 1
+        closed = BatchClosed(
             scope=SCOPE,
             batch=number,
             members=tuple(names),
-            outcomes=tuple(known),
+            outcomes=tuple(self.grades.outcome(name) for name in names),  # type: ignore[misc]
             previous=number - 1,
             policy="p",
             policy_version="1",
             settings="s",
+            calibration=self.calibration,
             seed=1,
-        ),
-    )
-    version = MemoryVersioned(scope=SCOPE, number=number, live_from=1, state="x")
-    fold.feed(f"b/{SCOPE}/{number}", version)
+        )
+        episode = learning_id(SCOPE, number)
+        self.fold.feed(episode, "batch", closed)
+        memory = self.fold.following(self.fold.learned(closed), number, 1, closed)
+        version = MemoryVersioned(scope=SCOPE, number=number, live_from=1, state=memory.state())
+        self.fold.feed(episode, "version", version)
+
+    def batch(self, size: int, settings: str | None = "s") -> list[str]:
+        """A batch of members whose labels follow their confidence loosely."""
+        number = self.fold.latest.number + 1
+        names = [f"p/d/{number}-{at}/0" for at in range(size)]
+        for at, name in enumerate(names):
+            confidence = round(hash01("c", number, at), 3)
+            self.reflected(name, confidence, settings)
+            right = hash01("r", number, at) < confidence**2
+            self.graded(name, "right" if right else "wrong")
+        self.closed(names)
+        return names
+
+    def chance(self, version: int, confidence: float = 0.7) -> float | None:
+        return calibrated(self.fold.versions[version].labels, KEY, confidence)
 
 
 def test_null_until_thirty_labels_then_by_the_version_that_an_episode_pinned() -> None:
-    fold = CalibrationFold()
-    first = batch(fold, 1, 20, 0)
-    second = batch(fold, 2, 20, 1)
-    third = batch(fold, 3, 20, 2)
-    assert {fold.calibrated(name) for name in (*first, *second)} == {None}
-    values = [fold.calibrated(name) for name in third]
-    assert None not in values
-    fourth = batch(fold, 4, 5, 2)
-    late = fold.calibrated(fourth[0])
-    assert late is not None
-    assert [fold.calibrated(name) for name in third] == values
+    told = Told()
+    for _ in range(3):
+        told.batch(20)
+    assert [told.chance(version) for version in (0, 1)] == [None, None]
+    second = told.chance(2)
+    assert second is not None
+    assert 0.0 < second < 0.7, "stated confidences are too high here"
+    assert told.chance(3) != second
+    told.batch(20)
+    assert told.chance(2) == second
+
+
+def test_another_model_or_source_has_its_own() -> None:
+    told = Told()
+    told.batch(40)
+    labels = told.fold.latest.labels
+    assert calibrated(labels, KEY, 0.7) is not None
+    assert calibrated(labels, (*KEY[:3], "other", "stated"), 0.7) is None
+    assert calibrated(labels, (*KEY[:4], "vote_share"), 0.7) is None
 
 
 def test_grades_that_come_later_count_in_the_next_version_only() -> None:
-    fold = CalibrationFold()
-    names = batch(fold, 1, 40, 0)
-    before = dict(fold.fitted[SCOPE, 1])
+    told = Told()
+    names = told.batch(40)
+    before = told.chance(1)
     for name in names:
-        fold.feed(name, graded("wrong", by="feedback"))
-    assert fold.fitted[SCOPE, 1] == before
-    close(fold, 2, [])
-    [now] = fold.fitted[SCOPE, 2].values()
-    assert now is not None
-    assert now(0.9) < 0.1
+        told.graded(name, "wrong", by="feedback")
+    assert told.chance(1) == before
+    told.closed([])
+    after = told.chance(2)
+    assert before is not None
+    assert after is not None
+    assert after < 0.05 < before
 
 
-def test_what_has_no_confidence_or_no_grade_is_no_label() -> None:
-    fold = CalibrationFold()
-    fold.feed("p/d/x/0", opened(0))
-    fold.feed("p/d/x/0", reflected(1, 0, None))
-    fold.feed("p/d/y/0", opened(0))
-    fold.feed("p/d/y/0", reflected(1, 0, 0.5))
-    close(fold, 1, ["p/d/x/0", "p/d/y/0"])
-    assert fold.labels(SCOPE) == {}
-    assert fold.calibrated("p/d/x/0") is None
+def test_an_outcome_that_became_unknown_is_no_label_any_more() -> None:
+    told = Told()
+    names = told.batch(LEAST)
+    assert told.chance(1) is not None
+    told.graded(names[0], "unknown", by="feedback")
+    told.closed([])
+    assert told.chance(2) is None
+
+
+def test_what_says_not_whose_confidence_it_is_and_what_has_none_is_no_label() -> None:
+    told = Told()
+    told.batch(40, settings=None)
+    told.reflected("p/d/x/0", None)
+    told.closed(["p/d/x/0"])
+    assert told.fold.latest.labels is None
+
+
+def test_the_digest_of_a_version_knows_the_labels_unless_its_batch_pins_no_rule() -> None:
+    """Logs of builds without calibrators fold to the digests that they were written with."""
+    with_labels, without = Told(), Told(calibration=None)
+    for told in (with_labels, without):
+        told.batch(5)
+    assert without.fold.latest.labels is None
+    assert with_labels.fold.latest.state() != without.fold.latest.state()
+
+
+def test_labels_of_many_versions_are_one_chain() -> None:
+    told = Told()
+    for _ in range(4):
+        told.batch(10)
+    labels = told.fold.latest.labels
+    assert labels is not None
+    assert len(list(labels)) == 40
+    assert len(labels.new) == 10
+    assert calibrators(labels)[KEY] is not None

@@ -26,14 +26,18 @@ def log() -> Iterator[SqliteLog]:
 def same(left: State, right: State) -> bool:
     """Equal in everything that later records and rows hang on."""
     lives = all(
-        (a.item, a.since, a.until, a.off, a.embedder, a.uses, a.right, a.wrong)
-        == (b.item, b.since, b.until, b.off, b.embedder, b.uses, b.right, b.wrong)
+        (a.item, a.since, a.until, a.off, a.embedder, a.uses, a.right, a.wrong, a.retired)
+        == (b.item, b.since, b.until, b.off, b.embedder, b.uses, b.right, b.wrong, b.retired)
         for a, b in ((life, right.lives.known[key]) for key, life in left.lives.known.items())
     )
     waiting = all(
         fold.reflected == right.memories[scope].reflected
         and fold.batches == right.memories[scope].batches
         and fold.versions == right.memories[scope].versions
+        and fold.labelling == right.memories[scope].labelling
+        and fold.words == right.memories[scope].words
+        and fold.forgetting == right.memories[scope].forgetting
+        and fold.learning == right.memories[scope].learning
         for scope, fold in left.memories.items()
     )
     return (
@@ -42,6 +46,7 @@ def same(left: State, right: State) -> bool:
         and left.outcomes == right.outcomes
         and left.costs == right.costs
         and left.dimensions == right.dimensions
+        and left.forgotten == right.forgotten
         and lives
         and waiting
     )

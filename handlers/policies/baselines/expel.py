@@ -88,5 +88,6 @@ EXPEL = Policy(
     learns="labels",
     reflect=reflect,
     learn=learn,
+    relearn=learn,
     window=lambda settings, size: settings.batch_size,
 )

@@ -36,6 +36,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(learning.PositionVoided, learning.TickPassed, learning.Reflected, learning.Graded),
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
         *(learning.KnowledgeConsolidated, learning.MemoryVersioned, strategy.RewardJudged),
+        *(learning.KnowledgeRevised, learning.ProblemForgotten),
     }
 )
 ALWAYS: Mapping[type[Event], str] = {

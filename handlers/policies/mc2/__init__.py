@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from handlers.policies.base import Batch, Policy
 from handlers.policies.mc2.consolidate import consolidate, warm_start
-from handlers.policies.mc2.distil import distil
+from handlers.policies.mc2.distil import distil, kept
 from handlers.policies.mc2.orchestrate import solve
 from handlers.policies.mc2.reflect import reflect
 from handlers.policies.mc2.settings import Mc2Settings, batch_size
@@ -23,6 +23,16 @@ def learn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
         yield from consolidate(batch, lessons, settings)
 
 
+def relearn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
+    """A batch without a problem that was forgotten: lessons stay, unless all of them were one."""
+    if not settings.learns:
+        return
+    together = settings.distil == "per_batch"
+    lessons = (yield from distil(batch, settings)) if together else kept(batch)
+    if "rules" in settings.guidance:
+        yield from consolidate(batch, lessons, settings)
+
+
 MC2 = Policy(
     name="mc2",
     version="1",
@@ -32,8 +42,10 @@ MC2 = Policy(
     learns="self",
     reflect=reflect,
     learn=learn,
+    relearn=relearn,
     window=batch_size,
     live_batches=lambda settings: settings.lesson_window,
+    retirement="opportunities@1",
     warm_source=lambda settings: settings.warm_start,
     warm_start=warm_start,
     confidence_source="value",

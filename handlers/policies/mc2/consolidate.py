@@ -60,9 +60,14 @@ class Window:
 def consolidate(batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> Steps[None]:
     """K_b from K_{b-1} and the lessons of batches b-w+1..b, each role by itself.
 
-    Without a lesson in the window nobody is asked. Source: MC² eq. (11).
+    Without a lesson in the window nobody is asked. Where a batch lost a forgotten problem, only rules
+    that rested on it are written again. Source: MC² eq. (11).
     """
-    windows = [window(role, batch, new, settings) for role in settings.active]
+    windows = [
+        window(role, batch, new, settings)
+        for role in settings.active
+        if not batch.revision or role in batch.stale
+    ]
     asked = [one for one in windows if one.lessons]
     replies = iter(()) if not asked else iter((yield from All(one.ask(settings) for one in asked)))
     for one in windows:

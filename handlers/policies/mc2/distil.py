@@ -94,7 +94,7 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
             yield _dropped(task, said)
             continue
         numbers[task.role] += 1
-        name = f"L{batch.number}.{LETTERS[task.role]}{numbers[task.role]}"
+        name = f"L{batch.name}.{LETTERS[task.role]}{numbers[task.role]}"
         lesson = _lesson(name, task, said, settings)
         yield lesson.fact
         lessons.append(lesson)
@@ -123,6 +123,25 @@ def _dropped(task: Task, said: Said | Stopped) -> LessonDropped:
     else:
         reason, source = str(said.problem), said.source
     return LessonDropped(role=task.role, reason=reason, source=source, evidence=task.evidence)
+
+
+def kept(batch: Batch) -> list[Lesson]:
+    """The lessons that stay when a batch loses a forgotten problem; their vectors stay with them."""
+    return [
+        Lesson(
+            LessonDistilled(
+                id=item.id,
+                role=item.role,
+                polarity=item.polarity or "both",  # type: ignore[arg-type]
+                text=item.text,
+                subject=item.subject,
+                evidence=item.evidence,
+                source="",
+            ),
+            item.text,
+        )
+        for item in batch.kept
+    ]
 
 
 # ── What a distiller sees ────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from state.folds.memory import MemoryFold
 from streams.cli.errors import CliError, usage
 from streams.learner import Learner
 from streams.policies import NoPolicy, find
+from streams.records import LogRecords
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -100,10 +101,10 @@ class Library:
     @classmethod
     def read(cls, log: SqliteLog) -> Library:
         """What the scopes have learned. Raises a ``CliError`` if a policy is not installed."""
-        library = cls(Learner(find))
+        library = cls(Learner(find, LogRecords(log)))
         try:
             for record in log.records("learning"):
-                library.learner.feed(record.episode, record.event)
+                library.learner.feed(record.episode, record.address, record.event)
                 library._feed(record.episode, record.event)
         except (NoPolicy, BadSetting) as error:
             raise CliError(

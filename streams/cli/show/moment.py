@@ -22,6 +22,7 @@ from streams.drive import Run, drive, replayed
 from streams.episodes import prepare
 from streams.learner import Learner
 from streams.policies import find
+from streams.records import LogRecords
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -123,19 +124,17 @@ def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Spy) -> Me
     memory = scope.memory.versions[closed.previous]
     journal = {at: event for at, event in sheet.journal.items() if is_numbered(at)}
     run = Run(sheet.episode, journal, closed.seed, memory, "learning")
-    _drive(
-        scope.policy.learn(learner.batch(scope, closed), scope.settings), run, closed.limits, spy
-    )
+    _drive(learner.steps(scope, closed), run, closed.limits, spy)
     return memory
 
 
 def _learner(log: SqliteLog, upto: str | None) -> Learner:
     """What was learned; ``upto`` ends before the memory version of that learning episode."""
-    learner = Learner(find)
+    learner = Learner(find, LogRecords(log))
     for record in log.records("learning"):
         if record.episode == upto and isinstance(record.event, MemoryVersioned):
             break
-        learner.feed(record.episode, record.event)
+        learner.feed(record.episode, record.address, record.event)
     return learner
 
 

@@ -16,7 +16,7 @@ from schemas.problem import Limits
 from streams.defects import describe
 from streams.drive import Run, World, drive
 from streams.episodes import NOT_AN_OUTCOME
-from streams.learner import Learner, Scope, settings_text
+from streams.learner import Learner, Scope, episode_of, settings_text
 from streams.relay import trace_of, usage_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.settling import owing
@@ -41,7 +41,7 @@ class Batches:
     def say(self, episode: str, address: str, event: Event) -> None:
         """Record on ``learning``; the fold sees records in the order in which they are stated."""
         self.writer.state("learning", episode, address, event)
-        self.learner.feed(episode, event)
+        self.learner.feed(episode, address, event)
 
     def warm_up(self, scope: Scope) -> bool:
         """Make version 0 of a scope that starts from another's memory. Returns whether that was to do."""
@@ -56,12 +56,12 @@ class Batches:
         """Close a batch that is due."""
         closed = self.learner.batch_closed(scope, due, self.limits)
         self.writer.keep(closed.settings, settings_text(scope.settings))
-        self.say(learning_id(scope.id, due.batch), "batch", closed)
+        self.say(episode_of(closed), "batch", closed)
         return closed
 
     async def learn(self, scope: Scope, closed: BatchClosed) -> None:
         """Run or resume the learning episode of a closed batch, and state its memory version."""
-        episode = learning_id(scope.id, closed.batch)
+        episode = episode_of(closed)
         if self.log.find(episode, "closed") is None and scope.policy.learns != "none":
             journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
             recorder = Relayed(self.writer, self.learner)
@@ -87,7 +87,7 @@ class Relayed:
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record, and let the fold see it."""
         self.writer.state(topic, episode, address, event)
-        self.learner.feed(episode, event)
+        self.learner.feed(episode, address, event)
 
 
 async def learn(
@@ -100,7 +100,7 @@ async def learn(
     watch: Callable[[Run], None] | None = None,
 ) -> EpisodeClosed:
     """Run the learning episode of a closed batch, or replay it with no world; its closing event."""
-    episode = learning_id(scope.id, closed.batch)
+    episode = episode_of(closed)
     memory: Memory = scope.memory.versions[closed.previous]
     run = Run(episode, journal, closed.seed, memory, "learning", recorder, world)
     if watch is not None:
@@ -108,7 +108,7 @@ async def learn(
     ledger = Ledger.of(closed.limits)
     ended_by, status = "learned", "answered"
     try:
-        await drive(scope.policy.learn(learner.batch(scope, closed), scope.settings), run, ledger)
+        await drive(learner.steps(scope, closed), run, ledger)
     except OutOfLimit as limit:
         ended_by, status = f"limit: {limit.which}", "exhausted"
     except NOT_AN_OUTCOME:

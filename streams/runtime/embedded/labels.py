@@ -81,7 +81,7 @@ class Labels:
         async for episode, reflected in self._answered(feedback):
             address, event = await self._grade(reflected, feedback)
             self.writer.state("learning", episode, address, event)
-            self.learner.feed(episode, event)
+            self.learner.feed(episode, address, event)
 
     async def _answered(self, feedback: Feedback) -> AsyncIterator[tuple[str, Reflected]]:
         if feedback.episode is not None:

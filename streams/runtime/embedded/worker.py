@@ -16,6 +16,7 @@ from schemas.identity import learning_id
 from schemas.problem import Limits
 from streams.episodes import conclude, prepare
 from streams.learner import Learner, Scope
+from streams.records import LogRecords
 from streams.relay import Closing, closing
 from streams.runtime.embedded.batches import Batches, learn
 from streams.runtime.embedded.intake import Intake
@@ -48,7 +49,7 @@ class Worker:
     ) -> None:
         self.log, self.world, self.find = log, world, find
         self.writer: Writer = log.claim(name)
-        self.learner = Learner(find)
+        self.learner = Learner(find, LogRecords(log))
         self.intake = Intake(log, self.writer, find, default_policy, self.learner.scopes)
         self.labels = Labels(log, self.writer, self.learner)
         world.references = References(self.labels.grader, self.labels.of_problem)
@@ -123,7 +124,7 @@ class Worker:
 
     def _load(self) -> None:
         for record in self.log.records("learning"):
-            self.learner.feed(record.episode, record.event)
+            self.learner.feed(record.episode, record.address, record.event)
         for episode, admitted in self.intake.unfinished():
             self._enqueue(episode, admitted)
         self.labels.load()
@@ -137,7 +138,7 @@ class Worker:
             if (
                 record.epoch == 0
             ):  # a command: what this worker said itself was fed when it was said
-                self.learner.feed(record.episode, record.event)
+                self.learner.feed(record.episode, record.address, record.event)
                 moved = True
         for episode, admitted in arrived:
             if len(self.fresh) < FRESH:

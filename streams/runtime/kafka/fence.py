@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 from streams.runtime.kafka.envelope import Said
 
 CLAIMED = "partition.claimed"
-FREE = frozenset({"series.opened", "position.voided", "reflected", "episode.adopted"})
+FREE = frozenset(
+    {
+        *("series.opened", "position.voided", "reflected", "episode.adopted"),
+        *("knowledge.revised", "problem.forgotten"),
+    }
+)
 """Kinds that need no claim."""
 PARKING = {"episode.parked": 1, "episode.adopted": -1}
 

@@ -13,7 +13,7 @@ from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
 from streams.grading import Grading
-from streams.learner import Learner, Scope, settings_text
+from streams.learner import Learner, Scope, episode_of, settings_text
 from streams.relay import check
 from streams.runtime.embedded.batches import learn
 from streams.runtime.grades import graded
@@ -130,13 +130,13 @@ class Teacher:
                 return
             closed = self.learner.batch_closed(scope, due, self.limits)
             writer.keep(closed.settings, settings_text(scope.settings))
-            writer.state("learning", learning_id(scope.id, due.batch), "batch", closed)
+            writer.state("learning", episode_of(closed), "batch", closed)
         self.schedule.start(name, self._learn(scope, closed, partition, writer), partition)
 
     async def _learn(
         self, scope: Scope, closed: BatchClosed, partition: int, writer: KafkaWriter
     ) -> None:
-        episode = learning_id(scope.id, closed.batch)
+        episode = episode_of(closed)
         await self._land(partition, writer)
         if episode not in self.view.journals:
             return  # the batch did not count: another worker owns the scope

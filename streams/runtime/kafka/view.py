@@ -86,7 +86,7 @@ class View:
     def _accept(self, partition: int, said: Said, event: Event) -> None:
         self.known.add((said.episode, said.address))
         episode = said.episode
-        self.learner.feed(episode, event)
+        self.learner.feed(episode, said.address, event)
         if isinstance(event, Reflected):
             self.reflected[episode] = event
             self.runs[event.domain, event.problem_id].append(episode)

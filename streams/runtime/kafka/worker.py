@@ -10,7 +10,13 @@ from typing import Any
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
-from schemas.events.learning import MemoryVersioned, PositionVoided, Reflected, SeriesOpened
+from schemas.events.learning import (
+    MemoryVersioned,
+    PositionVoided,
+    ProblemForgotten,
+    Reflected,
+    SeriesOpened,
+)
 from schemas.identity import text_digest
 from schemas.problem import Feedback, Limits
 from state.journal import Fenced
@@ -245,7 +251,7 @@ class KafkaWorker:
         match event:
             case Reflected():
                 self.teacher.reflected(episode, event)
-            case MemoryVersioned() | SeriesOpened() | PositionVoided():
+            case MemoryVersioned() | SeriesOpened() | PositionVoided() | ProblemForgotten():
                 self.schedule.release(event.scope)
             case _ if event.kind == CLAIMED:
                 self.owning.claimed_learning(partition)

@@ -96,8 +96,8 @@ def _learned(
     driver = _driver(simulator, batch.memory, batch.seed)
     driver.drive(policy.learn(batch, settings), Ledger())
     learned = Learned()
-    for _, event in driver.events:
-        learned.feed(event)
+    for address, event in driver.events:
+        learned.feed(address, event)
     span = policy.live_batches(settings)
     live_from = 1 if span is None else max(1, batch.number - span + 1)
     return next_memory(batch.memory, learned, batch.number, live_from)

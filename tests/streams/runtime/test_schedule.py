@@ -40,7 +40,7 @@ def learner(*events: SeriesOpened) -> Learner:
     for scope in (ANNOUNCED, SILENT):
         made.scope(scope, "mc2", "service", {})
     for event in events:
-        made.feed(f"n/{event.scope}/s", event)
+        made.feed(f"n/{event.scope}/s", "series", event)
     return made
 
 
@@ -98,7 +98,7 @@ def test_a_place_of_a_series_waits_until_the_series_is_announced() -> None:
     given.enqueue("stream", Seat(SILENT, None, None))
     assert given.next() == ("stream", Seat(SILENT, None, None))
     assert given.next() is None
-    known.feed(f"n/{SILENT}/s", opened(SILENT))
+    known.feed(f"n/{SILENT}/s", "series", opened(SILENT))
     given.release(SILENT)
     assert given.next() == ("e", Seat(SILENT, "s", 0))
 

@@ -1,0 +1,134 @@
+"""Forgetting a problem: which versions of a scope have to be closed again, and what is withdrawn from them.
+
+What cites the problem goes: its lessons; of the rules those of a role that were written from them, since
+nobody can say which of their words came from where. Arms, weights and labels are folded again without
+it. All of it follows from the record.
+
+Source: architecture page, *Verbs*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from schemas.events.base import Event
+from schemas.events.learning import BatchClosed, KnowledgeConsolidated, ProblemForgotten
+from schemas.identity import episode_id
+from schemas.memory import Memory, MemoryItem
+from schemas.problem import Limits
+
+WRITTEN = ("consolidated",)
+"""Results of a consolidation that put words of the batch into the rules."""
+
+
+class Records(Protocol):
+    """Parts of the log, for what folds do not keep."""
+
+    def find(self, episode: str, address: str) -> Event | None:
+        """One record's event, if it is there."""
+        ...
+
+    def journal(self, episode: str) -> Mapping[str, Event]:
+        """The records of one episode by address."""
+        ...
+
+    def episodes(self, prefix: str) -> Iterable[str]:
+        """Names of the episodes that begin with this."""
+        ...
+
+
+@dataclass(slots=True)
+class Forgetting:
+    """Problems that a scope forgot, and how far that has come."""
+
+    subjects: dict[str, str] = field(default_factory=dict[str, str])
+    """What names of a problem's episodes begin with, and the problem as ``domain/id``."""
+    owed: list[int] = field(default_factory=list[int])
+    """Versions that still have to be closed again, in order."""
+    limits: Limits = field(default_factory=Limits)
+    withdrawn: set[str] = field(default_factory=set[str])
+    """Ids of the lessons that the versions so far have lost."""
+    stale: set[str] = field(default_factory=set[str])
+    """Roles whose rules rest on what was withdrawn."""
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """What names of forgotten episodes begin with."""
+        return tuple(self.subjects)
+
+    def add(self, event: ProblemForgotten) -> str:
+        """One more problem; what the names of its episodes begin with."""
+        prefix = episode_id(event.domain, event.problem_id, "")
+        self.subjects[prefix] = f"{event.domain}/{event.problem_id}"
+        self.limits = event.limits
+        return prefix
+
+    def covers(self, episode: str) -> bool:
+        """Whether an episode worked on a forgotten problem."""
+        return bool(self.subjects) and episode.startswith(self.prefixes)
+
+    def cites(self, item: MemoryItem) -> bool:
+        """Whether an item came from a forgotten problem."""
+        return item.subject in self.subjects.values() or any(map(self.covers, item.evidence))
+
+    def speaks_of(self, event: Event) -> bool:
+        """Whether a fact was stated of a forgotten problem or of an episode that worked on it."""
+        said = (getattr(event, name, None) for name in ("subject", "source", "episode"))
+        named = [each for each in said if isinstance(each, str)]
+        return any(each in self.subjects.values() or self.covers(each) for each in named)
+
+    def owe(self, numbers: Collection[int]) -> None:
+        """These versions, and no others, have to be closed again."""
+        self.owed = sorted({*self.owed, *numbers})
+
+    def done(self, number: int, withdrawn: set[str], stale: set[str]) -> None:
+        """A version was closed again."""
+        self.owed = [each for each in self.owed if each != number]
+        self.withdrawn, self.stale = (withdrawn, stale) if self.owed else (set(), set())
+
+    def touched(
+        self, old: Memory, closed: BatchClosed, journal: Mapping[str, Event]
+    ) -> tuple[set[str], set[str]]:
+        """Lessons withdrawn up to a version, and the roles whose rules are stale in it.
+
+        ``old``, ``closed`` and ``journal`` are those of the revision before.
+        """
+        withdrawn = self.withdrawn | {item.id for item in old.whole() if self.cites(item)}
+        return withdrawn, self.stale | set(self._stale(withdrawn, closed, journal))
+
+    def _stale(
+        self, withdrawn: set[str], closed: BatchClosed, journal: Mapping[str, Event]
+    ) -> Iterator[str]:
+        member = any(map(self.covers, closed.members))
+        for event in journal.values():
+            if not isinstance(event, KnowledgeConsolidated) or event.result not in WRITTEN:
+                continue
+            if withdrawn.intersection(event.lessons) or (member and not event.lessons):
+                yield event.role
+
+    def again(self, closed: BatchClosed) -> BatchClosed:
+        """The closing of a batch once more, without the members that were forgotten."""
+        pairs = zip(closed.members, closed.outcomes, strict=True)
+        left = [(member, outcome) for member, outcome in pairs if not self.covers(member)]
+        return closed.model_copy(
+            update={
+                "members": tuple(member for member, _ in left),
+                "outcomes": tuple(outcome for _, outcome in left),
+                "revision": (closed.revision or 0) + 1,
+                "limits": self.limits,
+            }
+        )
+
+
+def blank(item: MemoryItem) -> MemoryItem:
+    """What tables keep of a withdrawn item: that there was one."""
+    return MemoryItem(
+        id=item.id,
+        kind=item.kind,
+        role=item.role,
+        text="",
+        text_digest=item.text_digest,
+        batch=item.batch,
+    )

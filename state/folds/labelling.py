@@ -1,0 +1,89 @@
+"""Labels of stated confidences, kept with each memory version: what calibrators are fitted to.
+
+A label counts once its episode is a member of a closed batch and its outcome is known; one that changes
+later counts in the next version. A calibrator belongs to one domain, policy with its settings, model
+and confidence source.
+
+Source: vocabulary page (Confidence); architecture page (calibrators have no window of their own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from schemas.events.learning import BatchClosed, Reflected
+from schemas.memory import Label, Labels
+
+Outcome = Callable[[str], str]
+KNOWN = {"right": True, "wrong": False}
+
+
+@dataclass(slots=True)
+class Stated:
+    """An episode's confidence; ``right`` is its label as it was counted last."""
+
+    key: tuple[str, ...]
+    confidence: float
+    member: bool = False
+    right: bool | None = None
+
+
+@dataclass(slots=True)
+class Labelling:
+    """Confidences of one scope, and which of their labels the next version has to count."""
+
+    stated: dict[str, Stated] = field(default_factory=dict[str, Stated])
+    graded: set[str] = field(default_factory=set[str])
+    """Members whose grade came after their batch."""
+
+    def reflected(self, episode: str, event: Reflected) -> None:
+        """Take a confidence, if the record says whose it is."""
+        key = (event.domain, event.policy, event.settings, event.backbones, event.confidence_source)
+        if event.confidence is not None and all(key):
+            names = tuple(str(part) for part in key)
+            self.stated.setdefault(episode, Stated(names, event.confidence))
+
+    def regraded(self, episode: str) -> None:
+        """An outcome may have changed."""
+        known = self.stated.get(episode)
+        if known is not None and known.member:
+            self.graded.add(episode)
+
+    def closed(self, batch: BatchClosed) -> None:
+        """The members of a batch count from its version on."""
+        for member in batch.members:
+            known = self.stated.get(member)
+            if known is not None:
+                known.member = True
+                self.graded.add(member)
+
+    def changed(self, outcome: Outcome) -> Iterator[Label]:
+        """Labels that differ from what was counted, in order of episodes."""
+        for episode in sorted(self.graded):
+            known, right = self.stated[episode], KNOWN.get(outcome(episode))
+            if right is not known.right:
+                yield Label(episode, known.key, known.confidence, right)
+
+    def count(self, before: Labels | None, number: int, outcome: Outcome) -> Labels | None:
+        """The labels of the version that closes now."""
+        return Labels.on(before, number, tuple(self.changed(outcome)))
+
+    def counted(self, labels: Labels | None, number: int) -> None:
+        """A version holds these labels."""
+        self.graded.clear()
+        for label in labels.new if labels is not None and labels.number == number else ():
+            self.stated[label.episode].right = label.right
+
+    def forget(self, prefix: str) -> None:
+        """Drop the confidences of a problem's episodes."""
+        for episode in [name for name in self.stated if name.startswith(prefix)]:
+            del self.stated[episode]
+            self.graded.discard(episode)
+
+
+def without(labels: Labels | None, number: int, prefixes: tuple[str, ...]) -> tuple[Label, ...]:
+    """The labels that a version added, less those of forgotten problems."""
+    if labels is None or labels.number != number:
+        return ()
+    return tuple(label for label in labels.new if not label.episode.startswith(prefixes))

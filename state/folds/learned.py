@@ -1,0 +1,96 @@
+"""What one learning episode has said so far: lessons, vectors and rules, in the order of addresses.
+
+Source: MC² eq. (10), (11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from schemas.events.base import Event
+from schemas.events.episode import Embedded
+from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
+from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
+from schemas.identity import address_order, text_digest
+from schemas.memory import MemoryItem
+
+MEASURED = (PathGrounded, PrincipleInduced, PairCompared)
+"""What learning rules take from."""
+TAUGHT = (LessonDistilled, KnowledgeConsolidated, Embedded, *MEASURED)
+S = TypeVar("S", bound=Event)
+
+
+@dataclass(slots=True)
+class Learned:
+    """Lanes of a learning episode end in any order: what they said counts by its address."""
+
+    said: dict[str, Event] = field(default_factory=dict[str, Event])
+
+    def feed(self, address: str, event: Event) -> None:
+        """Take one record of the learning episode; the first at an address counts."""
+        if isinstance(event, TAUGHT):
+            self.said.setdefault(address, event)
+
+    def _all(self, kind: type[S]) -> Iterator[S]:
+        for address in sorted(self.said, key=address_order):
+            event = self.said[address]
+            if isinstance(event, kind):
+                yield event
+
+    @property
+    def facts(self) -> list[Event]:
+        """What learning rules take from, in order."""
+        return [event for event in self._all(Event) if isinstance(event, MEASURED)]
+
+    @property
+    def embedder(self) -> str | None:
+        """What made the vectors, if there are any."""
+        return next((event.embedder for event in self._all(Embedded)), None)
+
+    @property
+    def rules(self) -> Mapping[str, KnowledgeConsolidated]:
+        """What was said last of the rules of each role."""
+        return {event.role: event for event in self._all(KnowledgeConsolidated)}
+
+    def items(self, batch: int) -> list[MemoryItem]:
+        """The lessons as memory items, each with its vector, or the one that stands in its place."""
+        lessons = list(self._all(LessonDistilled))
+        vectors: list[str | None] = [v for event in self._all(Embedded) for v in event.vectors]
+        vectors += [None] * len(lessons)
+        return [
+            lesson_of(lesson, batch, vector)
+            for lesson, vector in zip(lessons, vectors, strict=False)
+        ]
+
+
+def lesson_of(event: LessonDistilled, batch: int, vector: str | None) -> MemoryItem:
+    """A lesson as a memory item."""
+    return MemoryItem(
+        id=event.id,
+        kind="lesson",
+        role=event.role,
+        text=event.text,
+        text_digest=text_digest(event.text),
+        batch=batch,
+        subject=event.subject,
+        evidence=event.evidence,
+        polarity=event.polarity,
+        vector=event.vector or vector,
+    )
+
+
+def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
+    """The rules of one role as memory items."""
+    return [
+        MemoryItem(
+            id=rule,
+            kind="rule",
+            role=event.role,
+            text=text,
+            text_digest=text_digest(text),
+            batch=batch,
+        )
+        for rule, text in event.rules
+    ]

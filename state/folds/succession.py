@@ -1,0 +1,87 @@
+"""Putting a memory version together from the one before, what was learned, and what was measured.
+
+Source: MC² eq. (10), (11): lessons of the last w batches stay live, rules are replaced as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from handlers.learning.retire import is_retired
+from schemas.memory import Labels, Memory, MemoryItem
+from state.folds.learned import Learned, rules_of
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What a version holds besides items: learned numbers, what items are retired on, labels."""
+
+    learned: Mapping[str, Any]
+    standing: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    labels: Labels | None = None
+    retirement: str | None = None
+    """The rule of retirement."""
+
+
+def next_memory(
+    previous: Memory,
+    learned: Learned,
+    number: int,
+    live_from: int,
+    measures: Measures | None = None,
+) -> Memory:
+    """The memory version that follows: new rules for old, old lessons while they are live, new lessons.
+
+    ``measures`` is what was measured with the batch; left out, the previous version's stay.
+    """
+    said = learned.rules
+    new = [rule for event in said.values() for rule in rules_of(event, number)]
+    retired = {id(item) for _, item in previous.aside}
+    marks = {rule.mark for rule in new}
+    whole = previous.whole()
+    old = [i for i in whole if i.kind == "rule" and (i.role not in said or id(i) in retired)]
+    rules = [*new, *(rule for rule in old if rule.mark not in marks)]
+    lessons = [i for i in whole if i.kind == "lesson" and i.batch >= live_from]
+    kept = measures or Measures(previous.learned, previous.standing, previous.labels)
+    return assembled(previous, number, rules, [*lessons, *learned.items(number)], kept)
+
+
+def assembled(
+    before: Memory,
+    number: int,
+    rules: Sequence[MemoryItem],
+    lessons: Sequence[MemoryItem],
+    measures: Measures,
+    revision: int = 0,
+) -> Memory:
+    """A memory version of these items; those that are retired are set aside. Newer rules come first.
+
+    A rule that was aside ``before`` stays there while a newer one has its id.
+    """
+    whole = [*sorted(rules, key=lambda item: (item.role, item.id)), *lessons]
+    standing = _pruned(measures.standing, whole)
+    old = {id(item) for _, item in before.aside}
+    taken = {(rule.role, rule.id) for rule in rules if id(rule) not in old}
+    live: list[MemoryItem] = []
+    aside: list[tuple[int, MemoryItem]] = []
+    for place, item in enumerate(whole):
+        hidden = id(item) in old and (item.role, item.id) in taken
+        if hidden or is_retired(standing, item.mark, measures.retirement):
+            aside.append((place, item))
+        else:
+            live.append(item)
+    return Memory(
+        *(before.scope, number, tuple(live), measures.learned, revision, tuple(aside)),
+        *(standing, measures.labels),
+    )
+
+
+def _pruned(standing: Mapping[str, Any], items: Sequence[MemoryItem]) -> Mapping[str, Any]:
+    """The standing without tallies of items that are no more."""
+    if "tally" not in standing:
+        return standing
+    marks = {item.mark for item in items}
+    tally = {mark: counts for mark, counts in standing["tally"].items() if mark in marks}
+    return {**standing, "tally": tally}
