@@ -6,22 +6,15 @@ latencies along the lane's own path.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from schemas.price import MILLION, Price
 from schemas.problem import Limits
 from schemas.questions import Remaining
 
 Which: TypeAlias = Literal["calls", "tokens", "cost", "seconds"]
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """Cost of one prompt token and of one completion token, in the unit of the cost limit."""
-
-    prompt: float
-    completion: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +61,8 @@ class Ledger:
     tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None
+    prices: Mapping[str, Price] | None = None
+    """Prices by role, ``*`` for the rest; they matter under a limit of cost only."""
     spent_calls: int = field(default=0, init=False)
     spent_tokens: int = field(default=0, init=False)
     spent_cost: float = field(default=0.0, init=False)
@@ -79,9 +74,13 @@ class Ledger:
         self.bounded = not (self.calls is self.tokens is self.cost is self.seconds is None)
 
     @classmethod
-    def of(cls, limits: Limits) -> Ledger:
+    def of(cls, limits: Limits, prices: Mapping[str, Price] | None = None) -> Ledger:
         """A ledger with nothing spent yet."""
-        return cls(limits.calls, limits.tokens, limits.cost, limits.seconds)
+        return cls(limits.calls, limits.tokens, limits.cost, limits.seconds, prices)
+
+    def price(self, role: str) -> Price | None:
+        """What a call of this role costs, if that is known."""
+        return None if self.prices is None else self.prices.get(role) or self.prices.get("*")
 
     def remaining(self) -> Remaining:
         """What is left, as a policy may ask for it."""
@@ -110,19 +109,27 @@ class Ledger:
     def _affordable(self, prompt_tokens: int, price: Price | None) -> int | None:
         left = self.cost or 0.0
         if price is not None:
-            left -= prompt_tokens * price.prompt
+            left -= price.of(prompt_tokens, 0)
         if price is None or price.completion <= 0:
             return None if left > 0 else 0
-        return int(min(left / price.completion, MANY))
+        return int(min(left * MILLION / price.completion, MANY))
 
     def settle(
-        self, reserved: Reservation, tokens: int | None, cost: float | None, seconds: float | None
+        self,
+        reserved: Reservation,
+        tokens: int | None,
+        cost: float | None,
+        seconds: float | None,
+        attempts: int = 1,
     ) -> None:
-        """Book one completion; unknown usage settles at the reserved amount."""
+        """Book one completion; unknown usage settles at the reserved amount.
+
+        An unknown cost does so for every attempt: one that broke off may have been charged too.
+        """
         self._book(
             1,
             reserved.tokens if tokens is None else tokens,
-            reserved.cost if cost is None else cost,
+            reserved.cost * max(attempts, 1) if cost is None else cost,
             seconds or 0.0,
         )
 
@@ -148,7 +155,8 @@ class Ledger:
         calls = shares(self.calls, lanes, allow)
         tokens = shares(self.tokens, lanes, None)
         cost = None if self.cost is None else self.cost / lanes
-        return [Ledger(c, t, cost, self.seconds) for c, t in zip(calls, tokens, strict=True)]
+        left = zip(calls, tokens, strict=True)
+        return [Ledger(c, t, cost, self.seconds, self.prices) for c, t in left]
 
     def join(self, lanes: Sequence[Ledger]) -> None:
         """Book what the lanes spent; what they left over is back. Seconds are the slowest lane's."""
@@ -165,6 +173,4 @@ def _least(left: int | None, right: int | None) -> int | None:
 
 
 def _cost(prompt_tokens: int, completion_tokens: int, price: Price | None) -> float:
-    if price is None:
-        return 0.0
-    return prompt_tokens * price.prompt + completion_tokens * price.completion
+    return 0.0 if price is None else price.of(prompt_tokens, completion_tokens)

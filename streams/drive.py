@@ -137,7 +137,7 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
 def _settle(ledger: Ledger, reserved: Reservation | Which, answer: Completed) -> None:
     if isinstance(reserved, str):
         reserved = UNBOUNDED
-    ledger.settle(reserved, answer.tokens, answer.cost, answer.seconds)
+    ledger.settle(reserved, answer.tokens, answer.cost, answer.seconds, answer.attempts)
 
 
 def _reserve(question: Ask[Any], ledger: Ledger) -> Reservation | Which:
@@ -145,7 +145,8 @@ def _reserve(question: Ask[Any], ledger: Ledger) -> Reservation | Which:
         return UNBOUNDED
     messages = question.messages()
     estimate = prompt_estimate(sum(len(text) for _, text in messages), len(messages))
-    return ledger.reserve(estimate, question.sampling.max_tokens, None)
+    price = None if ledger.cost is None else ledger.price(question.role)
+    return ledger.reserve(estimate, question.sampling.max_tokens, price)
 
 
 async def _answer(

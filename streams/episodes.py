@@ -24,6 +24,7 @@ from state.journal import Fenced, Recorder
 from streams.backbones.port import BackboneError
 from streams.defects import describe
 from streams.drive import Run, World, drive, replayed
+from streams.grants import NO_GRANT, Grant
 from streams.learner import settings_text
 from streams.world import Draining
 
@@ -100,9 +101,15 @@ def seed_for(problem: Problem) -> int:
 
 
 def opening(
-    policy: Policy[Any], settings: str, problem: Problem, memory: Memory, backbones: str
+    policy: Policy[Any],
+    settings: str,
+    problem: Problem,
+    memory: Memory,
+    backbones: str,
+    grant: Grant = NO_GRANT,
 ) -> EpisodeOpened:
     """The event that opens a problem's episode; ``settings`` is the digest of the resolved ones."""
+    limits = grant.limits_of(problem)
     return EpisodeOpened(
         policy=policy.name,
         policy_version=policy.version,
@@ -110,25 +117,31 @@ def opening(
         limits=limits,
         seed=seed_for(problem),
         memory_version=memory.number,
+        memory_revision=memory.revision or None,
         backbones=backbones,
+        prices=grant.prices_of(limits),
     )
 
 
 def prepare(
     episode: str,
     admitted: ProblemAdmitted,
-        memory_revision=memory.revision or None,
     journal: Mapping[str, Event],
     policy: Policy[Any],
     memories: Mapping[int, Memory],
     backbones: str,
+    grant: Grant = NO_GRANT,
 ) -> Work:
-    """Work on an episode, fresh or from its record. Raises ``PolicyChanged`` where neither is possible."""
+    """Work on an episode, fresh or from its record. Raises ``PolicyChanged`` where neither is possible.
+
+    Raises ``SetupBroken`` where a fresh one's cost is limited and a model has no price.
+    """
     found = resolved(policy, admitted.problem)
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):
-        latest = memories[max(memories)]
-        opened = opening(policy, found.digest, admitted.problem, latest, backbones)
+        newest = latest(memories)
+        grant.check(admitted.problem)
+        opened = opening(policy, found.digest, admitted.problem, newest, backbones, grant)
     if (opened.policy, opened.policy_version) != (policy.name, policy.version):
         raise PolicyChanged(
             f"opened with {opened.policy}@{opened.policy_version}; installed is {policy.reference}"
@@ -146,7 +159,7 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
     A defect of the policy is an outcome (``failed``); a broken set-up, a lost claim or a record that
     does not fit is not, and is raised.
     """
-    ledger = Ledger.of(work.opened.limits)
+    ledger = Ledger.of(work.opened.limits, work.opened.prices)
     try:
         conclusion = await drive(work.policy.solve(work.task, work.settings), run, ledger)
     except OutOfLimit as limit:
@@ -176,7 +189,8 @@ def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:
         return error
     again = work.policy.solve(work.task, work.settings)
     try:
-        replayed(drive(again, work.run(None, None), Ledger.of(work.opened.limits)))
+        ledger = Ledger.of(work.opened.limits, work.opened.prices)
+        replayed(drive(again, work.run(None, None), ledger))
     except NOT_AN_OUTCOME:
         return error
     except Exception as recorded:

@@ -2,60 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from handlers.answers.grade import CHECKERS, Grade
 from handlers.learning.recall import Hit, select
-from handlers.limits import UNBOUNDED, Ledger, Reservation
+from handlers.limits import Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
 from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.identity import call_seed
 from schemas.memory import Memory
+from schemas.price import Price
 from schemas.problem import Limits
 from schemas.questions import Check, Complete, Embed, Recall, Sampling, UseTool
 from schemas.vectors import pack, unpack
 from streams import normalise
-from streams.backbones.port import Backbone, ModelReply, ModelRequest, Unreachable
-from streams.drive import Paused, Run
+from streams.backbones.port import Backbone, ModelReply, ModelRequest
+from streams.backbones.prices import price_for
+from streams.calling import Caller, Draining, Totals, why
+from streams.drive import Run
 from streams.embedders.port import Embedder
+from streams.grants import Grant
 from streams.tools import NO_TOOLS, Tools, called
+from streams.trying import Patience
 from streams.twins import luck
 
 if TYPE_CHECKING:
     from state.mirror import Mirrors
 
-PATIENCE_S = (0.5, 1.0, 2.0, 5.0, 10.0)
-"""Waits between attempts at an unreachable endpoint; the last one repeats."""
-GLANCE_S = 0.1
-"""How long such a wait overlooks that the worker was told to stop."""
-
 PLAIN_ITEMS = 64
 """Up to so many memory items are recalled without the mirror, and without loading NumPy."""
 
-_log = logging.getLogger(__name__)
-
 R = TypeVar("R")
-
-
-class Draining(Paused):
-    """The worker is stopping: nothing new is asked, the episode stays open."""
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What all episodes of one worker may spend together; left out means unlimited."""
-
-    calls: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    seconds: float | None = None
 
 
 class References(Protocol):
@@ -80,22 +59,61 @@ class World:
         *,
         patient: bool = True,
         totals: Totals | None = None,
+        prices: Mapping[str, Price] | None = None,
+        limits: Limits | None = None,
+        patience: Patience | None = None,
     ) -> None:
-        self.backbones, self.embedder, self.patient = dict(backbones), embedder, patient
-        self.draining = False
-        self.out_of_reach: set[str] = set()
-        self.totals, self.spent = totals, Ledger.of(Limits())
-        self.begun_s = time.monotonic()
+        self.backbones, self.embedder = dict(backbones), embedder
+        self.caller = Caller(
+            patient=patient,
+            totals=totals,
+            prices=prices or {},
+            patience=patience or Patience(),
+        )
+        self.grant = self._granted(limits or Limits())
+        """What episodes are opened with."""
         self.simulated = any(backbone.simulated for backbone in self.backbones.values())
         """Whether any role is answered by no model."""
         self.description = self._described()
         """Which backbone answers which role, for people."""
-        self.calls_begun = 0
         self.mirrors: Mirrors | None = None
         self.tools: Tools = NO_TOOLS
         self.references: References | None = None
-        self.exhausted: str | None = None
+
+    @property
+    def draining(self) -> bool:
+        """Whether nothing new is asked; setting it also lets go of calls that only wait."""
+        return self.caller.draining
+
+    @draining.setter
+    def draining(self, value: bool) -> None:
+        self.caller.draining = value
+        if value:
+            self.caller.drain(self.backbones.values())
+
+    @property
+    def exhausted(self) -> str | None:
         """Which total is spent, once one is."""
+        return self.caller.exhausted
+
+    @property
+    def calls_begun(self) -> int:
+        """Calls that were begun, whatever came of them."""
+        return self.caller.calls_begun
+
+    def why(self) -> list[str]:
+        """Why calls wait, for those who watch; an endpoint and model each."""
+        return why(self.backbones.values())
+
+    def _granted(self, limits: Limits) -> Grant:
+        found = {
+            role: price_for(self.caller.prices, each.name) for role, each in self.backbones.items()
+        }
+        return Grant(
+            limits=limits,
+            prices={role: price for role, price in found.items() if price is not None},
+            unpriced=tuple(self.backbones[role].name for role in found if found[role] is None),
+        )
 
     def _described(self) -> str:
         named = (
@@ -108,7 +126,7 @@ class World:
         self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
     ) -> AnswerEvent:
         """The answer to record. Raises ``SetupBroken``, ``Draining``, or ``Unreachable`` if impatient."""
-        if self.draining:
+        if self.caller.draining:
             raise Draining
         if isinstance(question, Complete):
             return await self._complete(run, question, asked, address, reserved)
@@ -141,63 +159,8 @@ class World:
             draw=question.draw,
             schema=question.template.schema,
         )
-        self._count_call()
-        try:
-            reply = await backbone.complete(request)
-        except Unreachable as error:
-            reply = await self._ask_again(backbone, request, error)
-        answer = completed(asked, reply)
-        if self.totals is not None:
-            self.spent.settle(UNBOUNDED, answer.tokens, answer.cost, None)
-        return answer
-
-    def _count_call(self) -> None:
-        """Book a call before it is made. Raises ``Draining`` when a total does not cover it."""
-        self.calls_begun += 1
-        if self.totals is None:
-            return
-        self.exhausted = self._over(self.totals)
-        if self.exhausted is not None:
-            self.draining = True
-            raise Draining
-
-    def _over(self, totals: Totals) -> str | None:
-        so_far = {
-            "calls": (totals.calls, self.calls_begun - 1),
-            "tokens": (totals.tokens, self.spent.spent_tokens),
-            "cost": (totals.cost, self.spent.spent_cost),
-            "seconds": (totals.seconds, time.monotonic() - self.begun_s),
-        }
-        over = (
-            name for name, (most, spent) in so_far.items() if most is not None and spent >= most
-        )
-        return next(over, None)
-
-    async def _ask_again(
-        self, backbone: Backbone, request: ModelRequest, error: Unreachable
-    ) -> ModelReply:
-        for attempt in count():
-            if not self.patient:
-                raise error
-            await self._wait(error, PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)])
-            try:
-                reply = await backbone.complete(request)
-            except Unreachable as again:
-                error = again
-            else:
-                self.out_of_reach.discard(error.where)
-                return reply
-        raise AssertionError("counting has no end")
-
-    async def _wait(self, error: Unreachable, seconds: float) -> None:
-        """Wait before asking an endpoint again, and say so once. Raises ``Draining``."""
-        if error.where not in self.out_of_reach:
-            self.out_of_reach.add(error.where)
-            _log.warning("%s; asked again until it answers [model.unreachable]", error)
-        for _ in range(round(seconds / GLANCE_S)):
-            if self.draining:
-                raise Draining from error
-            await asyncio.sleep(GLANCE_S)
+        reply = await self.caller.call(backbone, request, parks=run.topic == "events")
+        return completed(asked, reply)
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         query = (await self.embedder.embed((question.query,)))[0]
@@ -281,3 +244,6 @@ def completed(asked: str, reply: ModelReply) -> Completed:
     if cut:
         said["truncated"] = True
     return Completed.trusted(said)
+
+
+__all__ = ["Draining", "References", "Totals", "World", "capped", "checked", "completed"]

@@ -8,6 +8,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, AnswerEvent, Event
 from schemas.outcome import Outcome
+from schemas.price import Price
 from schemas.problem import Limits, Problem
 from schemas.usage import Usage, total
 
@@ -33,10 +34,12 @@ class EpisodeOpened(Event, frozen=True):
     limits: Limits
     seed: NonNegativeInt
     memory_version: NonNegativeInt
-    backbones: str
     memory_revision: PositiveInt | None = None
     """Which revision of it, where a problem was forgotten since: ``4.1``."""
+    backbones: str
     """Which model answers which role, for people; ``(SIMULATED)`` where none does."""
+    prices: dict[str, Price] | None = None
+    """Prices by role, under a limit of cost: what is reserved hangs on them."""
     parent: str | None = None
     """The episode that a probe or fork was taken from."""
     at: str | None = None
@@ -151,17 +154,17 @@ class EpisodeClosed(Event, frozen=True):
     ended_by: str
     answer: str | None = None
     confidence: float | None = None
+    """Raw, as the policy's source gives it."""
     confidence_source: str | None = None
+    calibrated: float | None = None
+    """The chance of being right by the calibrator of the pinned memory version; null until fitted."""
     usage: Usage
     items: tuple[str, ...] = ()
     """Ids of the memory items that were in its prompts."""
 
 
 class PartitionClaimed(Event, frozen=True):
-    """Raw, as the policy's source gives it."""
     """A worker took a partition; this record's offset is the epoch of its later appends."""
-    calibrated: float | None = None
-    """The chance of being right by the calibrator of the pinned memory version; null until fitted."""
 
     kind: Literal["partition.claimed"] = "partition.claimed"
     worker: str

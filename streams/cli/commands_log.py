@@ -7,7 +7,17 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, Set, app, group
-from streams.cli.commands_run import Backbone, BaseUrl, CallLimit, Model, Role, TokenLimit
+from streams.cli.commands_run import (
+    Backbones,
+    BaseUrl,
+    CallLimit,
+    CostLimit,
+    Model,
+    Prices,
+    Role,
+    TimeLimit,
+    TokenLimit,
+)
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -78,21 +88,24 @@ def fork(
     episode: Episode,
     at: Annotated[str, typer.Option("--at", help="The address from which to go another way.")],
     log: Log = None,
-    backbone: Backbone = None,
+    backbone: Backbones = [],  # noqa: B006
     role: Role = [],  # noqa: B006
     model: Model = None,
     base_url: BaseUrl = None,
+    price: Prices = [],  # noqa: B006
     settings: Set = [],  # noqa: B006
     call_limit: CallLimit = None,
     token_limit: TokenLimit = None,
+    cost_limit: CostLimit = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> int:
     """What if: the record up to an address at no cost, then live with another model or limit."""
     from streams.cli.forking import fork as run
     from streams.cli.setup import Models, limits_of
 
-    models = Models(backbone=backbone, roles=role, model=model, base_url=base_url)
-    limits = limits_of(call_limit, token_limit, None, None)
+    models = Models.of(backbone, role, model=model, base_url=base_url, prices=price)
+    limits = limits_of(call_limit, token_limit, cost_limit, time_limit)
     return run(log, episode, at, models, settings=settings, limits=limits, json=json)
 
 

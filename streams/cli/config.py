@@ -36,12 +36,12 @@ def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
     from pydantic import ValidationError
     from pydantic_settings import SettingsError
 
-    from streams.cli.config_model import Config, names
+    from streams.cli.config_model import Config, free_names, names
 
     found = list(said())
     known = names()
     for each in found:
-        if each.name not in known:
+        if each.name not in known and not each.name.startswith(free_names()):
             _unknown(each, known)
     try:
         return Config()
@@ -114,7 +114,8 @@ def shown() -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for name in leaves():
         group = name.partition(".")[0]
-        source = places.get(name) or places.get(group) or "default"
+        inner = (place for spelled, place in places.items() if spelled.startswith(f"{name}."))
+        source = places.get(name) or places.get(group) or next(inner, "default")
         rows[name] = {"value": masked(name, _at(values, name)), "source": source}
     return rows | endpoint()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt
 from pydantic_settings import (
@@ -12,6 +12,7 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
+from streams.backbones.prices import book_of
 from streams.cli.config_sources import DOTENV, PREFIX, yaml_path
 
 LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "trace", "none", "off")
@@ -24,6 +25,11 @@ def _names_a_log(url: str) -> str:
     if not url.startswith(SCHEMES) and not url.endswith(".db"):
         raise ValueError("this names no event log")
     return url
+
+
+def _are_prices(said: dict[str, str]) -> dict[str, str]:
+    book_of(said)
+    return said
 
 
 class Kafka(BaseModel):
@@ -74,6 +80,8 @@ class Config(BaseSettings):
     """Episodes in flight."""
     max_connections: PositiveInt = 64
     """Model calls in flight per endpoint."""
+    prices: Annotated[dict[str, str], AfterValidator(_are_prices)] = {}
+    """What a million tokens of a model cost: MODEL: IN,OUT[,CACHED]."""
     game24_csv: str | None = None
     """The published list of Game of 24 puzzles, for their ranks."""
     home: str = "~/.local/state/metalogue"
@@ -95,6 +103,12 @@ class Config(BaseSettings):
         """First wins: the environment, then ``.env``, then the YAML file."""
         yaml = YamlConfigSettingsSource(settings_cls, yaml_file=yaml_path())
         return (init_settings, env_settings, dotenv_settings, yaml)
+
+
+def free_names() -> tuple[str, ...]:
+    """How names begin that users make up, such as models."""
+    fields = Config.model_fields.items()
+    return tuple(f"{name}." for name, field in fields if get_origin(field.annotation) is dict)
 
 
 def names(model: type[BaseModel] = Config, before: str = "") -> list[str]:

@@ -110,6 +110,8 @@ class Figures:
     latest: Answered | None = None
     open: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What closed episodes spent that are in no closed batch yet."""
+    waits: list[str] = field(default_factory=list[str])
+    """Why calls wait just now."""
 
     @property
     def total(self) -> int:

@@ -10,7 +10,7 @@ from streams.backbones.port import BackboneError
 from streams.cli.common import open_log, out, out_json, pairs
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.finding import find_episode
-from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.setup import Models, as_cli, need_prices, world_of
 from streams.policies import find
 from streams.replay.fork import CannotFork, Forked, first_difference, forked_work, run_fork
 from streams.replay.verify import before
@@ -35,9 +35,13 @@ def fork(
     log = open_log(url)
     parent = find_episode(log, wanted)
     world = world_of(models, patient=False)
+    if limits.cost is not None:
+        need_prices(world, "--cost-limit")
     try:
         changed = pairs(settings, "--set")
-        work, record = forked_work(log, find, parent, at, changed, limits, world.description)
+        work, record = forked_work(
+            log, find, parent, at, changed, limits, world.description, world.grant
+        )
         done = asyncio.run(world.during(run_fork(log, work, record, world)))
     except CannotFork as error:
         raise usage(str(error), field="EPISODE") from error

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from streams.cli.common import say
 from streams.cli.errors import usage
 from streams.cli.kafka_log import place_of, reached
-from streams.cli.setup import Models, as_cli, world_of
-from streams.cli.working import report
+from streams.cli.setup import Models, as_cli
+from streams.cli.working import report, working_world
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
@@ -32,6 +32,7 @@ def work(
     max_concurrency: int,
     learning_limits: Limits,
     totals: Totals | None,
+    limits: Limits | None = None,
     on_change: Callable[[Progress], None] | None = None,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
@@ -41,7 +42,7 @@ def work(
     from streams.runtime.kafka import topics
     from streams.runtime.kafka.worker import KafkaWorker
 
-    place, said, world = place_of(url), load().kafka, world_of(models, totals=totals)
+    place, said, world = place_of(url), load().kafka, working_world(models, totals, limits)
     options: dict[str, Any] = {
         "name": f"{socket.gethostname()}:{os.getpid()}",
         "default_policy": policy,

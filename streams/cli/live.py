@@ -48,10 +48,11 @@ class Watcher:
         self.began = self.due = clock()
         self.reader: Reader | None = None
         self.running = 0
+        self.why: Callable[[], list[str]] = list
         self.failed = False
 
     def __call__(self, progress: Progress) -> None:
-        self.running = progress.running
+        self.running, self.why = progress.running, progress.why
         now = self.clock()
         if now >= self.due and not self.failed:
             self._try(now)
@@ -68,6 +69,7 @@ class Watcher:
         if reader is None:
             return
         reader.read()
+        reader.figures.waits = self.why()
         self.view.draw(reader.figures, self.running, now - self.began)
         self.due = self.clock() + self.view.every
 
@@ -80,7 +82,7 @@ class Watcher:
 
     def close(self) -> None:
         """Draw once more, if anything was drawn, and let go of the log."""
-        self.running = 0
+        self.running, self.why = 0, list
         if self.reader is not None and not self.failed:
             self.reader.read_all()
             self._try(self.clock())

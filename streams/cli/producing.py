@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from schemas.identity import digest
+from schemas.problem import Limits
 from streams.cli.common import open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.policies import NoPolicy, find
@@ -30,6 +31,8 @@ def produce(
     """Produce a source; the exit code. Raises ``CliError`` for a wrong command line or source."""
     if follow and source != "-":
         raise usage("only standard input can be followed: produce - --follow", field="--follow")
+    if options["series"] is not None and options["policy"] is None:
+        raise usage("a series is of one policy: name it with --policy", field="--series")
     values = pairs(settings, "--set")
     if options["policy"] is not None:
         _check_policy(options["policy"], options["profile"], values)
@@ -49,7 +52,7 @@ def produce(
         if follow:
             return _follow(opened, plan, lines, json)
         done = Producer(opened, plan).run(first, dry=dry_run)
-        return _report(opened, plan.source, done, json)
+        return _report(opened, plan, done, json)
     finally:
         opened.close()
 
@@ -98,8 +101,13 @@ def _follow(log: SqliteLog, plan: Plan, lines: Any, json: bool) -> int:
     return _summary(total, json)
 
 
-def _report(log: SqliteLog, source: str, done: Produced, json: bool) -> int:
-    _say_refused(log, source, done.refused)
+def _report(log: SqliteLog, plan: Plan, done: Produced, json: bool) -> int:
+    _say_refused(log, plan.source, done.refused)
+    if done.produced and plan.series_id is None:
+        say("no series: without --policy the worker's own decides, and problems go as they come")
+    if done.known and plan.limits != Limits():
+        say(f"{done.known} known: they keep the limits that they were first produced with.")
+        say("  Limits make no other episode; --seed N or --pass N does.")
     if done.refused:
         others = done.produced + done.known
         say(

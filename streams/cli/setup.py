@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streams.cli.errors import SETUP, UNREACHABLE, CliError, usage
 
 if TYPE_CHECKING:
+    from schemas.price import Price
     from schemas.problem import Limits
     from streams.backbones.port import BackboneError
     from streams.backbones.spelling import Wishes
@@ -23,9 +25,34 @@ class Models:
     model: str | None = None
     base_url: str | None = None
     max_connections: int | None = None
+    prices: list[str] = field(default_factory=list[str])
+
+    @classmethod
+    def of(cls, backbones: list[str], roles: list[str], **more: Any) -> Models:
+        """From words such as ``openai:m`` and ``judge=openai:n``. Raises a usage error for two without role."""
+        ours = [each for each in backbones if _FOR_ROLE.match(each)]
+        rest = [each for each in backbones if each not in ours]
+        if len(rest) > 1:
+            hint = f"Name the role of one of them: --backbone ROLE={rest[1]}"
+            raise usage(
+                f"two backbones for the same roles: {', '.join(rest)}",
+                field="--backbone",
+                hint=hint,
+            )
+        return cls(backbone=rest[0] if rest else None, roles=[*ours, *roles], **more)
 
 
-def world_of(models: Models, *, patient: bool = True, totals: Totals | None = None) -> World:
+_FOR_ROLE = re.compile(r"[A-Za-z_][\w-]*=")
+"""How a backbone for one role begins; options of a backbone come behind a colon or question mark."""
+
+
+def world_of(
+    models: Models,
+    *,
+    patient: bool = True,
+    totals: Totals | None = None,
+    limits: Limits | None = None,
+) -> World:
     """The world of a worker. Raises a ``CliError`` where a backbone's spelling is wrong."""
     from streams.backbones.port import Backbone, BackboneError
     from streams.backbones.spelling import build
@@ -51,11 +78,25 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
         HashedEmbedder(),
         patient=patient,
         totals=totals,
+        prices=prices_of(models),
+        limits=limits,
     )
+
+
+def prices_of(models: Models) -> dict[str, Price]:
+    """Prices by model. Raises a usage error for one that cannot be read."""
+    from streams.backbones.prices import book_of
+    from streams.cli.config import load
+
+    try:
+        return book_of(load().prices, models.prices)
+    except ValueError as error:
+        raise usage(str(error), field="--price") from error
 
 
 def wishes_of(models: Models) -> Wishes:
     """What the command line, the environment and ``.env`` say of endpoints."""
+    from streams.backbones.openai.road import Roads
     from streams.backbones.spelling import Wishes
     from streams.cli.config import load
     from streams.cli.config_sources import environment, place_of
@@ -67,18 +108,22 @@ def wishes_of(models: Models) -> Wishes:
         max_connections=models.max_connections or load().max_connections,
         environ=environment(),
         key_source=None if key is None else f"OPENAI_API_KEY in {key}",
+        roads=Roads(),
     )
 
 
 def need_prices(world: World, option: str) -> None:
     """Raises a usage error where a cost is limited and nobody knows what a call costs."""
-    for backbone in world.backbones.values():
-        if not getattr(backbone, "priced", False):
-            raise usage(
-                f"no price is known for {backbone.name}",
-                field=option,
-                hint="Limit calls or tokens instead: --call-limit, --token-limit",
-            )
+    if world.grant.unpriced:
+        name = world.grant.unpriced[0]
+        raise usage(f"no price is known for {name}", field=option, hint=price_hint(name))
+
+
+def price_hint(backbone: str) -> str:
+    """How to say what a model costs."""
+    model = backbone.partition(":")[2] or backbone
+    said = f"Say what a million tokens cost: --price {model}=IN,OUT"
+    return f"{said}. Or limit calls or tokens: --call-limit, --token-limit"
 
 
 def _default(models: Models) -> str:
@@ -122,6 +167,9 @@ def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
     left = "" if open_episodes is None else f"; {open_episodes} episodes stay open"
     again = f"No problem was closed or charged{left}. "
     match error:
+        case SetupBroken(code="price"):
+            hint = again + price_hint(error.where.partition(", ")[0])
+            return usage(f"{error.detail} for {error.where}", error="model.price", hint=hint)
         case SetupBroken():
             hint = again + "Mend it and start the worker again: it resumes."
             return CliError(

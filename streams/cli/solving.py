@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed, ProblemAdmitted
-from schemas.identity import digest
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.identity import address_order, digest, is_numbered
 from schemas.problem import Limits, Problem
 from schemas.settings import BadSetting
 from streams.backbones.port import BackboneError
@@ -101,7 +102,7 @@ async def _solve(
     journal = log.journal(episode)
     known = journal.get("closed")
     if isinstance(known, EpisodeClosed):
-        say("known: this problem was solved on this log before; the recorded answer follows")
+        say_known(episode, journal, problem, world)
         return episode, known
     writer = log.claim("solve", log.free_partition())
     admitted = journal.get("admitted")
@@ -109,11 +110,13 @@ async def _solve(
         admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
         writer.state("events", episode, "admitted", admitted)
     memories = memories_of(log, find, admitted.scope)
-    work = prepare(episode, admitted, journal, policy, memories, world.description)
+    work = prepare(episode, admitted, journal, policy, memories, world.description, world.grant)
     if "opened" not in journal:
         opened = work.opened.model_copy(update={"purpose": "solve"})
         writer.keep(opened.settings, settings_text(work.settings))
         writer.state("events", episode, "opened", opened)
+    elif work.opened.limits != problem.limits:
+        say(f"resumed with the limits it was begun with: {worded(work.opened.limits)}")
     conclusion, seconds = await conclude(work, work.run(Live(writer), world))
     end = closing(
         policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
@@ -122,6 +125,28 @@ async def _solve(
     writer.send("answers", episode, end.answer)
     await writer.commit()
     return episode, end
+
+
+def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, world: World) -> None:
+    """That nothing is asked: which of what was wished makes no other episode, and how to ask anew."""
+    say("known: solved on this log before; the recorded answer follows, and nothing was asked")
+    opened = journal.get("opened")
+    if not isinstance(opened, EpisodeOpened):
+        return
+    told = [("limits", worded(opened.limits), worded(problem.limits))]
+    told.append(("backbone", opened.backbones, world.description))
+    for name, before, now in told:
+        if before != now:
+            say(f"  its {name} then: {before}; not used: {now}")
+    last = max((at for at in journal if is_numbered(at)), key=address_order, default="0")
+    say(f"  anew: --seed {problem.seed + 1}, or another --log")
+    say(f"  go on from it: metalogue fork {episode} --at {last}, with --backbone or limits")
+
+
+def worded(limits: Limits) -> str:
+    """Limits in words."""
+    said = limits.model_dump(exclude_none=True)
+    return ", ".join(f"{name} {most:g}" for name, most in said.items()) or "none"
 
 
 class Live:
@@ -150,7 +175,8 @@ def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) 
     closed = end.closed if isinstance(end, Closing) else end
     if json:
         body = closed.model_dump(mode="json", exclude={"kind", "version", "items"})
-        out_json({"episode": episode, "simulated": world.simulated, **body})
+        known = not isinstance(end, Closing)
+        out_json({"episode": episode, "simulated": world.simulated, "known": known, **body})
     else:
         out(closed.answer or "")
         sure = "unknown" if closed.confidence is None else f"{closed.confidence:.2f}"

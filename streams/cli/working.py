@@ -74,6 +74,7 @@ def work(
     max_concurrency: int = 256,
     learning_limits: Limits | None = None,
     totals: Totals | None = None,
+    limits: Limits | None = None,
     on_change: Callable[[Progress], None] | None = None,
     on_start: Callable[[Worker], None] | None = None,
     tables: bool = False,
@@ -88,7 +89,7 @@ def work(
     from streams.runtime.embedded.worker import Worker
     from streams.runtime.tuning import tune_collector
 
-    path, world = log_path(log_url(log)), _world(models, totals)
+    path, world = log_path(log_url(log)), working_world(models, totals, limits)
     pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
         projector = Attached(log, on_change, wanted=tables)
@@ -110,11 +111,13 @@ def work(
             return report(_finished(worker, pages, until_idle=until_idle, settle=settle))
 
 
-def _world(models: Models, totals: Totals | None) -> World:
+def working_world(models: Models, totals: Totals | None, limits: Limits | None) -> World:
     """Who answers; a limit of cost needs to know the prices."""
-    world = world_of(models, totals=totals)
+    world = world_of(models, totals=totals, limits=limits)
     if totals is not None and totals.cost is not None:
         need_prices(world, "--total-cost")
+    if limits is not None and limits.cost is not None:
+        need_prices(world, "--cost-limit")
     return world
 
 

@@ -16,9 +16,10 @@ from schemas.problem import Limits
 from state.folds.versions import pinned
 from streams.drive import Run
 from streams.episodes import Work, conclude, settings_of
+from streams.grants import NO_GRANT, Grant
 from streams.learner import Learner, settings_text
-from streams.relay import close, trace_of
 from streams.records import LogRecords
+from streams.relay import close, trace_of
 from streams.replay.compare import difference, same
 from streams.replay.verify import before, empty, numbered
 from streams.runtime.embedded.log import SqliteLog
@@ -65,6 +66,7 @@ def forked_work(
     changed: dict[str, Any],
     limits: Limits,
     backbones: str,
+    grant: Grant = NO_GRANT,
 ) -> tuple[Work, dict[str, Event]]:
     """The fork's work and the parent's record. Raises ``CannotFork``."""
     journal = log.journal(parent)
@@ -79,12 +81,14 @@ def forked_work(
     policy = find(opened.policy)
     settings = settings_of(policy, problem)
     what = [backbones, changed, limits.model_dump(exclude_none=True)]
+    limited = limits.over(opened.limits)
     opened = opened.model_copy(
         update={
             "parent": parent,
             "at": at,
             "purpose": "fork",
-            "limits": limits.over(opened.limits),
+            "limits": limited,
+            "prices": grant.prices_of(limited),
             "settings": text_digest(settings_text(settings)),
             "backbones": backbones,
         }

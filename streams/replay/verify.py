@@ -24,17 +24,18 @@ from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.drive import Run, replayed
 from streams.episodes import PolicyChanged, Work, conclude, opening, prepare, resolved
+from streams.grants import Grant
 from streams.learner import Learner, Scope
 from streams.policies import NoPolicy
-from streams.relay import Closing, close, closing, trace_of
 from streams.records import LogRecords
+from streams.relay import Closing, close, closing, trace_of
 from streams.replay.compare import as_recorded, difference, same
 from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
 
-EPISODES = "select episode from records where kind = 'episode.opened' order by offset"
 LATER_IN_ANSWERS = ("confidence_source", "calibrated")
+EPISODES = "select episode from records where kind = 'episode.opened' order by offset"
 
 
 @dataclass(slots=True)
@@ -51,8 +52,8 @@ def expect(episode: str, address: str, recorded: Event | None, derived: Event) -
     """Raises ``Diverged`` unless the record holds what was derived."""
     if recorded is None:
         raise Diverged(episode, address, derived.kind, "nothing", "a record")
-    if recorded != derived and not same(recorded, derived):
     derived = as_recorded(recorded, derived)
+    if recorded != derived and not same(recorded, derived):
         raise Diverged(episode, address, *difference(recorded, derived))
 
 
@@ -178,6 +179,11 @@ class Verifier:
         journal = self.log.journal(episode)
         opened = journal["opened"]
         assert isinstance(opened, EpisodeOpened)
+        if opened.members is not None:
+            self._set(episode, opened, journal)
+            return
+        if opened.within is not None:  # its part is derived with its set
+            return
         source = self.log.journal(opened.parent) if opened.parent else journal
         admitted = source["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
@@ -210,10 +216,25 @@ class Verifier:
                 )
         self._count(run, work.journal, episode)
 
+    def _set(self, episode: str, opened: EpisodeOpened, journal: dict[str, Event]) -> None:
+        """A set episode, with what it left of each member."""
+        found = derive_set(self.log, episode, journal, self.find(opened.policy), self._memories)
+        expect(episode, "opened", opened, found.opened)
+        for member, record, end in found.members:
+            self._opening(member, member.opened.model_copy(update={"within": None}))
+            if end is not None:
+                self._closing(member.episode, record, end)
+        self._count(found.run, found.run.journal, episode)
+
+    def _memories(self, scope: str) -> dict[int, Any]:
+        known = self.learner.scopes.get(scope)
+        return empty(scope) if known is None else known.memory.versions
+
     def _opening(self, work: Work, opened: EpisodeOpened) -> None:
         problem = work.admitted.problem
         settings = resolved(work.policy, problem).digest
-        told = opening(work.policy, settings, problem, work.memory, opened.backbones)
+        grant = Grant(limits=opened.limits, prices=opened.prices or {})
+        told = opening(work.policy, settings, problem, work.memory, opened.backbones, grant)
         expect(work.episode, "opened", opened, told)
 
     def _closing(self, episode: str, journal: dict[str, Event], end: Closing) -> None:
@@ -228,6 +249,12 @@ class Verifier:
         row = self.log.db.execute(query, (episode,)).fetchone()
         if row is not None and bytes(row[0]) not in (derived, _without_calibration(derived)):
             raise Diverged(episode, "closed", "answer", bytes(row[0]).decode(), derived.decode())
+
+
+def _without_calibration(answer: bytes) -> bytes:
+    """An answer as builds gave it that did not calibrate."""
+    said = orjson.loads(answer)
+    return canonical({name: said[name] for name in said if name not in LATER_IN_ANSWERS})
 
 
 class Counting:
@@ -251,12 +278,6 @@ def before(journal: dict[str, Event], at: str) -> dict[str, Event]:
     from schemas.identity import address_order
 
     end = address_order(at)
-def _without_calibration(answer: bytes) -> bytes:
-    """An answer as builds gave it that did not calibrate."""
-    said = orjson.loads(answer)
-    return canonical({name: said[name] for name in said if name not in LATER_IN_ANSWERS})
-
-
     return {a: e for a, e in numbered(journal).items() if address_order(a) < end}
 
 

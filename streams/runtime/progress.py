@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -15,6 +16,8 @@ class Progress:
     resumed: int = 0
     batches: int = 0
     running: int = 0
+    why: Callable[[], list[str]] = list
+    """Why calls wait, in words."""
 
 
 @dataclass(slots=True)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from handlers.limits import UNBOUNDED, Ledger, Price, Reservation, shares
+from handlers.limits import UNBOUNDED, Ledger, Reservation, shares
 from schemas.asking import Exhausted
 from schemas.events.base import Event
 from schemas.events.episode import Completed, Forked, LimitReached
 from schemas.identity import address_order
+from schemas.price import MILLION, Price
 from schemas.problem import Limits
 from tests.laws.programs import Fan, Program, Say, Try, programs
 from tests.laws.worlds import EPISODE, Paced, finished, replay
@@ -102,7 +103,8 @@ def trees(depth: int = 2) -> st.SearchStrategy[Tree]:
     return st.lists(CALL | splits(trees(depth - 1)), min_size=1, max_size=4).map(tuple)
 
 
-PRICES = st.none() | st.builds(Price, st.floats(0, 0.1), st.floats(0, 0.1))
+PER_MILLION = st.floats(0, 0.1 * MILLION)
+PRICES = st.none() | st.builds(Price, prompt=PER_MILLION, completion=PER_MILLION)
 LIMITS = st.builds(
     Limits,
     calls=st.none() | st.integers(1, 20),
@@ -126,7 +128,7 @@ def spend(call: Call, reserved: Reservation, price: Price | None) -> tuple[int, 
     if call.used is None:
         return reserved.tokens, reserved.cost
     reply = int((reserved.tokens - call.prompt) * call.used)
-    cost = 0.0 if price is None else call.prompt * price.prompt + reply * price.completion
+    cost = 0.0 if price is None else price.of(call.prompt, reply)
     return call.prompt + reply, cost
 
 
@@ -214,7 +216,7 @@ def test_unknown_usage_settles_at_the_reserved_amount(
 def test_under_a_cost_limit_the_cap_is_what_can_be_paid(
     prompt: int, cost: float, per_prompt: float, per_reply: float
 ) -> None:
-    price = Price(per_prompt, per_reply)
+    price = Price(prompt=per_prompt * MILLION, completion=per_reply * MILLION)
     reserved = Ledger(cost=cost).reserve(prompt, None, price)
     if isinstance(reserved, str):
         assert prompt * per_prompt + per_reply > cost * (1 - 1e-9)

@@ -196,3 +196,28 @@ def test_stopped_episodes_say_where_and_what(folder: Path) -> None:
     refused = list(opened.records(kinds=["limit.reached"]))
     opened.close()
     assert [getattr(each.event, "which", None) for each in refused] == ["calls"]
+
+
+def test_a_known_answer_is_given_again_and_says_what_was_not_used(folder: Path) -> None:
+    words = ("solve", "4 4 10 10", "--domain", "game24", "--policy", "mc2", "--log", "a.db")
+    rehearsed = ("--backbone", "rehearsal", "--json")
+    first = call(*words, *rehearsed, "--call-limit", 2)
+    again = call(*words, *rehearsed, "--call-limit", 24)
+    assert (first.code, again.code) == (4, 4)
+    assert first.json["known"] is False
+    assert again.json == first.json | {"known": True}
+    assert "its limits then: calls 2; not used: calls 24" in again.err
+    assert "anew: --seed 1" in again.err
+    fork = again.err.partition("metalogue fork ")[2].partition(",")[0].split()
+    assert call("fork", *fork, "--call-limit", 24, *rehearsed[:2], "--log", "a.db").code == 0
+    anew = call(*words, *rehearsed, "--call-limit", 24, "--seed", 1)
+    assert anew.json["known"] is False
+    same = call(*words, *rehearsed, "--call-limit", 24, "--seed", 1)
+    assert "not used" not in same.err
+
+
+def test_producing_known_problems_with_other_limits_says_that_theirs_stay(folder: Path) -> None:
+    words = ("produce", "game24:901-903", "--policy", "cot", "--log", "a.db")
+    assert "known" not in call(*words, "--call-limit", 2).err
+    assert "3 known: they keep the limits" in call(*words, "--call-limit", 9).err
+    assert "known" not in call(*words).err

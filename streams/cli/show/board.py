@@ -24,6 +24,7 @@ def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
         for line in joined((_learned(figures), learned), page.width - 9):
             page.line(("learned  ", "dim"), line)
     latest(page, figures)
+    waits(page, figures)
     return page
 
 
@@ -72,6 +73,12 @@ def latest(page: Page, figures: Figures) -> None:
         page.line(("latest   ", "dim"), f"{shown}   ", (calls, "dim"))
 
 
+def waits(page: Page, figures: Figures) -> None:
+    """Why calls wait, an endpoint each."""
+    for said in figures.waits:
+        page.line(("waits    ", "dim"), cut(said, page.width - 9))
+
+
 def _learned(figures: Figures) -> str:
     rules = sum(figures.rules.values())
     return f"{plural(figures.lessons, 'lesson')}, {plural(rules, 'rule')}"
@@ -80,11 +87,12 @@ def _learned(figures: Figures) -> str:
 def plain_line(figures: Figures, running: int) -> str:
     """The same on one line, for logs."""
     spent = figures.solving + figures.learning
-    return (
+    said = (
         f"closed {figures.closed}/{figures.total}  running {running}  failed {figures.failed}  "
         f"calls {spent.calls}  tokens {kilo(spent.known_tokens)}  batches {figures.versions}  "
         f"lessons {figures.lessons}  repeated {figures.repeated}"
     )
+    return "  ".join((said, *(f"waits: {each}" for each in figures.waits)))
 
 
 # ── The table of batches ─────────────────────────────────────────────────────────────────────

@@ -14,7 +14,6 @@ from schemas.events.base import Event
 from schemas.events.learning import BatchClosed, MemoryVersioned
 from schemas.identity import is_numbered
 from schemas.memory import Memory
-from schemas.problem import Limits
 from streams.cli.errors import usage
 from streams.cli.show.rows import Row, rows
 from streams.cli.show.sheet import Sheet
@@ -114,7 +113,8 @@ def _replay(log: SqliteLog, sheet: Sheet, spy: Spy) -> Memory | None:
     policy = find(sheet.opened.policy)
     work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
     steps = policy.solve(work.task, work.settings)
-    _drive(steps, work.run(None, None), sheet.opened.limits, spy)
+    ledger = Ledger.of(sheet.opened.limits, sheet.opened.prices)
+    _drive(steps, work.run(None, None), ledger, spy)
     return work.memory
 
 
@@ -124,7 +124,7 @@ def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Spy) -> Me
     memory = scope.memory.versions[closed.previous]
     journal = {at: event for at, event in sheet.journal.items() if is_numbered(at)}
     run = Run(sheet.episode, journal, closed.seed, memory, "learning")
-    _drive(learner.steps(scope, closed), run, closed.limits, spy)
+    _drive(learner.steps(scope, closed), run, Ledger.of(closed.limits), spy)
     return memory
 
 
@@ -138,9 +138,9 @@ def _learner(log: SqliteLog, upto: str | None) -> Learner:
     return learner
 
 
-def _drive(steps: Steps[Any], run: Run, limits: Limits, spy: Spy) -> None:
+def _drive(steps: Steps[Any], run: Run, ledger: Ledger, spy: Spy) -> None:
     try:
-        replayed(drive(spy.watch(steps), run, Ledger.of(limits)))
+        replayed(drive(spy.watch(steps), run, ledger))
     except (Exhausted, OutOfLimit):
         return
     except Exception:

@@ -14,6 +14,7 @@ from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.events.learning import BatchClosed
 from schemas.identity import learning_id
 from schemas.problem import Limits
+from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
 from streams.learner import Learner, Scope
 from streams.records import LogRecords
@@ -57,7 +58,7 @@ class Worker:
         self.batches = Batches(
             log, self.writer, self.learner, world, limits, self.intake.is_admitted
         )
-        self.progress, self.on_change = Progress(), on_change
+        self.progress, self.on_change = Progress(why=world.why), on_change
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
         self.error: BaseException | None = None
@@ -182,15 +183,16 @@ class Worker:
         fresh = "opened" not in journal
         try:
             policy = self.find(admitted.problem.policy or self.intake.default_policy)
+            versions, world = scope.memory.versions, self.world
             work = prepare(
-                episode, admitted, journal, policy, scope.memory.versions, self.world.description
+                episode, admitted, journal, policy, versions, world.description, world.grant
             )
             if fresh:
                 self.writer.keep(work.opened.settings, work.settings_text)
                 self.writer.state("events", episode, "opened", work.opened)
             conclusion, seconds = await conclude(work, work.run(self.writer, self.world))
-        except (ReplayError, LookupError) as error:
-            await self._park(episode, error, journal)
+        except (ReplayError, LookupError, Stuck) as error:
+            await self.park(episode, error, journal)
             return
         end = closing(
             policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from schemas.asking import ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
 from streams.learner import settings_text
 from streams.relay import Closing, closing
@@ -63,12 +64,13 @@ class Solver:
                 policy,
                 scope.memory.versions,
                 self.worker.world.description,
+                self.worker.world.grant,
             )
             if fresh:
                 writer.keep(work.opened.settings, settings_text(work.settings))
                 writer.state("events", episode, "opened", work.opened)
             conclusion, seconds = await conclude(work, work.run(writer, self.worker.leased))
-        except (ReplayError, LookupError) as error:
+        except (ReplayError, LookupError, Stuck) as error:
             await self._park(writer, episode, error, journal)
             return
         end = closing(

@@ -1,0 +1,189 @@
+"""Calling models: within a worker's totals, until there is a reply, and at what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from handlers.limits import prompt_estimate
+from schemas.price import Price
+from schemas.usage import add
+from streams.backbones.port import (
+    Backbone,
+    Endpoint,
+    ModelReply,
+    ModelRequest,
+    NotSent,
+    Stuck,
+    Unreachable,
+)
+from streams.backbones.prices import price_for
+from streams.drive import Paused
+from streams.trying import Patience, Trying
+
+WAITS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Waits between rounds at an unreachable endpoint; the last one repeats."""
+GLANCE_S = 0.1
+"""How long such a wait overlooks that the worker was told to stop, or that the endpoint is back."""
+
+_log = logging.getLogger(__name__)
+
+
+class Draining(Paused):
+    """The worker is stopping: nothing new is asked, the episode stays open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all episodes of one worker may spend together; left out means unlimited."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Caller:
+    """Makes the calls of one worker. ``calls_begun`` counts them, ``released`` those that never came back."""
+
+    patient: bool = True
+    totals: Totals | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    patience: Patience = field(default_factory=Patience)
+    draining: bool = False
+    exhausted: str | None = None
+    """Which total is spent, once one is."""
+    calls_begun: int = 0
+    released: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    begun_s: float = field(default_factory=time.monotonic)
+    out_of_reach: set[str] = field(default_factory=set[str])
+    given_up: dict[str, int] = field(default_factory=dict[str, int])
+    """For each endpoint, its answers when a question was last given up without others to compare."""
+
+    async def call(self, backbone: Backbone, request: ModelRequest, *, parks: bool) -> ModelReply:
+        """The reply, priced. Raises ``SetupBroken``, ``Draining``, ``Stuck``, or ``Unreachable`` if impatient.
+
+        What it had reserved of the totals is free again if none comes. ``parks`` says that its episode
+        can be parked, so that it may be given up.
+        """
+        self._begin()
+        try:
+            reply = await self._reply(backbone, request, parks)
+        except BaseException:
+            self.released += 1
+            raise
+        reply = self._priced(backbone, reply)
+        if self.totals is not None:
+            self._book(backbone, request, reply)
+        return reply
+
+    def _begin(self) -> None:
+        """Book a call before it is made. Raises ``Draining`` when a total does not cover it."""
+        self.calls_begun += 1
+        if self.totals is None:
+            return
+        self.exhausted = self._over(self.totals)
+        if self.exhausted is not None:
+            self.released += 1
+            self.draining = True
+            raise Draining
+
+    def _over(self, totals: Totals) -> str | None:
+        so_far = {
+            "calls": (totals.calls, self.calls_begun - 1 - self.released),
+            "tokens": (totals.tokens, self.tokens),
+            "cost": (totals.cost, self.cost),
+            "seconds": (totals.seconds, time.monotonic() - self.begun_s),
+        }
+        over = (
+            name for name, (most, spent) in so_far.items() if most is not None and spent >= most
+        )
+        return next(over, None)
+
+    def _priced(self, backbone: Backbone, reply: ModelReply) -> ModelReply:
+        """With what it cost: unknown where tokens are, and where a failed attempt may have been charged."""
+        prompt, completion = reply.prompt_tokens, reply.completion_tokens
+        if not self.prices or reply.cost is not None or not reply.free:
+            return reply
+        price = price_for(self.prices, backbone.name) or self.prices.get(reply.model)
+        if price is None or prompt is None or completion is None:
+            return reply
+        return replace(reply, cost=price.of(prompt, completion, reply.cached_tokens or 0))
+
+    def _book(self, backbone: Backbone, request: ModelRequest, reply: ModelReply) -> None:
+        """Add to the totals; what is unknown is put at the most that it can be as a rule."""
+        prompt, completion = most_of(request, reply)
+        known = add(reply.prompt_tokens, reply.completion_tokens)
+        self.tokens += prompt + completion if known is None else int(known)
+        if reply.cost is not None:
+            self.cost += reply.cost
+        elif (price := price_for(self.prices, backbone.name)) is not None:
+            self.cost += price.of(prompt, completion) * reply.attempts
+
+    async def _reply(self, backbone: Backbone, request: ModelRequest, parks: bool) -> ModelReply:
+        trying = Trying(time.monotonic())
+        while True:
+            try:
+                reply = await backbone.complete(request)
+            except NotSent as error:
+                raise Draining from error
+            except Unreachable as error:
+                if not self.patient:
+                    raise
+                trying.failed(error)
+                if parks:
+                    self._give_up(error, trying)
+                await self._wait(error, WAITS_S[min(trying.rounds, len(WAITS_S)) - 1])
+            else:
+                if trying.last is not None:
+                    self.out_of_reach.discard(trying.last.where)
+                return trying.with_failed(reply)
+
+    def _give_up(self, error: Unreachable, trying: Trying) -> None:
+        """Raises ``Stuck`` where the question is to blame rather than the endpoint."""
+        now, answered = time.monotonic(), error.tried.answered
+        if not trying.is_stuck(now, self.patience):
+            unproven = self.given_up.get(error.where) != answered
+            if not (unproven and trying.is_stuck_alone(now, self.patience)):
+                return
+            self.given_up[error.where] = answered
+        raise Stuck(trying.told(now)) from error
+
+    async def _wait(self, error: Unreachable, seconds: float) -> None:
+        """Wait before asking an endpoint again, and say so once. Raises ``Draining``."""
+        if error.where not in self.out_of_reach:
+            self.out_of_reach.add(error.where)
+            _log.warning("%s; asked again until it answers [model.unreachable]", error)
+        again = error.tried.again
+        for _ in range(round(seconds / GLANCE_S)):
+            if self.draining:
+                raise Draining from error
+            await asyncio.sleep(GLANCE_S)
+            if again is not None and again():
+                return
+
+    def drain(self, backbones: Iterable[Backbone]) -> None:
+        """Ask nothing new, and let go of the calls that only wait."""
+        self.draining = True
+        for backbone in backbones:
+            if isinstance(backbone, Endpoint):
+                backbone.drain()
+
+
+def why(backbones: Iterable[Backbone]) -> list[str]:
+    """Why calls wait, an endpoint and model each."""
+    said = [backbone.why() for backbone in backbones if isinstance(backbone, Endpoint)]
+    return sorted({each for each in said if each is not None})
+
+
+def most_of(request: ModelRequest, reply: ModelReply) -> tuple[int, int]:
+    """Prompt and completion tokens that a call took at most, as a rule."""
+    characters = sum(len(text) for _, text in request.messages)
+    prompt = prompt_estimate(characters, len(request.messages))
+    return prompt, request.sampling.max_tokens or prompt_estimate(len(reply.text), 1)
