@@ -100,6 +100,16 @@ class ProblemRecord(BaseModel):
     seed: Seed | None = None
 
 
+class Perturbed(BaseModel):
+    """How a problem was changed before it was put: by which perturbation, seed and option map."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Literal["S5", "S6"]
+    seed: Seed
+    letters: dict[str, str] = Field(default={}, description="Which letter each option became.")
+
+
 class Problem(BaseModel):
     """A problem with everything decided that its episode's identity hangs on."""
 
@@ -121,6 +131,7 @@ class Problem(BaseModel):
         default=None, description="Place in the series, from 0; none for late members and streams."
     )
     labelled: bool = False
+    perturbed: Perturbed | None = None
 
 
 class Feedback(BaseModel):

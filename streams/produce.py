@@ -14,9 +14,11 @@ from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.learning import PositionVoided, SeriesOpened, Timing
 from schemas.identity import digest, hash01
-from schemas.problem import Feedback, Limits, Problem, ProblemRecord, Profile
+from schemas.problem import Feedback, Limits, Perturbed, Problem, ProblemRecord, Profile
 from schemas.settings import BadSetting
+from streams.perturbing import Perturbation, perturb
 from streams.policies import NoPolicy
+from streams.positions import Places
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.sources import BadLine, Line, parse
@@ -44,6 +46,8 @@ class Plan:
     series: str | None = None
     timing: Timing = "barrier"
     order: str = "released"
+    perturb: Perturbation | None = None
+    """Puts each problem another way, as a problem of its own."""
     finite: bool = True
 
     @property
@@ -55,7 +59,7 @@ class Plan:
             return self.series
         source = self.content or self.source
         asked = (source, self.domain, self.policy, self.profile, self.values, self.seed, self.walk)
-        return digest(asked)
+        return digest(asked if self.perturb is None else (*asked, self.perturb))
 
     def as_header(self) -> dict[str, Any]:
         """The plan as JSON values, its series by name."""
@@ -86,25 +90,6 @@ class Produced:
     known: int = 0
     refused: list[Refusal] = field(default_factory=list[Refusal])
     series: list[str] = field(default_factory=list[str])
-
-
-@dataclass(slots=True)
-class Places:
-    """The positions of one scope's series: who holds each, and which are void from the start."""
-
-    policy: Policy[Any]
-    first: Problem
-    size: int = 0
-    voids: dict[int, str] = field(default_factory=dict[int, str])
-
-    def next(self) -> int:
-        """The next position."""
-        self.size += 1
-        return self.size - 1
-
-    def void(self, reason: str) -> None:
-        """A position that nobody will fill."""
-        self.voids[self.next()] = reason
 
 
 class Producer:
@@ -145,7 +130,10 @@ class Producer:
         return sorted(read, key=lambda pair: hash01("order", self.plan.seed, pair[1].id))
 
     def _take(self, record: ProblemRecord) -> None:
-        problem, policy = self._problem(record)
+        perturbed = None
+        if self.plan.perturb is not None:
+            record, perturbed = perturb(record, self.plan.perturb, self.plan.seed)
+        problem, policy = self._problem(record, perturbed)
         episode = episode_of(problem, "cot")
         self._check_text(problem)
         place = self._place(problem, policy)
@@ -167,7 +155,9 @@ class Producer:
         if record.answer is not None:
             self._label(problem, record)
 
-    def _problem(self, record: ProblemRecord) -> tuple[Problem, Policy[Any] | None]:
+    def _problem(
+        self, record: ProblemRecord, perturbed: Perturbed | None
+    ) -> tuple[Problem, Policy[Any] | None]:
         plan = self.plan
         policy_name = record.policy or plan.policy
         values = {**plan.values, **(record.settings or {})}
@@ -186,6 +176,7 @@ class Producer:
             memory=plan.memory,
             series=plan.series_id,
             labelled=record.answer is not None,
+            perturbed=perturbed,
         )
         return problem, policy
 

@@ -9,7 +9,7 @@ Source: evaluation page (``any_of_n``); CoT2-Meta table 5 (Best-of-n).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -66,12 +66,15 @@ def _right(problem: str, answer: str | None) -> bool:
     return check_game24(problem, answer).outcome == "right"
 
 
-def votes_by_n(samples: Samples) -> list[float]:
+def votes_by_n(
+    samples: Samples, right_of: Callable[[str, str | None], bool] = _right
+) -> list[float]:
     """How often the vote of the first n samples is right, over seeded orders; for every n from 1."""
     size = len(samples.answers)
     keys = [None if answer is None else canonical(answer) for answer in samples.answers]
     right = {
-        key: _right(samples.problem, said) for key, said in zip(keys, samples.answers, strict=True)
+        key: right_of(samples.problem, said)
+        for key, said in zip(keys, samples.answers, strict=True)
     }
     hits = [0] * size
     for turn in range(DRAWS):

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from handlers.learning import metrics
-from handlers.policies.cot2_meta.diagnose import Repairs, parse_rates, repairs
+from handlers.policies.cot2_meta.diagnose import Repairs, inverted, parse_rates, repairs
 from handlers.policies.cot2_meta.trace import tree_of
 from handlers.policies.mc2.reflect import grade_of
 from handlers.policies.meta_reasoner.measure import rewards, unique_strategies
-from schemas.events.reasoning import ControllerActed
+from schemas.events.monitoring import ExperienceFelt
+from schemas.events.reasoning import ControllerActed, Generated
 from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged
 from streams.analysis.cases import Case
 from streams.analysis.statistics import auroc, spearman
+from streams.bench.curves import POINTS, Samples, votes_by_n
 
 Cases = Sequence[Case]
 Measure = Callable[[Cases], float | None]
@@ -179,6 +181,70 @@ def _reward(cases: Cases) -> float | None:
     return mean(sum(rewards(case.trace)) for case in judged) if judged else None
 
 
+# ── Samples ──────────────────────────────────────────────────────────────────────────────────
+
+
+def samples(case: Case) -> Samples:
+    """What each generation of an episode answered, and whether that was right."""
+    said = [event.answer for _, event in case.trace.events if isinstance(event, Generated)]
+    return Samples(case.problem.problem, tuple(said), tuple(map(case.right, said)))
+
+
+def _any_of(n: int) -> Measure:
+    """Mean chance that n samples hold a right one; unknown where any episode has fewer."""
+
+    def measured(cases: Cases) -> float | None:
+        found = [samples(case).right for case in cases]
+        if not found or min(map(len, found)) < n:
+            return None
+        return fmean(metrics.any_of_n(right, n) for right in found)
+
+    return measured
+
+
+def _vote_of(n: int) -> Measure:
+    """How often the vote of n samples is right, over seeded orders of them."""
+
+    def measured(cases: Cases) -> float | None:
+        found = [samples(case) for case in cases]
+        if not found or min(len(each.answers) for each in found) < n:
+            return None
+        right = {(e.problem, a): r for e in found for a, r in zip(e.answers, e.right, strict=True)}
+        return fmean(votes_by_n(e, lambda p, a: right[p, a])[n - 1] for e in found)
+
+    return measured
+
+
+def _recovered(cases: Cases) -> float | None:
+    """Of the episodes whose first answer was wrong, those that ended right."""
+    firsts = [
+        (case, [a for a in samples(case).answers if a is not None][:1]) for case in known(cases)
+    ]
+    wrong = [case for case, first in firsts if first and not case.right(first[0])]
+    return share(case.outcome == "right" for case in wrong)
+
+
+def _misjudged(cases: Cases) -> float | None:
+    """F2 of the wrong episodes: a wrong leaf's process value exceeds a right one's."""
+    wrong = [case for case in cases if case.outcome in ("wrong", "withheld")]
+    return share(inverted(tree_of(case.trace), case.right) > 0 for case in wrong)
+
+
+def _felt(kind: str) -> Measure:
+    """How well the last feeling of a kind tells right from wrong."""
+
+    def measured(cases: Cases) -> float | None:
+        pairs: list[tuple[float, bool]] = []
+        for case in known(cases):
+            events = (event for _, event in case.trace.events)
+            felt = [e for e in events if isinstance(e, ExperienceFelt) and e.experience == kind]
+            if felt and felt[-1].value is not None:
+                pairs.append((felt[-1].value, case.outcome == "right"))
+        return auroc([value for value, _ in pairs], [right for _, right in pairs])
+
+    return measured
+
+
 METRICS: Mapping[str, Metric] = {
     "accuracy": Metric("right answers, %", percent(exact)),
     "exact_match": Metric("right answers, share", exact, 3),
@@ -210,4 +276,11 @@ METRICS: Mapping[str, Metric] = {
     "parse_defaulted": Metric("left at their defaults, %", percent(_parse("defaulted")), 1),
     "strategies": Metric("arms pulled at least once", _strategies, 0),
     "reward": Metric("cumulative reward of an episode", _reward),
+    "failure_f2": Metric("failures by misjudgement, %", percent(_misjudged), 1),
+    "recovery": Metric("right after a wrong first answer, %", percent(_recovered), 1),
+    "auroc_eol": Metric("ROC area of ease of learning", _felt("EOL"), 3),
+    "auroc_fok": Metric("ROC area of feeling of knowing", _felt("FOK"), 3),
+    "auroc_jol": Metric("ROC area of judgement of learning", _felt("JOL"), 3),
+    **{f"any_of_{n}": Metric(f"any of {n} samples right, %", percent(_any_of(n))) for n in POINTS},
+    **{f"vote_of_{n}": Metric(f"vote of {n} samples right, %", percent(_vote_of(n))) for n in POINTS},
 }  # fmt: skip

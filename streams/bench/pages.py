@@ -55,6 +55,8 @@ def warnings(made: Mapping[str, Any]) -> Iterator[str]:
     if made["provenance"]["changed"]:
         less = ", ".join(f"{name} {value}" for name, value in made["provenance"]["changed"].items())
         yield f"Reduced ({less}): this is no reproduction of the paper's figure."
+    if made["absent"]:
+        yield f"Not in this build: {', '.join(made['absent'])}. Their rows are not measured."
     if made["unfinished"]:
         yield f"{made['unfinished']} problems have no answer yet."
 
@@ -86,6 +88,8 @@ def _run_line(name: str, run: Mapping[str, Any]) -> str:
     parts += [f"{which} ≤ {limit}" for which, limit in run["limits"].items()]
     parts += [f"limit: {run['matched']}"] if "matched" in run else []
     parts += [f"warm start from {run['warm_from']}"] if "warm_from" in run else []
+    parts += [f"continues {run['continues']}"] if "continues" in run else []
+    parts += [f"per data {run['per_data']}"] if "per_data" in run else []
     parts += [f"{run['passes']} passes"] if run["passes"] > 1 else []
     parts += [run["order"]] if run["order"] != "released" else []
     return f"run {name}: {' '.join(parts)}{'; ' + run['note'] if run['note'] else ''}"

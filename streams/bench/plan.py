@@ -13,16 +13,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import orjson
+
 from handlers.policies.base import Policy
 from schemas.identity import digest
 from schemas.problem import Limits, Problem
-from streams.bench.recipe import BadRecipe, Data, Recipe, Runs
+from streams.bench.recipe import BadRecipe, Before, Data, Recipe, Runs
 from streams.datasets import open_source
+from streams.perturbing import Perturbation
 from streams.produce import Plan
 from streams.runtime.embedded.intake import scope_of
 from streams.sources import Line, built_in, lines_of
 
-REDUCED_PROBLEMS = 2
+REDUCED_PROBLEMS, REDUCED_CALLS = 2, 12
 STAND_IN = "game24:1-2"
 Find = Callable[[str], Policy[Any]]
 
@@ -37,13 +40,20 @@ class Options:
     """At most so many of each data set."""
     seeds: int | None = None
     """At most so many of the recipe's seeds."""
+    calls: int | None = None
+    """At most so many calls a problem, whatever the recipe grants."""
     stand_in: bool = False
     """Whether Game of 24 stands in for data sets that are not here."""
 
     @property
     def changed(self) -> dict[str, Any]:
         """What makes this less than the recipe."""
-        said = {"problems": self.problems, "seeds": self.seeds, "stand_in": self.stand_in or None}
+        said = {
+            "problems": self.problems,
+            "seeds": self.seeds,
+            "calls": self.calls,
+            "stand_in": self.stand_in or None,
+        }
         return {name: value for name, value in said.items() if value is not None}
 
 
@@ -59,6 +69,9 @@ class Source:
     problems: int = 0
     sha256: str | None = None
     note: str = ""
+    only: Mapping[str, str] = field(default_factory=dict[str, str])
+    domain: str | None = None
+    perturb: Perturbation | None = None
 
     @property
     def stands_in(self) -> bool:
@@ -68,13 +81,13 @@ class Source:
     def lines(self) -> Iterator[Line]:
         """Its problems, as ``produce`` reads them."""
         assert self.read is not None
-        return islice(lines_of(self.read, self.file), self.problems)
+        return islice(_lines(self.read, self.file, self.only), self.problems)
 
     def traits(self) -> dict[str, dict[str, str]]:
         """What reports may sort its problems by, by problem id."""
         if self.read is None or not built_in(self.read):
             return {}
-        records = islice(open_source(self.read, path=self.file), self.problems)
+        records = open_source(self.read, path=self.file)
         return {record["id"]: record.get("traits", {}) for record in records}
 
 
@@ -114,9 +127,25 @@ def _source(name: str, data: Data, options: Options) -> Source:
     if read is None:
         return Source(name, data.source, None, note=note)
     file = None if read in (STAND_IN, file) else file
-    found = list(islice(lines_of(read, file), options.problems))
+    only = {} if read == STAND_IN else data.only
+    found = list(islice(_lines(read, file, only), options.problems))
     total = hashlib.sha256(b"\n".join(line.raw for line in found)).hexdigest()
-    return Source(name, data.source, read, file, len(found), total, note)
+    return Source(
+        name, data.source, read, file, len(found), total, note, only, data.domain, data.perturb
+    )
+
+
+def _lines(read: str, file: str | None, only: Mapping[str, str]) -> Iterator[Line]:
+    """The lines of a set, of the items that have these traits."""
+    if not only:
+        yield from lines_of(read, file)
+        return
+    kept = {
+        record["id"]
+        for record in open_source(read, path=file)
+        if all(record.get("traits", {}).get(name) == value for name, value in only.items())
+    }
+    yield from (line for line in lines_of(read, file) if orjson.loads(line.raw)["id"] in kept)
 
 
 class Planner:
@@ -131,44 +160,30 @@ class Planner:
         backbones: str,
     ) -> None:
         self.recipe, self.sources, self.find, self.backbones = recipe, found, find, backbones
-        self.seeds = recipe.seeds[: options.seeds]
+        self.options, self.seeds = options, recipe.seeds[: options.seeds]
+        self.absent = {run.policy for run in recipe.runs.values() if not _is_here(run.policy, find)}
+        """Policies that the recipe names and this build lacks."""
 
     def cells(self) -> list[Cell]:
-        """Every cell, in the order of the recipe. Raises ``BadRecipe`` where a policy is not here."""
+        """Every cell whose data set and policy are here, in the order of the recipe."""
         return [
             cell
             for name, run in self.recipe.runs.items()
+            if run.policy not in self.absent
             for data in run.data or tuple(self.recipe.data)
             if self.sources[data].read is not None
-            for cell in self._walks(name, run, data)
+            for seed in self.seeds
+            for cell in self._walks(name, data, seed)
         ]
 
-    def _walks(self, name: str, run: Runs, data: str) -> Iterator[Cell]:
-        try:
-            policy = self.find(run.policy)
-        except LookupError as error:
-            raise BadRecipe(f"runs.{name}: {error}") from error
-        for seed in self.seeds:
-            values = self._values(run, seed)
-            for walk in range(1, run.passes + 1):
-                yield self._cell(name, run, policy, data, seed, walk, values)
+    def _walks(self, name: str, data: str, seed: int) -> Iterator[Cell]:
+        passes = self.recipe.runs[name].passes
+        return (self.cell(name, data, seed, walk) for walk in range(1, passes + 1))
 
-    def _values(self, run: Runs, seed: int) -> dict[str, Any]:
-        if run.warm_from is None:
-            return run.settings
-        start = self.recipe.runs[run.warm_from.run]
-        source = run.warm_from.data
-        if self.sources[source].read is None:
-            return run.settings
-        first = self._cell("", start, self.find(start.policy), source, seed, 1, start.settings)
-        return run.settings | {"warm_start": first.scope}
-
-    def _cell(
-        self, name: str, run: Runs, policy: Policy[Any], data: str, seed: int, walk: int,
-        values: dict[str, Any],
-    ) -> Cell:  # fmt: skip
-        source, limits = self.sources[data], run.limits.over(self.recipe.limits)
-        matched = run.matched and [run.matched.of, self.recipe.runs[run.matched.run].settings]
+    def cell(self, name: str, data: str, seed: int, walk: int = 1) -> Cell:
+        """One cell, with what it hangs on."""
+        run, source = self.recipe.runs[name], self.sources[data]
+        policy, values = self.find(run.policy), self._values(run, data, seed)
         asked: list[Any] = [
             source.read,
             source.sha256,
@@ -176,22 +191,35 @@ class Planner:
             self.recipe.profile,
             values,
         ]
-        asked += [limits.model_dump(exclude_none=True), run.order, matched, seed, self.backbones]
-        memory = f"m{digest(asked)}"
+        asked += [self._limits(run).model_dump(exclude_none=True), run.order, seed, self.backbones]
+        asked += [run.matched and [run.matched.of, self.recipe.runs[run.matched.run].settings]]
+        asked += [source.perturb] if source.perturb is not None else []
+        before = self._before(run.continues, seed)
+        own = f"m{digest(asked if before is None else [*asked, before.plan.memory])}"
+        memory = own if before is None else before.plan.memory
         plan = Plan(
             source=source.read or "", find=self.find, policy=policy.name, values=values,
-            profile=self.recipe.profile, limits=limits, seed=seed, walk=walk, memory=memory,
-            series=f"{memory}.{walk}", order=run.order, domain=self._domain(source),
+            profile=self.recipe.profile, limits=self._limits(run), seed=seed, walk=walk,
+            memory=memory, series=f"{own}.{walk}", order=run.order, domain=_domain(source),
+            perturb=source.perturb,
         )  # fmt: skip
-        problem = Problem(
-            id="-", problem="-", domain=plan.domain or "default", profile=plan.profile,
-            settings=values, memory=memory, policy=policy.name,
-        )  # fmt: skip
-        return Cell(name, data, seed, walk, plan, scope_of(policy, problem))
+        return Cell(name, data, seed, walk, plan, _scope(policy, plan))
 
-    def _domain(self, source: Source) -> str:
-        reader = (source.read or "").partition(":")[0]
-        return reader if source.read and built_in(source.read) else source.name
+    def _limits(self, run: Runs) -> Limits:
+        limits, most = run.limits.over(self.recipe.limits), self.options.calls
+        if most is None:
+            return limits
+        return Limits(calls=min(most, limits.calls or most)).over(limits)
+
+    def _values(self, run: Runs, data: str, seed: int) -> dict[str, Any]:
+        values, start = run.settings | run.per_data.get(data, {}), self._before(run.warm_from, seed)
+        return values if start is None else values | {"warm_start": start.scope}
+
+    def _before(self, before: Before | None, seed: int) -> Cell | None:
+        """The cell that another begins with; none where its data set is not here."""
+        if before is None or self.sources[before.data].read is None:
+            return None
+        return self.cell(before.run, before.data, seed)
 
     def stages(self) -> list[list[Cell]]:
         """The cells in the order in which they can run: what others hang on first."""
@@ -206,10 +234,29 @@ class Planner:
         return [stage for stage in stages if stage]
 
 
+def _is_here(policy: str, find: Find) -> bool:
+    try:
+        find(policy)
+    except LookupError:
+        return False
+    return True
+
+
+def _domain(source: Source) -> str:
+    reader = (source.read or "").partition(":")[0]
+    return reader if source.read and built_in(source.read) else source.domain or source.name
+
+
+def _scope(policy: Policy[Any], plan: Plan) -> str:
+    problem = Problem(
+        id="-", problem="-", domain=plan.domain or "default", profile=plan.profile,
+        settings=plan.values, memory=plan.memory, policy=policy.name,
+    )  # fmt: skip
+    return scope_of(policy, problem)
+
+
 def with_limits(lines: Iterator[Line], limits: Mapping[str, Limits]) -> Iterator[Line]:
     """The lines, each problem with a limit of its own where it has one."""
-    import orjson
-
     for line in lines:
         record = orjson.loads(line.raw)
         own = limits.get(record["id"])

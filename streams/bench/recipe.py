@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from schemas.problem import Limits, Name, Profile, Seed, Values
 from streams.bench.metrics import METRICS
+from streams.perturbing import Perturbation
 
 FOLDER = Path(__file__).with_name("recipes")
 Figure: TypeAlias = int | float | str | None
@@ -39,6 +40,9 @@ class Data(Part):
     hub: str | None = Field(
         default=None, description="Where a hub has it: OWNER/NAME[#CONFIG][/SPLIT]."
     )
+    only: dict[str, str] = Field(default={}, description="Items of these traits, as field: Math.")
+    domain: Name | None = Field(default=None, description="Whose memory a file of yours shares.")
+    perturb: Perturbation | None = Field(default=None, description="How its problems are put.")
     note: str = Field(default="", description="What differs from the paper's set.")
 
 
@@ -49,8 +53,8 @@ class Matched(Part):
     of: Literal["calls", "tokens"] = "tokens"
 
 
-class Warm(Part):
-    """Another run's memory of another data set, to start from."""
+class Before(Part):
+    """Another run and the data set that it learned from."""
 
     run: str
     data: str
@@ -66,13 +70,16 @@ class Runs(Part):
     passes: PositiveInt = 1
     order: Literal["released", "shuffled"] = "released"
     matched: Matched | None = None
-    warm_from: Warm | None = Field(default=None, description="Whose rules are its version 0.")
+    per_data: dict[Name, Values] = Field(default={}, description="Settings for some data sets.")
+    warm_from: Before | None = Field(default=None, description="Whose rules are its version 0.")
+    continues: Before | None = Field(default=None, description="Whose memory it goes on with.")
     note: str = Field(default="", description="How this differs from the paper's method.")
 
     @property
     def after(self) -> set[str]:
         """The runs that must have ended before this one can begin."""
-        return {each.run for each in (self.matched, self.warm_from) if each is not None}
+        before = (self.matched, self.warm_from, self.continues)
+        return {each.run for each in before if each is not None}
 
 
 class Place(Part):
@@ -110,7 +117,7 @@ class Table(Part):
         return self
 
 
-Claims = Annotated[tuple[str, ...], Field(min_length=1)]
+Claims = tuple[str, ...]
 
 
 class Recipe(Part):
@@ -139,7 +146,9 @@ class Recipe(Part):
                 if name is not None and name not in known:
                     raise ValueError(f"{where}: no {kind} {name!r}; there are {', '.join(known)}")
         for name, run in self.runs.items():
-            asked = {*run.data} - {*self.data} | (run.after - {*self.runs})
+            named = {*run.data, *run.per_data}
+            named |= {each.data for each in (run.warm_from, run.continues) if each is not None}
+            asked = named - {*self.data} | (run.after - {*self.runs})
             if asked:
                 raise ValueError(f"runs.{name}: the recipe has no {', '.join(sorted(asked))}")
         return self

@@ -46,6 +46,7 @@ def report(
             "models": results.models(),
             "data": [_data(s) for s in sources.values()],
         },
+        "absent": sorted(results.absent),
         "unfinished": _unfinished(results, sources),
         "tables": [_table(table, recipe, results, sources) for table in recipe.tables],
         "measured": [
@@ -63,6 +64,10 @@ def _run(recipe: Recipe, name: str) -> dict[str, Any]:
     said = {"policy": run.policy, "settings": run.settings, "limits": limits, "note": run.note}
     if run.matched is not None:
         said["matched"] = f"{run.matched.of} of {run.matched.run}, problem by problem"
+    if run.per_data:
+        said["per_data"] = run.per_data
+    if run.continues is not None:
+        said["continues"] = f"{run.continues.run} on {run.continues.data}"
     if run.warm_from is not None:
         said["warm_from"] = f"{run.warm_from.run} on {run.warm_from.data}"
     return {**said, "passes": run.passes, "order": run.order}
@@ -123,6 +128,9 @@ def _ours(
     """Our figure, or why there is none. What stands in for a data set is never its figure."""
     if place.run is None or place.data is None or place.metric is None:
         return {"ours": None, "why": "not measured: nothing in this build measures it"}
+    if recipe.runs[place.run].policy in results.absent:
+        missing = recipe.runs[place.run].policy
+        return {"ours": None, "why": f"not measured: no policy {missing} in this build"}
     if sources[place.data].read is None or sources[place.data].stands_in:
         return {"ours": None, "why": f"not measured: {place.data} is not here"}
     found = measured(place.metric, results.chosen(place))
@@ -140,6 +148,7 @@ def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> 
     every = results.groups[run, data]
     said = outcomes(cases)
     return {
+        "series": sorted({one.cell.series for one in group}),
         "episodes": len(cases),
         "backbones": cases[0].opened.backbones,
         "outcomes": {n: said[n] for n in ("right", "commission", "omission", "unknown", "failed")},

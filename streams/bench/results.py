@@ -16,6 +16,7 @@ from streams.analysis.statistics import t_half_width
 from streams.bench.metrics import METRICS, known
 from streams.bench.plan import Cell, Source
 from streams.bench.recipe import Place
+from streams.perturbing import unperturbed
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -42,6 +43,8 @@ class Results:
     )
     learning: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     reading: Reading = field(default_factory=Reading)
+    absent: frozenset[str] = frozenset()
+    """Policies that the recipe names and this build lacks."""
 
     def chosen(self, place: Place) -> list[Episode]:
         """The episodes that a place stands for; of several passes the first, unless it names one."""
@@ -52,7 +55,8 @@ class Results:
         return [one for one in found if one.cell.walk == walk and self._has(one, place.only)]
 
     def _has(self, one: Episode, only: Mapping[str, str]) -> bool:
-        traits = self.traits.get(one.cell.data, {}).get(one.case.problem.id, {})
+        problem = unperturbed(one.case.problem.id)
+        traits = self.traits.get(one.cell.data, {}).get(problem, {})
         return all(traits.get(name) in value.split(",") for name, value in only.items())
 
     def models(self) -> list[str]:

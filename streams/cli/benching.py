@@ -110,6 +110,7 @@ def run(wanted: Wanted, *, json: bool) -> int:
         code = _work(log, wanted) or code
     with closing(open_log(log)) as opened:
         results = gather(opened, planner.cells(), found)
+    results.absent = frozenset(planner.absent)
     said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
     made = report(recipe, results, found, said)
     _tell(made, write(made, Path(wanted.out), recipe.recipe), json=json)

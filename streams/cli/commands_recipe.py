@@ -57,7 +57,8 @@ def run_recipe(
     reduced: Annotated[
         bool,
         typer.Option(
-            "--reduced", help="Two problems a set, one seed; Game of 24 where a set is missing."
+            "--reduced",
+            help="As CI: two problems a set, one seed, 12 calls; Game of 24 for missing sets.",
         ),
     ] = False,
     call_limit: CallLimit = None,
@@ -74,7 +75,7 @@ def run_recipe(
     json: Json = False,
 ) -> int:
     """Run a recipe and print the paper's figures beside ours; run again, it goes on where it was."""
-    from streams.bench.plan import REDUCED_PROBLEMS, Options
+    from streams.bench.plan import REDUCED_CALLS, REDUCED_PROBLEMS, Options
     from streams.cli.benching import Wanted, located, run
     from streams.cli.setup import Models, limits_of
     from streams.world import Totals
@@ -87,6 +88,7 @@ def run_recipe(
         files=located(data),
         problems=problems or (REDUCED_PROBLEMS if reduced else None),
         seeds=seeds or (1 if reduced else None),
+        calls=REDUCED_CALLS if reduced else None,
         stand_in=reduced,
     )
     wanted = Wanted(

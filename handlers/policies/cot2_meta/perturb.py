@@ -1,9 +1,9 @@
 """Perturbations of a run, and confidence asked again about stored trajectories.
 
-S4 cuts the scratchpad by half; S5 shuffles options and writes LaTeX another way. Both are seeded and
-pure; a re-score generates nothing.
+S4 cuts the scratchpad by half; S5 shuffles options and writes LaTeX another way; S6 degrades what was
+read off a picture. All are seeded and pure; a re-score generates nothing.
 
-Source: CoT2-Meta § H.1 (table 18), stress tests S4 and S5; our D12.
+Source: CoT2-Meta § H.1 (table 18), stress tests S4 to S6; our D12.
 """
 
 from __future__ import annotations
@@ -63,6 +63,32 @@ def shuffled(problem: str, seed: int) -> Shuffled:
     text = "".join((*parts, problem[end:]))
     moved = {letters[was]: letters[place] for place, was in enumerate(order)}
     return Shuffled(jittered(text, seed), moved, seed)
+
+
+_SEEN = re.compile(r"^(OCR|Caption):[ \t]*(.+)$", re.MULTILINE)
+_MISREAD: Mapping[str, str] = {"0": "O", "O": "0", "1": "l", "l": "1", "5": "S", "S": "5", "8": "B"}
+MISREAD_SHARE = 0.1
+
+
+def degraded(problem: str, seed: int) -> str:
+    """S6: on lines ``OCR: …`` a tenth of the characters lost or misread; captions by half their words.
+
+    What the paper degraded is not said; lines without these marks are left as they are.
+    """
+
+    def spoilt(found: re.Match[str]) -> str:
+        if found[1] == "Caption":
+            words = found[2].split()
+            return f"Caption: {' '.join(words[: (len(words) + 1) // 2])}"
+        return f"OCR: {''.join(_misread(seed, found.start() + n, c) for n, c in enumerate(found[2]))}"
+
+    return _SEEN.sub(spoilt, problem)
+
+
+def _misread(seed: int, at: int, character: str) -> str:
+    if hash01(seed, "ocr", at) >= MISREAD_SHARE:
+        return character
+    return _MISREAD.get(character, "")
 
 
 def jittered(text: str, seed: int) -> str:

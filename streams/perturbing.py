@@ -1,0 +1,35 @@
+"""Problems put another way: options shuffled, formulas respelt, recognised text degraded.
+
+A perturbed problem is a problem of its own, ``ID~S5``, and says by which seed and map it was made; the
+reference follows its option. References never enter an episode, perturbed or not.
+
+Source: CoT2-Meta table 10 (S5), table 11 (S6); our D12.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from handlers.policies.cot2_meta.perturb import degraded, shuffled
+from schemas.problem import Perturbed, ProblemRecord
+
+Perturbation: TypeAlias = Literal["S5", "S6"]
+MARK = "~"
+
+
+def perturb(record: ProblemRecord, by: Perturbation, seed: int) -> tuple[ProblemRecord, Perturbed]:
+    """The problem as it is put, its reference beside it, and what was done."""
+    named = {"id": f"{record.id}{MARK}{by}"}
+    if by == "S6":
+        text = degraded(record.problem, seed)
+        return record.model_copy(update={**named, "problem": text}), Perturbed(by=by, seed=seed)
+    put = shuffled(record.problem, seed)
+    gold = put.gold(record.answer) if isinstance(record.answer, str) else record.answer
+    said = {**named, "problem": put.problem, "answer": gold}
+    return record.model_copy(update=said), Perturbed(by=by, seed=seed, letters=dict(put.letters))
+
+
+def unperturbed(problem_id: str) -> str:
+    """The id of the problem that was perturbed."""
+    name, mark, by = problem_id.rpartition(MARK)
+    return name if mark and by in ("S5", "S6") else problem_id
