@@ -51,7 +51,7 @@ class StrategyChosen(Event, frozen=True):
     """The round that it advises."""
     arm: str | None = None
     """None where the advice is free and no arm."""
-    how: Literal["ucb", "explore", "warmup", "random", "direct"]
+    how: Literal["ucb", "explore", "warmup", "random", "direct", "perplexity", "matched"]
     scores: tuple[tuple[str, float], ...] = ()
     """Every arm that competed with its score, by birth."""
     source: str | None = None

@@ -161,6 +161,13 @@ def _instruction(turn: Turn, asked: Asked) -> str:
     return f'"""Solve this and say how: {turn.latent.problem}"""'
 
 
+def _wording(turn: Turn, asked: Asked) -> str:
+    """One text of several: a sentence of each, and one of its own."""
+    parts = [re.split(r"(?<=[.;])\s+", text) for text in turn.prompt.told]
+    taken = [str(turn.dice.pick(f"part {at}", part)) for at, part in enumerate(parts)]
+    return " ".join(dict.fromkeys((*taken, str(turn.dice.pick("careful", _CAREFUL)))))
+
+
 def _rule_used(turn: Turn, asked: Asked) -> str:
     """``IF … THEN Action n BECAUSE …``, of the course that the prompt says was taken."""
     fault = finding(turn).fault
@@ -177,6 +184,7 @@ _Text = Callable[[Turn, Asked], str]
 _List = Callable[[Turn], list[str]]
 
 _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
+    (("wording",), _wording),
     (("instruction",), _instruction),
     (("next step",), advance.step),
     (("thought",), carry.thought),

@@ -1,0 +1,122 @@
+"""Solving by thought cards: the nearest are carried out side by side, and their answers vote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from handlers.policies.base import Conclusion, Task
+from handlers.policies.baselines.consistency import vote
+from handlers.policies.baselines.hiar_icl.cards import (
+    ROLE,
+    STANDARD,
+    Card,
+    cards_of,
+    complexity,
+    matched,
+)
+from handlers.roles.again import Meter
+from handlers.roles.atomic import ACTIONS, Action
+from handlers.roles.steps import shown
+from handlers.roles.thinker import Thought, think
+from schemas.asking import All, Steps, Stopped
+from schemas.events.reasoning import Generated, Voted
+from schemas.events.strategy import StrategyChosen
+from schemas.questions import Recall, Remain
+from schemas.settings import PolicySettings
+
+
+class CardSettings(PolicySettings):
+    """Settings of thought cards."""
+
+    paper: ClassVar[Mapping[str, Any]] = {}
+    learning: ClassVar[frozenset[str]] = frozenset(
+        {"seeds", "rollouts", "depth", "exploration", "offline_batches", "batch_size"}
+    )
+
+    matched: PositiveInt = 3
+    """Cards that are carried out."""
+    seeds: PositiveInt = 5
+    """Problems of a batch that are searched for a card."""
+    rollouts: PositiveInt = 6
+    """Ways that are tried on each."""
+    depth: PositiveInt = 3
+    """Actions of a way, before it is carried to its end."""
+    exploration: NonNegativeFloat = 1.4
+    """The weight of the visit term."""
+    offline_batches: NonNegativeInt = 1
+    """Batches that cards are found on; later ones leave them alone."""
+    batch_size: PositiveInt = 10
+
+
+def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
+    """As many calls as the matched cards have actions, within the limit."""
+    cards = yield from _known(task)
+    wanted = complexity(task.problem)
+    remaining = yield from Remain()
+    chosen = affordable(matched(cards, wanted, settings.matched), remaining.calls)
+    for at, card in enumerate(chosen):
+        yield _choice(at, card, chosen, wanted)
+    lanes = [carry_out(task.problem, card, at) for at, card in enumerate(chosen)]
+    found = yield from All(lanes, [len(card.path) for card in chosen])
+    limit = next((lane.which for lane in found if isinstance(lane, Stopped)), None)
+    answers = [None if isinstance(lane, Stopped) else lane for lane in found]
+    answer, votes = vote(answers)
+    blank = sum(each is None for each in answers)
+    yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
+    return Conclusion(
+        answer=answer,
+        ended_by="voted" if limit is None else "limit",
+        confidence=votes / len(answers),
+        confidence_source="vote_share",
+        limit=limit,
+    )
+
+
+def affordable(cards: Sequence[Card], room: int | None) -> list[Card]:
+    """The first cards whose actions the calls left cover together; the first one in any case."""
+    chosen = [cards[0]]
+    for card in cards[1:]:
+        if room is None or sum(len(each.path) for each in (*chosen, card)) <= room:
+            chosen.append(card)
+    return chosen
+
+
+def carry_out(problem: str, card: Card, draw: int) -> Steps[str | None]:
+    """The answer that a card's actions come to, one call each."""
+    done: list[str] = []
+    answer: str | None = None
+    for action in card.path:
+        thought = yield from act(problem, done, action, draw)
+        done.append(thought.text)
+        answer = thought.answer or answer
+    return answer
+
+
+def act(problem: str, done: Sequence[str], action: Action, draw: int) -> Steps[Thought]:
+    """One atomic action on the trajectory so far."""
+    role = ACTIONS[action]
+    question = role.question({"problem": problem, "trajectory": shown(done)}, draw=draw)
+    thought = yield from think(question, role, Meter())
+    yield Generated(
+        round=len(done),
+        role=role.name,
+        answer=thought.answer,
+        source=thought.source,
+        parse="ok" if thought.readable else "unreadable",
+    )
+    return thought
+
+
+def _known(task: Task) -> Steps[Sequence[Card]]:
+    if task.memory_version == 0:
+        return STANDARD
+    found = yield from Recall(task.problem, (ROLE,), 0, ("rule",))
+    return cards_of(item.text for item in found.items) or STANDARD
+
+
+def _choice(at: int, card: Card, chosen: Sequence[Card], wanted: int) -> StrategyChosen:
+    distances = tuple((each.name, float(abs(each.complexity - wanted))) for each in chosen)
+    return StrategyChosen(round=at, arm=card.name, how="matched", scores=distances)

@@ -1,0 +1,164 @@
+"""Test-time prompt intervention: each stage is continued in several manners; the least perplexing one stays.
+
+After TTPI, simplified: perplexity alone selects, over the whole reply; no layer of the model is looked
+into, so there is no reasoning depth score.
+
+Source: Yang et al. 2025; MC² App. B.2 (``TTPI``); baselines page (``ttpi``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Any, ClassVar
+
+from pydantic import PositiveInt
+
+from handlers.policies.base import Conclusion, Policy, Task
+from handlers.roles.role import Role, choice, text
+from handlers.roles.steps import shown
+from schemas.asking import All, Steps, Stopped
+from schemas.events.reasoning import Generated, Parse
+from schemas.events.strategy import StrategyChosen
+from schemas.questions import Remain, Sampling
+from schemas.reply import Field
+from schemas.settings import PolicySettings
+
+TRIGGERS: Mapping[str, str] = {
+    "progress": "Next,",
+    "summarise": "In short, what stands so far:",
+    "verify": "Wait, is that right? Checking it:",
+    "conclude": "So, to close, the answer is:",
+}
+"""How a continuation begins that moves on, sums up, checks, or ends."""
+LAST = "conclude"
+REFUSED = "refused: ttpi needs log-probabilities, and this endpoint sends none"
+
+CONTINUER = Role.of(
+    "reasoner",
+    """\
+You work on the problem below in stages. A section "Trajectory" holds the stages so far; without it \
+you write the first one. Write only the next stage, a short one, and let it begin with the words of \
+the section "Opening", in their spirit: to move on, to sum up, to check, or to close. Once the \
+problem is settled, say so and give the final answer in the form that the problem asks for.""",
+    sections=("Problem", "Trajectory?", "Opening"),
+    reply=(
+        text("Next_step", "the next stage"),
+        choice("State", ("OPEN", "SOLVED"), "whether the problem remains open after it"),
+        Field("Final_answer", "answer", "the answer", boxed=True, when=("State", ("SOLVED",))),
+    ),
+    template="ttpi.continue",
+    mends=False,
+)
+
+
+class TtpiSettings(PolicySettings):
+    """Settings of test-time prompt intervention."""
+
+    paper: ClassVar[Mapping[str, Any]] = {}
+
+    max_stages: PositiveInt = 8
+    """Stages at most; the last one is only concluded."""
+    stage_cap: PositiveInt = 512
+    """Tokens of one continuation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A continuation under one trigger, and the mean log-probability of its tokens, if it is known."""
+
+    trigger: str
+    text: str
+    answer: str | None
+    logprob: float | None
+    source: str
+
+
+def least_perplexing(candidates: Sequence[Candidate]) -> Candidate | None:
+    """The candidate of the lowest perplexity, ties in the order of the triggers; none if it is unknown."""
+    known = [each for each in candidates if each.logprob is not None]
+    return min(known, key=perplexity, default=None)
+
+
+def perplexity(candidate: Candidate) -> float:
+    """exp of the negative mean log-probability, as decisions compare it."""
+    return round(exp(-(candidate.logprob or 0.0)), 9)
+
+
+def calls_of(stages: int, max_stages: int) -> int:
+    """Calls of so many stages without a limit: one for each trigger, and one if it is the last that may be."""
+    last = stages == max_stages
+    return len(TRIGGERS) * (stages - last) + last
+
+
+def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:
+    """Stage by stage until a chosen continuation settles the problem."""
+    stages: list[str] = []
+    for stage in range(settings.max_stages):
+        triggers = yield from _affordable(stage == settings.max_stages - 1)
+        lanes = yield from All(_continue(task, stages, t, stage, settings) for t in triggers)
+        candidates = [lane for lane in lanes if isinstance(lane, Candidate)]
+        limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
+        if limit is not None and not candidates:
+            return Conclusion(answer=None, ended_by="limit", limit=limit)
+        chosen = least_perplexing(candidates)
+        if chosen is None:
+            return Conclusion(answer=None, ended_by=REFUSED)
+        yield _choice(stage, candidates, chosen)
+        stages.append(chosen.text)
+        if chosen.answer is not None or limit is not None:
+            return _concluded(chosen, limit)
+    return Conclusion(answer=None, ended_by="max_stages")
+
+
+def _affordable(last: bool) -> Steps[list[str]]:
+    """The triggers of a stage: all, or the conclusion alone where the calls left are for that only."""
+    remaining = yield from Remain()
+    scarce = remaining.calls is not None and remaining.calls <= len(TRIGGERS)
+    return [LAST] if last or scarce else list(TRIGGERS)
+
+
+def _continue(
+    task: Task, stages: Sequence[str], trigger: str, stage: int, settings: TtpiSettings
+) -> Steps[Candidate]:
+    own = {"problem": task.problem, "trajectory": shown(stages), "opening": TRIGGERS[trigger]}
+    sampling = Sampling(max_tokens=settings.stage_cap, logprobs=True)
+    said = yield from CONTINUER.put(own, sampling=sampling, draw=stage)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(round=stage, answer=said.answer, source=said.source, parse=parse)
+    written = said.get("Next_step") or said.text.strip()
+    return Candidate(trigger, written, said.answer, said.completion.logprob, said.source)
+
+
+def _choice(stage: int, candidates: Sequence[Candidate], chosen: Candidate) -> StrategyChosen:
+    known = [each for each in candidates if each.logprob is not None]
+    return StrategyChosen(
+        round=stage,
+        arm=chosen.trigger,
+        how="perplexity",
+        scores=tuple((each.trigger, perplexity(each)) for each in known),
+        source=chosen.source,
+    )
+
+
+def _concluded(chosen: Candidate, limit: str | None) -> Conclusion:
+    known = chosen.answer is not None
+    return Conclusion(
+        answer=chosen.answer,
+        ended_by="concluded" if limit is None else "limit",
+        confidence=min(1.0, exp(chosen.logprob or 0.0)) if known else None,
+        confidence_source="logprob" if known else None,
+        limit=limit,
+    )
+
+
+TTPI = Policy(
+    name="ttpi",
+    version="1",
+    about="after TTPI, simplified: stages in four manners, the least perplexing one stays; "
+    "needs log-probabilities",
+    settings=TtpiSettings,
+    solve=solve,
+    confidence_source="logprob",
+)

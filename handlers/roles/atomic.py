@@ -1,0 +1,40 @@
+"""Atomic actions: the small moves that a way of thinking is composed of, each one call.
+
+Source: Wu et al. 2024 (HiAR-ICL), § 3.1 (five atomic reasoning actions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from handlers.roles.role import Role
+from handlers.roles.thinker import FRAME, GENERATION, SETTLED, STATE, THOUGHT
+
+Action: TypeAlias = Literal["analyse", "step", "reason", "divide", "refine"]
+
+TASKS: Mapping[Action, str] = {
+    "analyse": """\
+Look at the problem as a whole before anything is computed: what is given, what is asked, which \
+conditions bind. That is the next thought.""",
+    "step": "Make the one step that follows from the trajectory, and no other. It is the next thought.",
+    "reason": "Carry the trajectory to its end, step by step. All of it is the next thought.",
+    "divide": """\
+Split what is left into smaller questions and answer them one after another. Questions and answers \
+together are the next thought.""",
+    "refine": """\
+Go through the trajectory critically, find what is wrong or loose in it, and put it right up to the \
+end. That is the next thought.""",
+}
+ACTIONS: Mapping[Action, Role] = {
+    action: Role.of(
+        "thinker",
+        FRAME.format(task=task),
+        sections=("Problem", "Trajectory?"),
+        reply=(THOUGHT, STATE, SETTLED),
+        template=f"atomic.{action}",
+        sampling=GENERATION,
+        mends=False,
+    )
+    for action, task in TASKS.items()
+}
