@@ -45,7 +45,8 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
 
 def recollection(answer: Recalled, memory: Memory) -> Recollection:
     """References resolved in the pinned memory version. Raises ``NotInMemory`` if one is not there."""
-    known = {(item.id, item.text_digest): item for item in memory.items}
+    wanted = {item_id for item_id, _, _ in answer.items}
+    known = {(item.id, item.text_digest): item for item in memory.items if item.id in wanted}
     items: list[RecalledItem] = []
     for item_id, text, similarity in answer.items:
         item = known.get((item_id, text))

@@ -37,6 +37,14 @@ def recall(json: Json = False) -> int:
 
 
 @bench_group.command()
+def activation(json: Json = False) -> int:
+    """Activation and relevance in a graph of 10 000 queries, 2 000 paths and 200 principles."""
+    from streams.bench.activation import run
+
+    return show(run(), json=json)
+
+
+@bench_group.command()
 def kafka(log: Log = None, json: Json = False) -> int:
     """On a broker: appends beside plain aiokafka, admission to answer, replay on take-over."""
     from streams.cli.kafka_bench import run
