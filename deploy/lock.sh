@@ -13,4 +13,4 @@ compile() {
 locks=deploy/locks
 compile --output-file $locks/requirements.txt
 compile --extra local --constraint $locks/requirements.txt --output-file $locks/requirements-local.txt
-compile --group dev --extra local --extra otel --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
+compile --group dev --extra local --extra otel --extra mcp --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
