@@ -18,6 +18,18 @@ Backbone = Annotated[
         "--backbone", metavar="B", help="openai[:MODEL], recorded:PATH, rehearsal[:seed=7,…]"
     ),
 ]
+Backbones = Annotated[
+    list[str],
+    typer.Option(
+        "--backbone",
+        metavar="[ROLE=]B",
+        help="openai[:MODEL], recorded:PATH, rehearsal[:seed=7,…]; ROLE=B for one role.",
+    ),
+]
+Prices = Annotated[
+    list[str],
+    typer.Option("--price", metavar="MODEL=IN,OUT[,CACHED]", help="Cost of a million tokens."),
+]
 Role = Annotated[
     list[str], typer.Option("--role", metavar="ROLE=B", help="A backbone for one role.")
 ]
@@ -60,7 +72,9 @@ def produce(
     ] = "released",
     perturb: Annotated[
         Optional[str],
-        typer.Option("--perturb", help="S5: shuffled options, other LaTeX. S6: degraded OCR lines."),
+        typer.Option(
+            "--perturb", help="S5: shuffled options, other LaTeX. S6: degraded OCR lines."
+        ),
     ] = None,
     data: Annotated[Optional[str], typer.Option("--data", help="File of a built-in set.")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Take lines of - as they come.")] = False,
@@ -110,7 +124,7 @@ def one_of(value: str, known: tuple[str, ...], option: str) -> str:
 @app.command()
 def worker(
     log: Log = None,
-    backbone: Backbone = None,
+    backbone: Backbones = [],  # noqa: B006
     role: Role = [],  # noqa: B006
     model: Model = None,
     base_url: BaseUrl = None,
@@ -119,12 +133,17 @@ def worker(
         Optional[int], typer.Option("--max-concurrency", min=1, help="Episodes in flight.")
     ] = None,
     max_connections: Connections = None,
+    price: Prices = [],  # noqa: B006
     until_idle: Annotated[
         bool, typer.Option("--until-idle", help="End when nothing can move.")
     ] = False,
     settle: Annotated[
         bool, typer.Option("--settle", help="Void what never arrived, close partial windows.")
     ] = False,
+    call_limit: CallLimit = None,
+    token_limit: TokenLimit = None,
+    cost_limit: CostLimit = None,
+    time_limit: TimeLimit = None,
     total_calls: Annotated[Optional[int], typer.Option("--total-calls", min=1)] = None,
     total_tokens: Annotated[Optional[int], typer.Option("--total-tokens", min=1)] = None,
     total_cost: Annotated[Optional[float], typer.Option("--total-cost")] = None,
@@ -146,13 +165,15 @@ def worker(
     from streams.cli.working import work
     from streams.world import Totals
 
-    models = Models(
-        backbone=backbone,
-        roles=role,
+    models = Models.of(
+        backbone,
+        role,
         model=model,
         base_url=base_url,
         max_connections=max_connections,
+        prices=price,
     )
+    limits = limits_of(call_limit, token_limit, cost_limit, time_limit)
     url = log_url(log)
     if url.startswith("kafka://"):
         from streams.cli.kafka_working import refuse
@@ -168,6 +189,7 @@ def worker(
             max_concurrency=max_concurrency or episodes_in_flight(),
             learning_limits=limits_of(learning_call_limit, None, None, None),
             totals=Totals(total_calls, total_tokens, total_cost, total_time),
+            limits=limits,
         )
     with watching(log) as watch:
         return work(
@@ -179,6 +201,7 @@ def worker(
             max_concurrency=max_concurrency or episodes_in_flight(),
             learning_limits=limits_of(learning_call_limit, None, None, None),
             totals=Totals(total_calls, total_tokens, total_cost, total_time),
+            limits=limits,
             on_change=watch,
             tables=not no_tables,
             metrics=metrics,
@@ -210,11 +233,12 @@ def solve(
     problem: Annotated[str, typer.Argument(help="The problem's text, or - to read it.")],
     log: Log = None,
     policy: Policy = None,
-    backbone: Backbone = None,
+    backbone: Backbones = [],  # noqa: B006
     role: Role = [],  # noqa: B006
     model: Model = None,
     base_url: BaseUrl = None,
     max_connections: Connections = None,
+    price: Prices = [],  # noqa: B006
     domain: Annotated[Optional[str], typer.Option("--domain")] = None,
     memory: Annotated[str, typer.Option("--memory", help="Name of the memory.")] = "main",
     settings: Set = [],  # noqa: B006
@@ -230,12 +254,13 @@ def solve(
     from streams.cli.setup import Models, limits_of
     from streams.cli.solving import solve as run
 
-    models = Models(
-        backbone=backbone,
-        roles=role,
+    models = Models.of(
+        backbone,
+        role,
         model=model,
         base_url=base_url,
         max_connections=max_connections,
+        prices=price,
     )
     return run(
         problem,
