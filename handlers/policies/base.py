@@ -146,5 +146,3 @@ class Policy(Generic[S]):
         return f"{self.name}@{self.version}"
     retirement: str | None = None
     """The rule (``handlers.learning.retire``) that retires memory items, in profile ``service``."""
-    together: Together[S] | None = None
-    """How it works on the members of a window together, if it can."""
