@@ -179,11 +179,6 @@ class Verifier:
         journal = self.log.journal(episode)
         opened = journal["opened"]
         assert isinstance(opened, EpisodeOpened)
-        if opened.members is not None:
-            self._set(episode, opened, journal)
-            return
-        if opened.within is not None:  # its part is derived with its set
-            return
         source = self.log.journal(opened.parent) if opened.parent else journal
         admitted = source["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
@@ -215,20 +210,6 @@ class Verifier:
                     ),
                 )
         self._count(run, work.journal, episode)
-
-    def _set(self, episode: str, opened: EpisodeOpened, journal: dict[str, Event]) -> None:
-        """A set episode, with what it left of each member."""
-        found = derive_set(self.log, episode, journal, self.find(opened.policy), self._memories)
-        expect(episode, "opened", opened, found.opened)
-        for member, record, end in found.members:
-            self._opening(member, member.opened.model_copy(update={"within": None}))
-            if end is not None:
-                self._closing(member.episode, record, end)
-        self._count(found.run, found.run.journal, episode)
-
-    def _memories(self, scope: str) -> dict[int, Any]:
-        known = self.learner.scopes.get(scope)
-        return empty(scope) if known is None else known.memory.versions
 
     def _opening(self, work: Work, opened: EpisodeOpened) -> None:
         problem = work.admitted.problem
