@@ -5,6 +5,7 @@ Nothing is asked: the policy runs over its record in a closed world, and a spy n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +74,13 @@ class Spy:
         return request
 
 
-def moment(log: SqliteLog, sheet: Sheet, at: str) -> Moment:
-    """What stands at an address. Raises a ``CliError``, or ``Diverged`` if the policy changed."""
+def moment(
+    log: SqliteLog, sheet: Sheet, at: str, memories: Mapping[int, Memory] | None = None
+) -> Moment:
+    """What stands at an address. Raises a ``CliError``, or ``Diverged`` if the policy changed.
+
+    ``memories`` are the versions of the episode's scope, where the caller has folded them already.
+    """
     answer = sheet.journal.get(at)
     if answer is None and not is_numbered(at):
         raise usage(
@@ -86,7 +92,7 @@ def moment(log: SqliteLog, sheet: Sheet, at: str) -> Moment:
     if not is_numbered(at):
         return Moment(at, None, answer, row, None)
     spy = Spy(at)
-    memory = _replay(log, sheet, spy)
+    memory = _replay(log, sheet, spy, memories)
     if answer is None and spy.question is None:
         raise usage(
             f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
@@ -101,15 +107,16 @@ def _choices(sheet: Sheet) -> str:
     return f"There are {addresses[0]} to {addresses[-1]}: metalogue show {sheet.episode}"
 
 
-def _replay(log: SqliteLog, sheet: Sheet, spy: Spy) -> Memory | None:
+def _replay(
+    log: SqliteLog, sheet: Sheet, spy: Spy, memories: Mapping[int, Memory] | None
+) -> Memory | None:
     if sheet.learned_from is not None:
         return _learning(log, sheet, sheet.learned_from, spy)
     if sheet.admitted is None or sheet.opened is None:
         return None
-    learner = _learner(log, None)
-    scope = sheet.admitted.scope
-    known = learner.scopes.get(scope)
-    memories = {0: Memory(scope, 0)} if known is None else known.memory.versions
+    if memories is None:
+        known = _learner(log, None).scopes.get(sheet.admitted.scope)
+        memories = {0: Memory(sheet.admitted.scope, 0)} if known is None else known.memory.versions
     policy = find(sheet.opened.policy)
     work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
     steps = policy.solve(work.task, work.settings)
