@@ -30,7 +30,6 @@ from streams.policies import NoPolicy
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing, trace_of
 from streams.replay.compare import as_recorded, difference, same
-from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
 
