@@ -184,7 +184,9 @@ class Verifier:
         if opened.parent and opened.at:
             journal = before(source, opened.at) | journal
         policy = self.find(opened.policy)
-        work = prepare(episode, admitted, journal, policy, self._memories(admitted.scope), "")
+        known = self.learner.scopes.get(admitted.scope)
+        memories = empty(admitted.scope) if known is None else known.memory.versions
+        work = prepare(episode, admitted, journal, policy, memories, "")
         run = work.run(None, None)
         try:
             conclusion, seconds = replayed(conclude(work, run))
