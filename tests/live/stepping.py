@@ -26,6 +26,7 @@ from streams.embedders.hashed import HashedEmbedder
 from streams.policies import find as find_own
 from streams.runtime.kafka import topics
 from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.watchdog import STILL_S
 from streams.runtime.kafka.worker import KafkaWorker
 from streams.world import World
 
@@ -104,6 +105,7 @@ async def work(url: str, notes: TextIO) -> None:
     given = os.environ.get
     pause = Pause(float(given("STEP_S", "1")), notes)
     place = Place.of(url)
+    session_ms = int(given("SESSION_MS", "3000"))
     worker = KafkaWorker(
         place,
         await topics.checked(place),
@@ -111,7 +113,8 @@ async def work(url: str, notes: TextIO) -> None:
         find,
         name=f"w{os.getpid()}",
         max_concurrency=int(given("SLOTS", "4000")),
-        session_ms=int(given("SESSION_MS", "3000")),
+        session_ms=session_ms,
+        still_s=STILL_S * session_ms / 20_000,
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.drain)
     noting = asyncio.create_task(_note(worker, pause))

@@ -90,8 +90,8 @@ def scattered(line: bytes) -> bytes:
 def test_a_foreign_client_is_served_and_its_broken_lines_are_kept(cluster: Cluster) -> None:
     junk = b"".join(b"j%d\t{broken %d\n" % (i, i) for i in range(10_000))
     good = lines(1_000, policy="cot", answer="nobody-says-so").splitlines(keepends=True)
-    mixed: list[bytes] = [*good, *junk.splitlines(keepends=True)]
-    cluster.send(b"".join(sorted(mixed, key=scattered)))
+    mixed = sorted([*good, *junk.splitlines(keepends=True)], key=scattered)
+    cluster.send(b"".join(mixed))
     assert ended(cluster.worker(*REHEARSAL, "--until-idle", "--settle")) == [0]
     found = cluster.stats()
     assert (found["answers"], found["dead_letters"]) == (1_000, 10_000)

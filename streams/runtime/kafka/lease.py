@@ -55,6 +55,8 @@ class LeasedWorld:
 
     def __init__(self, world: World, lease: Lease) -> None:
         self.world, self.lease = world, lease
+        self.asking = 0
+        """Questions that the world has not answered yet."""
 
     async def answer(
         self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
@@ -62,4 +64,8 @@ class LeasedWorld:
         """The world's answer."""
         if not self.lease.fresh:
             await self.lease.hold()
-        return await self.world.answer(run, question, asked, address, reserved)
+        self.asking += 1
+        try:
+            return await self.world.answer(run, question, asked, address, reserved)
+        finally:
+            self.asking -= 1

@@ -36,7 +36,7 @@ from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.view import View
-from streams.runtime.kafka.watchdog import Watchdog
+from streams.runtime.kafka.watchdog import STILL_S, Watchdog
 from streams.runtime.progress import Outcome, Progress
 from streams.runtime.schedule import Schedule
 from streams.world import World
@@ -60,6 +60,7 @@ class KafkaWorker:
         max_concurrency: int = 256,
         learning_limits: Limits = NO_LIMITS,
         session_ms: int = 20_000,
+        still_s: float = STILL_S,
         web_port: int | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
@@ -79,7 +80,7 @@ class KafkaWorker:
         self.intake = Intake(place, self.appender, find, default_policy, partitions)
         self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
         self.owning = Ownership(self)
-        self.watchdog = Watchdog(self._mark, self._busy)
+        self.watchdog = Watchdog(self._mark, self._busy, still_s)
         self.guard: asyncio.Task[None] | None = None
         self.app: Any = None
         self.pages: Any = None
@@ -178,9 +179,11 @@ class KafkaWorker:
         return read, sum(self.view.upto), sum(o.fold.upto for o in self.owning.partitions.values())
 
     def _busy(self) -> bool:
-        """Whether there is work that should move."""
+        """Whether there is work that should move. A model may think for as long as it likes."""
         queued = any(owned.queue or owned.owed for owned in self.owning.partitions.values())
-        return bool(self.owning.taking or queued or self.schedule.busy)
+        if self.owning.taking or queued:
+            return True
+        return not self.lease.fresh if self.leased.asking else self.schedule.busy
 
     async def _stop(self) -> None:
         self.world.draining = True
