@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streams.cli.common import say
@@ -42,7 +43,9 @@ def work(
     from streams.runtime.kafka import topics
     from streams.runtime.kafka.worker import KafkaWorker
 
-    place, said, world = place_of(url), load().kafka, working_world(models, totals, limits)
+    place, config = place_of(url), load()
+    said, home = config.kafka, Path(config.home).expanduser()
+    world = working_world(models, totals, limits)
     options: dict[str, Any] = {
         "name": f"{socket.gethostname()}:{os.getpid()}",
         "default_policy": policy,
@@ -54,8 +57,9 @@ def work(
     }
 
     async def run() -> Outcome:
-        partitions = await topics.checked(place)
-        worker = KafkaWorker(place, partitions, world, find, **options)
+        partitions, cluster = await topics.known(place)
+        index = home / cluster / f"{place.prefix or 'metalogue'}.closed.db"
+        worker = KafkaWorker(place, partitions, world, find, index=index, **options)
         return await _until_told(worker, until_idle=until_idle, settle=settle)
 
     try:

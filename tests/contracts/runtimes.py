@@ -120,6 +120,7 @@ class OnKafka:
 
     place: Place
     imported: KafkaLog
+    index: Path | None = None
 
     def log(self) -> SqliteLog:
         """The import, brought up to date."""
@@ -136,6 +137,7 @@ class OnKafka:
             life.find,
             default_policy="pupil",
             max_concurrency=life.slots,
+            index=self.index,
             session_ms=LONG_MS if life.dies_after is None else 6_000,
         )
         world.worker = worker

@@ -7,6 +7,7 @@ Commands and projections carry no claim: the first of an id counts, whoever sent
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from streams.runtime.kafka.envelope import Said
 
@@ -44,6 +45,18 @@ class Fence:
         return max((claim for claim in self.claims if claim < offset), default=-1)
 
 
+class Closings(Protocol):
+    """Episodes that are closed."""
+
+    def __contains__(self, episode: str, /) -> bool:
+        """Whether an episode is."""
+        ...
+
+    def add(self, episode: str, /) -> None:
+        """One more is."""
+        ...
+
+
 @dataclass(slots=True)
 class EventsFold:
     """One partition of ``events``: the journals of its open episodes, as every reader adds them up.
@@ -56,7 +69,7 @@ class EventsFold:
     open: dict[str, dict[str, Said]] = field(default_factory=dict[str, dict[str, Said]])
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Offset of an open episode's admission."""
-    closed: set[str] = field(default_factory=set[str])
+    closed: Closings = field(default_factory=set[str])
     parked: dict[str, int] = field(default_factory=dict[str, int])
     """How often an episode was parked more than adopted."""
     upto: int = 0

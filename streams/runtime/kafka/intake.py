@@ -14,6 +14,7 @@ from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, as_headers, message_headers
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.past import Past
 from streams.runtime.kafka.place import Place, partition_of
 
 AT_ONCE = 500
@@ -30,8 +31,9 @@ class Intake:
         find: Callable[[str], Policy[Any]],
         default_policy: str,
         partitions: int,
+        past: Past,
     ) -> None:
-        self.place, self.appender, self.find = place, appender, find
+        self.place, self.appender, self.find, self.past = place, appender, find, past
         self.default_policy, self.partitions = default_policy, partitions
         self.refused = 0
 
@@ -85,7 +87,10 @@ class Intake:
     def _check_text(self, owned: Owned, found: Asked) -> None:
         key = (found.problem.domain, found.problem.id)
         said = text_digest(found.problem.problem)
-        if owned.texts.setdefault(key, said) != said:
+        known = owned.texts.get(key) or self.past.text(*key)
+        if known is None:
+            owned.texts[key] = said
+        elif known != said:
             raise Refused(
                 "input.duplicate", f"id: {found.problem.id!r} is taken by another problem text"
             )

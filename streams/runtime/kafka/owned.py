@@ -12,7 +12,7 @@ from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from streams.relay import Closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.envelope import Said
-from streams.runtime.kafka.fence import EventsFold, Fence
+from streams.runtime.kafka.fence import Closings, EventsFold, Fence
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Owned:
     """The offset of `problems` up to which everything was admitted or refused."""
     queue: deque[Any] = field(default_factory=deque[Any])
     texts: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    """Digest of a problem's text by domain and id."""
+    """Digest of a problem's text by domain and id, until its admission has come back."""
     closings: dict[str, Closing] = field(default_factory=dict[str, Closing])
     owed: deque[str] = field(default_factory=deque[str])
     """Closed episodes whose answer and reflection are not on their topics yet."""
@@ -48,12 +48,13 @@ class Owned:
                 writer.fenced = True
 
     @classmethod
-    def beginning(cls, index: int, checkpoint: dict[str, Any] | None) -> Owned:
+    def beginning(cls, index: int, checkpoint: dict[str, Any] | None, past: Closings) -> Owned:
         """The state before the partition is read: from its checkpoint, else from nothing."""
         if checkpoint is None:
-            return cls(index)
+            return cls(index, EventsFold(closed=past))
         claim = int(checkpoint["claim"])
-        fold = EventsFold(Fence(claim, [claim] if claim >= 0 else []), upto=checkpoint["from"])
+        fence = Fence(claim, [claim] if claim >= 0 else [])
+        fold = EventsFold(fence, closed=past, upto=checkpoint["from"])
         return cls(index, fold, source=int(checkpoint["source"]))
 
     def admitted(self, episode: str) -> ProblemAdmitted:

@@ -87,6 +87,7 @@ class Ownership:
     def _drop(self, index: int) -> None:
         owned = self.partitions[index]
         owned.fence_off()
+        self.worker.past.whole.pop(index, None)
         self.worker.schedule.cancel(index)
         self.worker.tail.drop((self.worker.place.topic("events"), index))
 
@@ -110,7 +111,8 @@ class Ownership:
         place = worker.place
         checkpoint = worker.view.checkpoints.get(index)
         before = self.partitions[index]
-        owned = Owned.beginning(index, checkpoint)
+        owned = Owned.beginning(index, checkpoint, worker.past)
+        begins = owned.fold.upto
         owned.queue = before.queue
         self.partitions[index] = owned
         events = await self._claim(worker.appender.lane(place.topic("events"), index))
@@ -127,6 +129,8 @@ class Ownership:
         for episode in owned.unfinished():
             worker.solver.enqueue(owned, episode, owned.admitted(episode))
         worker.teacher.catch_up(index)
+        if index not in worker.past.whole:
+            self._start(("past", index), worker.past.fill(place, index, begins))
         self.takeovers.append(time.perf_counter() - began)
 
     async def _claim(self, lane: Lane) -> KafkaWriter:
@@ -205,19 +209,19 @@ class Ownership:
             self.worker.app.consumer.resume_partitions(tps)
 
     def _note(self) -> None:
-        """Write the checkpoints that changed."""
+        """Write the checkpoints that changed, and keep the index of what is closed."""
+        worker = self.worker
         waiting: dict[int, list[str]] = defaultdict(list)
-        for episode, seat in self.worker.schedule.waiting():
+        for episode, seat in worker.schedule.waiting():
             waiting[seat.partition].append(episode)
         for owned in self.partitions.values():
             if not owned.live or owned.events is None:
                 continue
-            found = checkpoint_of(self.worker, owned, waiting[owned.index])
+            worker.past.note(owned.index, owned.fold.upto, owned.fold.fence.epoch)
+            found = checkpoint_of(worker, owned, waiting[owned.index])
             if found != owned.told:
                 owned.told = found
-                lane = self.worker.appender.lane(
-                    self.worker.place.topic("checkpoints"), owned.index
-                )
+                lane = worker.appender.lane(worker.place.topic("checkpoints"), owned.index)
                 lane.add(b"%d" % owned.index, checkpoint_bytes(found), [])
                 _ = lane.commit()
 
@@ -231,7 +235,8 @@ class Ownership:
 
     async def stop(self) -> None:
         """Nothing goes on."""
-        tasks = [*self.taking.values(), *self.again.values()]
+        filling = [task for (name, _), task in self.busy.items() if name == "past"]
+        tasks = [*self.taking.values(), *self.again.values(), *filling]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *self.busy.values(), return_exceptions=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from handlers.policies.base import Policy
@@ -17,7 +18,6 @@ from schemas.events.learning import (
     Reflected,
     SeriesOpened,
 )
-from schemas.identity import text_digest
 from schemas.problem import Feedback, Limits
 from state.journal import Fenced
 from streams.learner import Learner
@@ -32,6 +32,7 @@ from streams.runtime.kafka.learning import Teacher
 from streams.runtime.kafka.lease import Lease, LeasedWorld
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
+from streams.runtime.kafka.past import Past
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.solving import Solver
@@ -62,6 +63,7 @@ class KafkaWorker:
         session_ms: int = 20_000,
         still_s: float = STILL_S,
         web_port: int | None = None,
+        index: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
@@ -77,7 +79,8 @@ class KafkaWorker:
         self.view = View(place, self.learner, partitions, self.heard)
         self.shared = Follower(place, self.view.take)
         self.tail = Follower(place, self.tailed)
-        self.intake = Intake(place, self.appender, find, default_policy, partitions)
+        self.past = Past(index)
+        self.intake = Intake(place, self.appender, find, default_policy, partitions, self.past)
         self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
         self.owning = Ownership(self)
         self.watchdog = Watchdog(self._mark, self._busy, still_s)
@@ -192,6 +195,7 @@ class KafkaWorker:
             await self._settle_relay()
         await self.owning.stop()
         self.teacher.close()
+        self.past.close()
         if self.app is not None:
             await asyncio.wait_for(self.app.stop(), 30)
         for each in (self.tail, self.shared, self.appender):
@@ -226,7 +230,7 @@ class KafkaWorker:
             return
         if said.kind == CLAIMED:
             self.owning.claimed(owned, record.offset)
-        elif said.kind == "problem.admitted" and not owned.live:
+        elif said.kind == "problem.admitted":
             self._remember(owned, said.episode)
         elif said.kind == "episode.closed":
             self._closed(owned, said.episode)
@@ -235,9 +239,9 @@ class KafkaWorker:
 
     def _remember(self, owned: Owned, episode: str) -> None:
         event = owned.admitted(episode)
-        problem = event.problem
         owned.source = max(owned.source, event.offset)
-        owned.texts.setdefault((problem.domain, problem.id), text_digest(problem.problem))
+        owned.texts.pop((event.problem.domain, event.problem.id), None)
+        self.past.name(event)
 
     def _closed(self, owned: Owned, episode: str) -> None:
         if (episode, "reflected") in self.view.known:

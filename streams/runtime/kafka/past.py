@@ -1,0 +1,145 @@
+"""What was closed long ago: an index in the worker's own file, rebuilt from the log in the background.
+
+It recognises a user's duplicates of what lies before a partition's checkpoint. While it is being
+rebuilt a duplicate may run once more; its answer has the same id, and consumers keep the first.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from schemas.events.codec import decode
+from schemas.events.episode import ProblemAdmitted
+from schemas.identity import text_digest
+from streams.runtime.kafka import aio
+from streams.runtime.kafka.envelope import NotOurs, read
+from streams.runtime.kafka.fence import Fence
+from streams.runtime.kafka.place import Place
+
+AT_ONCE = 2_000
+TABLES = """
+create table if not exists closed(episode text primary key) without rowid;
+create table if not exists texts(
+  domain text, problem text, digest text, primary key (domain, problem)) without rowid;
+create table if not exists upto(partition integer primary key, offset integer, claim integer);
+"""
+NOTE = """
+insert into upto values (?, ?, ?) on conflict(partition) do update
+  set offset = excluded.offset, claim = excluded.claim where excluded.offset > offset
+"""
+
+
+class Past:
+    """Closed episodes and the text of each problem. Without a path it lives in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self.db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=10)
+        self.db.execute("pragma journal_mode=wal")
+        self.db.execute("pragma synchronous=normal")
+        self.db.executescript(TABLES)
+        self.fresh: set[str] = set()
+        self.named: dict[tuple[str, str], str] = {}
+        self.whole: dict[int, int] = {}
+        """Partitions of which everything before the present is in the index, and how far that is noted."""
+
+    # -- what is known -----------------------------------------------------------------------------
+
+    def __contains__(self, episode: str) -> bool:
+        """Whether an episode was closed."""
+        query = "select 1 from closed where episode = ?"
+        return episode in self.fresh or self.db.execute(query, (episode,)).fetchone() is not None
+
+    def text(self, domain: str, problem: str) -> str | None:
+        """The digest of a problem's text."""
+        known = self.named.get((domain, problem))
+        if known is not None:
+            return known
+        query = "select digest from texts where domain = ? and problem = ?"
+        row = self.db.execute(query, (domain, problem)).fetchone()
+        return None if row is None else str(row[0])
+
+    def add(self, episode: str) -> None:
+        """An episode was closed."""
+        self.fresh.add(episode)
+
+    def name(self, admitted: ProblemAdmitted) -> None:
+        """A problem was admitted with this text; the first stays."""
+        problem = admitted.problem
+        self.named.setdefault((problem.domain, problem.id), text_digest(problem.problem))
+
+    # -- the file ----------------------------------------------------------------------------------
+
+    def note(self, partition: int, offset: int, claim: int) -> None:
+        """Keep what is new; of a whole partition also how far it was read."""
+        self._keep()
+        if self.whole.get(partition, offset) != offset:
+            self.whole[partition] = offset
+            self.db.execute(NOTE, (partition, offset, claim))
+
+    def _keep(self) -> None:
+        if not (self.fresh or self.named):
+            return
+        rows = [(*key, digest) for key, digest in self.named.items()]
+        self.db.execute("begin immediate")
+        self.db.executemany("insert or ignore into closed values (?)", [(e,) for e in self.fresh])
+        self.db.executemany("insert or ignore into texts values (?, ?, ?)", rows)
+        self.db.execute("commit")
+        self.fresh.clear()
+        self.named.clear()
+
+    def begins(self, partition: int, end: int) -> tuple[int, int]:
+        """From where the index lacks a partition, and the claim in force there.
+
+        An index that knows more than there is belongs to another log, and is dropped.
+        """
+        query = "select offset, claim from upto where partition = ?"
+        offset, claim = self.db.execute(query, (partition,)).fetchone() or (0, -1)
+        if offset <= end:
+            return offset, claim
+        for table in ("closed", "texts", "upto"):
+            self.db.execute(f"delete from {table}")
+        return 0, -1
+
+    async def fill(self, place: Place, partition: int, end: int) -> None:
+        """Read what lies between the index and an offset, from which on the owner reads itself."""
+        offset, claim = self.begins(partition, end)
+        fence = Fence(claim)
+        consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
+        tp = aio.spot(place.topic("events"), partition)
+        await consumer.start()
+        try:
+            consumer.assign([tp])
+            consumer.seek(tp, offset)
+            while offset < end:
+                found = await consumer.getmany(tp, timeout_ms=500, max_records=AT_ONCE)
+                for record in found.get(tp, ()):
+                    if record.offset < end:
+                        self._take(fence, record)
+                offset = max(offset, await consumer.position(tp))
+                self._keep()
+                self.db.execute(NOTE, (partition, min(offset, end), fence.epoch))
+        finally:
+            await consumer.stop()
+        self.whole[partition] = -1
+
+    def _take(self, fence: Fence, record: Any) -> None:
+        try:
+            said = read(record.headers, record.value)
+        except NotOurs:
+            return
+        if not fence.admits(record.offset, said):
+            return
+        if said.kind == "episode.closed":
+            self.add(said.episode)
+        elif said.kind == "problem.admitted":
+            event = decode(said.kind, said.body)
+            assert isinstance(event, ProblemAdmitted)
+            self.name(event)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.db.close()

@@ -1,0 +1,78 @@
+"""What was closed before a worker began: its own index knows, and the log rebuilds it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from schemas.problem import Problem
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.past import Past
+from streams.runtime.progress import Outcome
+from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.fixture import in_memory
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Generator[OnKafka]:
+    with in_memory(PARTITIONS) as (place, _), closing(KafkaLog(place, tmp_path)) as log:
+        yield OnKafka(place, log, tmp_path / "closed.db")
+
+
+def given(name: str, text: str = "1") -> tuple[str, str, dict[str, str], bytes]:
+    """A problem under a name of its message's own, so that it reaches the intake every time."""
+    problem = Problem(id="a", problem=text, domain="d", policy="pupil")
+    return "problems", name, {}, problem.model_dump_json().encode()
+
+
+def completions(runtime: OnKafka) -> int:
+    return len(list(runtime.log().records(kinds=["completed"])))
+
+
+@pytest.fixture
+def lived(runtime: OnKafka) -> OnKafka:
+    """One problem was answered; its worker is gone."""
+    runtime.log().publish([given("first")])
+    assert runtime.live(Life(settle=True)) == Outcome()
+    return runtime
+
+
+def test_a_duplicate_is_recognised_after_a_restart(lived: OnKafka) -> None:
+    before = completions(lived)
+    lived.log().publish([given("again")])
+    assert lived.live(Life(settle=True)) == Outcome()
+    assert completions(lived) == before
+    assert len(list(lived.log().records(kinds=["problem.admitted"]))) == 1
+
+
+def test_another_text_under_a_known_name_is_refused_after_a_restart(lived: OnKafka) -> None:
+    lived.log().publish([given("other", "another text")])
+    assert lived.live(Life(settle=True)) == Outcome()
+    ((_, _, headers, _),) = lived.log().messages("dead-letters")
+    assert headers["__metalogue.errors.exception"] == "input.duplicate"
+
+
+def test_a_lost_index_is_rebuilt_from_the_log(lived: OnKafka) -> None:
+    with closing(Past(lived.index)) as past:
+        (known,) = [row[0] for row in past.db.execute("select episode from closed")]
+    assert lived.index is not None
+    lived.index.unlink()
+    assert lived.live(Life(settle=True)) == Outcome()
+    with closing(Past(lived.index)) as past:
+        assert known in past
+        assert past.text("d", "a") is not None
+        assert past.text("d", "b") is None
+
+
+def test_the_index_of_another_log_is_dropped(tmp_path: Path) -> None:
+    with closing(Past(tmp_path / "i.db")) as past:
+        past.add("p/d/a/0")
+        past.whole[0] = -1
+        past.note(0, 900, 4)
+        assert past.begins(0, 1000) == (900, 4)
+        assert "p/d/a/0" in past
+        assert past.begins(0, 800) == (0, -1)
+        assert "p/d/a/0" not in past
