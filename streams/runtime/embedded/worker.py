@@ -192,7 +192,7 @@ class Worker:
                 self.writer.state("events", episode, "opened", work.opened)
             conclusion, seconds = await conclude(work, work.run(self.writer, self.world))
         except (ReplayError, LookupError, Stuck) as error:
-            await self.park(episode, error, journal)
+            await self._park(episode, error, journal)
             return
         end = closing(
             policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
