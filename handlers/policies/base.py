@@ -108,6 +108,19 @@ def learn_nothing(batch: Batch, settings: Any) -> Steps[None]:
     yield from ()
 
 
+@dataclass(frozen=True, slots=True)
+class Together(Generic[S]):
+    """A set episode: ``solve`` gives one conclusion for each task, in order, under one shared limit.
+
+    Each task comes with the calls that it may spend itself, if they are limited. ``part`` is what a
+    set's record holds of one member, by its subject; ``size`` is how many are in a set at most.
+    """
+
+    solve: Callable[[Sequence[tuple[Task, int | None]], S], Steps[tuple[Conclusion, ...]]]
+    part: Callable[[Trace, str], Trace]
+    size: Callable[[S], int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy(Generic[S]):
     """A way to work on a problem.
@@ -130,6 +143,8 @@ class Policy(Generic[S]):
     rule: str | None = None
     """The learning rule (``handlers.learning.rules``) of its arms, weights or beliefs, if it has any."""
     rule_constants: Callable[[S], dict[str, Any]] = field(default=lambda settings: {})
+    together: Together[S] | None = None
+    """How it works on the members of a window together, if it can."""
     warm_source: Callable[[S], str | None] = field(default=lambda settings: None)
     """The scope whose memory this one starts from, if it was set."""
     warm_start: Callable[[Memory], Sequence[Event]] = field(default=lambda source: ())

@@ -45,6 +45,10 @@ class EpisodeOpened(Event, frozen=True):
     at: str | None = None
     """The address from which a fork goes its own way; the record before it is the parent's."""
     purpose: str | None = None
+    members: tuple[str, ...] | None = None
+    """Of a set episode: the episodes that it works on together, in the order of their places."""
+    within: str | None = None
+    """The set episode that an episode is worked on in; its numbered records stand there."""
 
 
 class Completed(AnswerEvent, frozen=True):

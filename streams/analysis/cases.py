@@ -19,8 +19,10 @@ from schemas.problem import Problem
 from schemas.usage import Usage
 from state.folds.costs import Spent
 from state.folds.grades import GradesFold
+from streams.policies import find
 from streams.relay import trace_of
 from streams.replay.verify import before
+from streams.sets import with_part
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -97,6 +99,8 @@ class Reading:
             if not isinstance(admitted, ProblemAdmitted) or not isinstance(closed, EpisodeClosed):
                 continue
             assert isinstance(opened, EpisodeOpened)
+            if opened.within is not None:
+                journal = with_part(journal, self.journals[opened.within], find(opened.policy))
             problem = admitted.problem
             yield Case(
                 episode,
@@ -132,7 +136,7 @@ def read(log: SqliteLog) -> Reading:
     """Everything that an analysis needs, in one pass."""
     reading = Reading(references=dict(_references(log)))
     for record in log.records():
-        if record.episode.startswith(("p/", "q/")) and record.topic == "events":
+        if record.episode.startswith(("p/", "q/", "s/")) and record.topic == "events":
             reading.journals.setdefault(record.episode, {})[record.address] = record.event
         elif isinstance(record.event, Completed):
             scope = record.episode.removeprefix("b/").rpartition("/")[0]

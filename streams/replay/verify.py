@@ -6,7 +6,7 @@ as they were recorded. An episode whose policy@version is not installed is not v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from streams.policies import NoPolicy
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing, trace_of
 from streams.replay.compare import as_recorded, difference, same
+from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
 
@@ -178,14 +179,18 @@ class Verifier:
         journal = self.log.journal(episode)
         opened = journal["opened"]
         assert isinstance(opened, EpisodeOpened)
+        if opened.members is not None:
+            self._set(episode, opened)
+            return
+        if opened.within is not None:  # its part is derived with its set
+            return
         source = self.log.journal(opened.parent) if opened.parent else journal
         admitted = source["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
         if opened.parent and opened.at:
             journal = before(source, opened.at) | journal
         policy = self.find(opened.policy)
-        known = self.learner.scopes.get(admitted.scope)
-        memories = empty(admitted.scope) if known is None else known.memory.versions
+        memories = self._memories(admitted.scope)
         work = prepare(episode, admitted, journal, policy, memories, "")
         run = work.run(None, None)
         try:
@@ -211,6 +216,21 @@ class Verifier:
                     ),
                 )
         self._count(run, work.journal, episode)
+
+    def _set(self, episode: str, opened: EpisodeOpened) -> None:
+        """A set episode, with what it left of each member."""
+        found = derive_set(self.log, episode, self.find, self._memories)
+        expect(episode, "opened", opened, found.opened)
+        for member, record, end in found.members:
+            self._opening(member, member.opened.model_copy(update={"within": None}))
+            if end is not None:
+                self._closing(member.episode, record, end)
+                self.done.episodes += 1
+        self._count(found.run, found.run.journal, episode)
+
+    def _memories(self, scope: str) -> Mapping[int, Any]:
+        known = self.learner.scopes.get(scope)
+        return empty(scope) if known is None else known.memory.versions
 
     def _opening(self, work: Work, opened: EpisodeOpened) -> None:
         problem = work.admitted.problem

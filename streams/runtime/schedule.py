@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Container, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from streams.drive import first_of, is_group
 from streams.learner import Learner, Scope
+from streams.runtime.seats import Seat, Sets
 from streams.world import Draining
 
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """What is kept of an episode that has no slot yet; ``partition`` is where its record lies."""
-
-    scope: str
-    series: str | None
-    position: int | None
-    partition: int = 0
+__all__ = ["Running", "Schedule", "Seat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +40,7 @@ class Schedule:
         self.seats: dict[str, Seat] = {}
         self.tasks: dict[str, Running] = {}
         self.changed = asyncio.Event()
+        self.sets = Sets(learner)
 
     # -- who waits ---------------------------------------------------------------------------------
 
@@ -55,15 +49,18 @@ class Schedule:
         if episode in self.seats:
             return
         self.seats[episode] = seat
-        if self.may_open(seat):
+        if self.sets.take(episode, seat):
+            pass  # until its set is complete
+        elif self.may_open(seat):
             self.ready.append(episode)
         else:
             self.blocked.setdefault(seat.scope, deque()).append(episode)
         self.changed.set()
 
     def leave(self, episode: str) -> None:
-        """An episode needs no seat any more: it was closed or parked."""
+        """An episode or a set needs no seat any more: it was closed or parked."""
         self.seats.pop(episode, None)
+        self.sets.leave(episode)
 
     def may_open(self, seat: Seat) -> bool:
         """Whether the memory version that an episode needs exists. Its series must be announced."""
@@ -79,7 +76,7 @@ class Schedule:
         still: deque[str] = deque()
         for episode in self.blocked.pop(scope, ()):
             seat = self.seats.get(episode)
-            if seat is not None:
+            if seat is not None and not self.sets.take(episode, seat):
                 (self.ready if self.may_open(seat) else still).append(episode)
         if still:
             self.blocked[scope] = still
@@ -87,7 +84,7 @@ class Schedule:
 
     def waiting(self) -> Iterator[tuple[str, Seat]]:
         """Episodes that wait for a memory version."""
-        for blocked in self.blocked.values():
+        for blocked in (*self.blocked.values(), self.sets.waiting()):
             for episode in blocked:
                 seat = self.seats.get(episode)
                 if seat is not None:
@@ -95,12 +92,16 @@ class Schedule:
 
     def held(self) -> list[str]:
         """What cannot go on by itself: episodes without a version, and the places that series wait for."""
-        return [episode for episode, _ in self.waiting()] + waiting_places(self.learner)
+        places = waiting_places(self.learner, self.sets.gathered)
+        return [episode for episode, _ in self.waiting()] + places
 
     # -- who runs ----------------------------------------------------------------------------------
 
     def next(self) -> tuple[str, Seat] | None:
-        """The next episode that may open now, if there is a slot."""
+        """The next episode, or set of them, that may open now, if there is a slot."""
+        for name, place in self.sets.complete(self.may_open):
+            self.seats[name] = place
+            self.ready.append(name)
         for _ in range(len(self.ready)):
             if len(self.tasks) >= self.slots:
                 break
@@ -153,10 +154,20 @@ def is_cold(scope: Scope, learner: Learner) -> bool:
     return source is not None and source in learner.scopes and bool(scope.window.series)
 
 
-def waiting_places(learner: Learner) -> list[str]:
+def nobody(series: str) -> Container[int]:
+    """The places of a series whose members wait for others: none, where nothing is worked on in sets."""
+    return ()
+
+
+def waiting_places(
+    learner: Learner, gathered: Callable[[str], Container[int]] = nobody
+) -> list[str]:
     """The first place that each open series waits for, in words."""
-    return [
-        f"{name}: series {series.id} waits for position {missing[0]}"
-        for name, scope in learner.scopes.items()
-        if (series := scope.window.current) is not None and (missing := series.missing())
-    ]
+    found: list[str] = []
+    for name, scope in learner.scopes.items():
+        series = scope.window.current
+        here = gathered(series.id) if series is not None else ()
+        missing = [] if series is None else [p for p in series.missing() if p not in here]
+        if series is not None and missing:
+            found.append(f"{name}: series {series.id} waits for position {missing[0]}")
+    return found

@@ -5,8 +5,9 @@ Source: *Monitor-Generate-Verify: Formalising Metacognitive Theory for Language 
 
 from __future__ import annotations
 
-from handlers.policies.base import Policy
+from handlers.policies.base import Policy, Together
 from handlers.policies.mgv import acquisition, flavell, retrieval
+from handlers.policies.mgv.parts import part
 from handlers.policies.mgv.reflect import reflect
 from handlers.policies.mgv.settings import (
     AcquisitionSettings,
@@ -36,6 +37,7 @@ MGV_ACQUISITION = Policy(
     about="works until its judgement of learning meets the norm; more calls where it feels harder",
     settings=AcquisitionSettings,
     solve=acquisition.solve,
+    together=Together(acquisition.acquire, part, lambda settings: settings.set_size),
     learns="labels",
     reflect=reflect,
     window=lambda settings, size: settings.batch_size,

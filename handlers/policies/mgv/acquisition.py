@@ -1,7 +1,7 @@
 """Acquisition: a set of problems shares one limit until each member is mastered.
 
-``acquire`` works on any set, each member a lane with its allowance and an answer of its own; the policy
-gives it a set of one, which is what a problem without a series is.
+``acquire`` works on any set, each member a lane with its allowance and an answer of its own. The members
+of a series' window are one set; a problem without a series is a set of one.
 
 Source: MGV Algorithm 2, App. B.1.
 """
@@ -81,19 +81,19 @@ def _pairs(knowledge: Knowledge, settings: AcquisitionSettings) -> list[tuple[fl
 def solve(task: Task, settings: AcquisitionSettings) -> Steps[Conclusion]:
     """A set of one."""
     remaining = yield from Remain()
-    limit = settings.member_calls if remaining.calls is None else remaining.calls
-    (conclusion,) = yield from acquire([(task, limit)], settings)
+    (conclusion,) = yield from acquire([(task, remaining.calls)], settings)
     return conclusion
 
 
 def acquire(
-    members: Sequence[tuple[Task, int]], settings: AcquisitionSettings
+    members: Sequence[tuple[Task, int | None]], settings: AcquisitionSettings
 ) -> Steps[tuple[Conclusion, ...]]:
     """One answer for each member, none of which spends more than its own limit."""
     learners: list[Learner] = []
     for task, limit in members:
         mind = yield from remember(task, settings)
-        learners.append(Learner(task, settings, mind, limit))
+        own = settings.member_calls if limit is None else limit
+        learners.append(Learner(task, settings, mind, own))
     threshold = norm_of_study(learners[0].mind.knowledge, settings)
     yield threshold
     unfinished = list(learners)

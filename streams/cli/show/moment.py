@@ -23,6 +23,7 @@ from streams.episodes import prepare
 from streams.learner import Learner
 from streams.policies import find
 from streams.records import LogRecords
+from streams.replay.sets import recorded_set
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -117,12 +118,22 @@ def _replay(
     if memories is None:
         known = _learner(log, None).scopes.get(sheet.admitted.scope)
         memories = {0: Memory(sheet.admitted.scope, 0)} if known is None else known.memory.versions
+    memories = memories or {0: Memory(sheet.admitted.scope, 0)}
+    if sheet.opened.within is not None:
+        return _of_set(log, sheet.opened.within, memories, spy)
     policy = find(sheet.opened.policy)
     work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
     steps = policy.solve(work.task, work.settings)
     ledger = Ledger.of(sheet.opened.limits, sheet.opened.prices)
     _drive(steps, work.run(None, None), ledger, spy)
     return work.memory
+
+
+def _of_set(log: SqliteLog, episode: str, memories: Mapping[int, Memory], spy: Spy) -> Memory:
+    """The set that an episode was worked on in, replayed as a whole."""
+    work, _ = recorded_set(log, episode, find, lambda scope: memories)
+    _drive(work.steps(), work.run(None, None), work.ledger(), spy)
+    return work.first.memory
 
 
 def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Spy) -> Memory:

@@ -117,7 +117,15 @@ def read(log: SqliteLog, episode: str) -> Sheet:
 def _with_parent(
     log: SqliteLog, own: dict[str, Event], opened: EpisodeOpened | None
 ) -> dict[str, Event]:
-    """A fork's record: its parent's before the address where it left it, then its own."""
+    """A fork's record: its parent's before the address where it left it, then its own.
+
+    The record of a member of a set has its part of the set's.
+    """
+    if opened is not None and opened.within is not None:
+        from streams.policies import find
+        from streams.sets import with_part
+
+        return with_part(own, log.journal(opened.within), find(opened.policy))
     if opened is None or opened.parent is None:
         return own
     parent = log.journal(opened.parent)

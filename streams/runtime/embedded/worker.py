@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,7 @@ from streams.runtime.embedded.batches import Batches, learn
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.sets import work_on_set
 from streams.runtime.progress import Outcome, Progress
 from streams.runtime.references import References
 from streams.runtime.schedule import Schedule, Seat
@@ -157,7 +158,9 @@ class Worker:
         name = problem.policy or self.intake.default_policy
         policy = self.find(name)
         scope = self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
-        self.schedule.enqueue(episode, Seat(scope.id, problem.series, problem.position))
+        size = 0 if policy.together is None else policy.together.size(scope.settings)
+        seat = Seat(scope.id, problem.series, problem.position, set_size=size)
+        self.schedule.enqueue(episode, seat)
 
     # -- scheduling --------------------------------------------------------------------------------
 
@@ -167,12 +170,15 @@ class Worker:
                 self.schedule.release(scope.id)
             self._learn_if_due(scope)
         while not self.world.draining and (found := self.schedule.next()) is not None:
-            self.schedule.start(found[0], self._work(found[0]))
+            name, a_set = found[0], self.schedule.sets.members(found[0])
+            work = self.work(name) if a_set is None else work_on_set(self, name, a_set)
+            self.schedule.start(name, work)
         self.progress.running = len(self.schedule.tasks)
         if self.on_change is not None:
             self.on_change(self.progress)
 
-    async def _work(self, episode: str) -> None:
+    async def work(self, episode: str) -> None:
+        """Work on an episode to its end, from wherever its record stands."""
         known = self.fresh.pop(episode, None)
         journal: dict[str, Event] = (
             self.log.journal(episode) if known is None else {"admitted": known}
@@ -192,30 +198,34 @@ class Worker:
                 self.writer.state("events", episode, "opened", work.opened)
             conclusion, seconds = await conclude(work, work.run(self.writer, self.world))
         except (ReplayError, LookupError, Stuck) as error:
-            await self._park(episode, error, journal)
+            await self.park(episode, error, journal)
             return
         end = closing(
             policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
         )
-        await self._close(episode, end, fresh)
+        await self.close([(episode, end)], fresh)
 
-    async def _close(self, episode: str, end: Closing, fresh: bool) -> None:
-        """Closing, answer, reflection and grades in one commit; the fold sees them in that order."""
-        grades = (*end.graded, *await self.labels.known(episode, end.reflected))
-        self.writer.state("events", episode, "closed", end.closed)
-        self.writer.send("answers", episode, end.answer)
-        self.batches.say(episode, "reflected", end.reflected)
-        for address, graded in grades:
-            self.batches.say(episode, address, graded)
+    async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
+        """Closing, answer, reflection and grades of each in one commit; the fold sees them in that order."""
+        grades = {e: (*end.graded, *await self.labels.known(e, end.reflected)) for e, end in ends}
+        for episode, end in ends:
+            self.writer.state("events", episode, "closed", end.closed)
+            self.writer.send("answers", episode, end.answer)
+            self.batches.say(episode, "reflected", end.reflected)
+            for address, graded in grades[episode]:
+                self.batches.say(episode, address, graded)
         await self.writer.commit()
-        for address, graded in await self.labels.missed(episode, end.reflected, len(grades)):
-            self.batches.say(episode, address, graded)
-        self.schedule.leave(episode)
-        self.progress.closed += 1
-        self.progress.failed += end.closed.status == "failed"
-        self.progress.resumed += not fresh
+        for episode, end in ends:
+            missed = await self.labels.missed(episode, end.reflected, len(grades[episode]))
+            for address, graded in missed:
+                self.batches.say(episode, address, graded)
+            self.schedule.leave(episode)
+            self.progress.closed += 1
+            self.progress.failed += end.closed.status == "failed"
+            self.progress.resumed += not fresh
 
-    async def _park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
+    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
+        """Leave an episode to a person, with the reason."""
         number = sum(address.startswith("parked.") for address in journal)
         reason = f"{type(error).__name__}: {error}"[:500]
         address = getattr(error, "address", None)

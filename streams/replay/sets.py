@@ -1,0 +1,63 @@
+"""A set episode derived again from its record, in a closed world: its members' ends, and what was met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from handlers.policies.base import Policy
+from schemas.asking import Exhausted
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeOpened, ProblemAdmitted
+from schemas.memory import Memory
+from streams.drive import Run, replayed
+from streams.episodes import Work
+from streams.relay import Closing
+from streams.runtime.embedded.log import SqliteLog
+from streams.sets import SetWork, closings, conclude_set, opening_of, prepare_set
+
+Record: TypeAlias = dict[str, Event]
+Find: TypeAlias = Callable[[str], Policy[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What follows from a set's record. A member that is not closed yet has no end."""
+
+    opened: EpisodeOpened
+    run: Run
+    members: list[tuple[Work, Record, Closing | None]]
+
+
+def recorded_set(
+    log: SqliteLog, episode: str, find: Find, memories: Callable[[str], Mapping[int, Memory]]
+) -> tuple[SetWork, list[Record]]:
+    """A set's work as it stands on record, and its members' own records."""
+    journal = log.journal(episode)
+    opened = journal["opened"]
+    assert isinstance(opened, EpisodeOpened)
+    records = [(name, log.journal(name)) for name in opened.members or ()]
+    admitted = records[0][1]["admitted"]
+    assert isinstance(admitted, ProblemAdmitted)
+    held = memories(admitted.scope)
+    work = prepare_set(episode, journal, records, find(opened.policy), held, "")
+    return work, [record for _, record in records]
+
+
+def derive_set(
+    log: SqliteLog, episode: str, find: Find, memories: Callable[[str], Mapping[int, Memory]]
+) -> Derived:
+    """Run a set's policy over its record. ``memories`` are those of a scope by its name."""
+    work, records = recorded_set(log, episode, find, memories)
+    run = work.run(None, None)
+    closed = ["closed" in record for record in records]
+    ends: list[Closing | None] = [None] * len(records)
+    try:
+        ends = [*closings(work, replayed(conclude_set(work, run)))]
+    except Exhausted:
+        if any(closed):
+            raise
+    told = zip(work.members, records, ends, closed, strict=True)
+    members = [(member, record, end if done else None) for member, record, end, done in told]
+    return Derived(opening_of(episode, work.members), run, members)

@@ -1,0 +1,102 @@
+"""Who waits for a slot: episodes by themselves, and the members of sets until all of them are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from schemas.identity import set_id
+from streams.learner import Learner
+from streams.windows import Series
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What is kept of an episode that has no slot yet; ``partition`` is where its record lies."""
+
+    scope: str
+    series: str | None
+    position: int | None
+    partition: int = 0
+    set_size: int = 0
+    """Members of a set episode at most; 0 where each episode is worked on by itself."""
+
+
+@dataclass(slots=True)
+class Group:
+    """A set that is being gathered: its places in the series, and who came, by position."""
+
+    seat: Seat
+    places: range
+    members: dict[int, str] = field(default_factory=dict[int, str])
+    called: bool = False
+    """Whether it is complete and has its turn, or had it."""
+
+
+@dataclass(slots=True)
+class Sets:
+    """The sets of all series. A set is complete when none of its places is still to be filled."""
+
+    learner: Learner
+    groups: dict[str, Group] = field(default_factory=dict[str, Group])
+
+    def take(self, episode: str, seat: Seat) -> bool:
+        """Whether an episode waits for its set: it has a place in an open window of a barrier series."""
+        series = self.learner.scopes[seat.scope].window.series.get(seat.series or "")
+        position = seat.position
+        if series is None or position is None or not seat.set_size:
+            return False
+        if not series.done_positions <= position < series.size or position in series.voids:
+            return False
+        places, number = set_of(series, position, seat.set_size)
+        name = set_id(series.id, self._number(seat, number))
+        group = self.groups.setdefault(name, Group(replace(seat, set_size=0), places))
+        if group.called or position in group.members:
+            return False
+        group.members[position] = episode
+        return True
+
+    def _number(self, seat: Seat, number: int) -> str:
+        """Which set it is; with its domain where the series has members in several scopes."""
+        shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
+        return str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
+
+    def complete(self, may_open: Callable[[Seat], bool]) -> Iterator[tuple[str, Seat]]:
+        """Sets that may open now, each told once."""
+        for name, group in self.groups.items():
+            if not group.called and self._all_here(group) and may_open(group.seat):
+                group.called = True
+                yield name, group.seat
+
+    def _all_here(self, group: Group) -> bool:
+        series = self.learner.scopes[group.seat.scope].window.series[group.seat.series or ""]
+        came = (group.members, series.filled, series.voids)
+        return all(any(place in those for those in came) for place in group.places)
+
+    def members(self, name: str) -> list[str] | None:
+        """The members of a set that has its turn, by position; none if this is no set."""
+        group = self.groups.get(name)
+        return None if group is None else [group.members[at] for at in sorted(group.members)]
+
+    def waiting(self) -> list[str]:
+        """Members of sets that are not complete."""
+        groups = (group for group in self.groups.values() if not group.called)
+        return [episode for group in groups for episode in group.members.values()]
+
+    def gathered(self, series: str) -> set[int]:
+        """The places of a series whose members wait here for the others of their sets."""
+        groups = (group for group in self.groups.values() if not group.called)
+        return {at for group in groups if group.seat.series == series for at in group.members}
+
+    def leave(self, name: str) -> None:
+        """A set is done with."""
+        self.groups.pop(name, None)
+
+
+def set_of(series: Series, position: int, size: int) -> tuple[range, int]:
+    """The places of a position's set, and its number from 1: each window falls into sets of this size."""
+    window = series.positions(position // series.window)
+    at = (position - window.start) // size
+    first = window.start + at * size
+    number = (position // series.window) * -(-series.window // size) + at + 1
+    return range(first, min(first + size, window.stop)), number
