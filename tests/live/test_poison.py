@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from streams.world import World
 from tests.endpoint import Answer, Asked, Endpoint, drops, fails
 from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, slowly, think
+from tests.streams.backbones.asking import always
 from tests.streams.cli.calling import call
 
 pytestmark = pytest.mark.live
@@ -50,7 +52,7 @@ def poisoned(asked: Asked, fault: Answer) -> Answer:
 def test_it_is_parked_and_the_others_are_answered(
     serve: Serve, folder: Path, fault: Answer
 ) -> None:
-    endpoint, log = serve(lambda asked: poisoned(asked, fault)), folder / "a.db"
+    endpoint, log = serve(partial(poisoned, fault=fault)), folder / "a.db"
     lines = "".join(
         f'{{"id": "q{n}", "problem": "{"4 4 10 10" if n == 3 else f"4 5 6 {n}"}"}}\n'
         for n in range(40)
@@ -77,7 +79,7 @@ def test_alone_it_is_parked_after_a_while_and_a_second_one_is_not(
     serve: Serve, folder: Path
 ) -> None:
     """An endpoint that answers nobody may be down: one episode is the price of not knowing."""
-    endpoint, log = serve(lambda _: fails(500)), folder / "a.db"
+    endpoint, log = serve(always(fails(500))), folder / "a.db"
     assert call("produce", "game24:901-902", "--policy", "cot", "--log", log).code == 0
 
     async def body() -> int:

@@ -31,7 +31,7 @@ def think(asked: Asked) -> Answer:
     said = MODEL.reply(ModelRequest(messages=messages, sampling=sampling, seed=body["seed"]))
     usage = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
     if body.get("stream"):
-        pieces = [said.text[at : at + 40] for at in range(0, len(said.text), 40)]
+        pieces = [said.text[at : at + 40] for at in range(0, len(said.text) or 1, 40)]
         return streamed(pieces, finish=said.finish, usage=usage)
     return whole(said.text, finish=said.finish, usage=usage)
 

@@ -1,0 +1,118 @@
+"""Under fire: refusals, failures, resets, slow, stalled and truncated streams, broken JSON, no usage."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.price import Price
+from streams.backbones.openai import OpenAIBackbone, Options
+from streams.embedders.hashed import HashedEmbedder
+from streams.policies import find
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.worker import Outcome, Worker
+from streams.world import World
+from tests.endpoint import Endpoint
+from tests.live.conftest import Serve
+from tests.live.storm import Storm
+from tests.live.thinking import reading
+from tests.streams.cli.calling import call
+
+pytestmark = pytest.mark.live
+
+CALLS, LIMITED, TOKENS, COST = 5, 3, 2000, 0.002
+"""Calls of a problem without limits; of each four, one has none, and one each of calls, tokens, cost."""
+PRICE = Price(prompt=1.0, completion=2.0)
+
+
+def source(folder: Path, problems: int) -> Path:
+    """Problems with limits of their own."""
+    limits = [{}, {"calls": LIMITED}, {"tokens": TOKENS}, {"cost": COST}]
+    lines = [
+        json.dumps({"id": f"q{n}", "problem": f"{n} + {n + 1}", "limits": limits[n % 4]})
+        for n in range(problems)
+    ]
+    path = folder / "in.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def work(log: Path, endpoint: Endpoint) -> Outcome:
+    async def body() -> Outcome:
+        options = Options(stream=True, idle_s=1.0, timeout_s=10.0, backoff_s=0.1)
+        backbone = OpenAIBackbone(environ=endpoint.env(), options=options)
+        world = World({"*": backbone}, HashedEmbedder(), prices={"check": PRICE})
+        worker = Worker(SqliteLog(log), world, find)
+        try:
+            return await worker.run(until_idle=True)
+        finally:
+            await world.close()
+            worker.log.close()
+
+    return asyncio.run(body())
+
+
+def weathered(serve: Serve, folder: Path, problems: int, rate: float) -> Storm:
+    """A storm over so many problems, and everything that must hold after it."""
+    storm, log = Storm(rate), folder / "a.db"
+    endpoint = serve(storm)
+    words = ("produce", source(folder, problems), "--policy", "self_consistency", "--log", log)
+    assert call(*words).code == 0
+    outcome = work(log, endpoint)
+    assert not [*outcome.held, *outcome.parked]
+    answers = call("consume", "--json", "--log", log).rows
+    all_ended(answers, problems)
+    limits_kept(answers)
+    counted_once(log, endpoint, storm)
+    assert call("verify", "--log", log).code == 0
+    return storm
+
+
+def all_ended(answers: list[dict[str, Any]], problems: int) -> None:
+    assert len({answer["problem_id"] for answer in answers}) == len(answers) == problems
+    for answer in answers:
+        assert answer["status"] in ("answered", "abstained", "exhausted", "failed")
+        assert answer["ended_by"]
+        assert answer["status"] != "answered" or answer["answer"] is not None
+
+
+def limits_kept(answers: list[dict[str, Any]]) -> None:
+    """To the call; to the token and to the cost where the server said what there was."""
+    for answer in answers:
+        usage, kind = answer["usage"], int(answer["problem_id"][1:]) % 4
+        assert usage["calls"] <= (LIMITED if kind == 1 else CALLS)
+        known = [usage["prompt_tokens"], usage["completion_tokens"]]
+        assert kind != 2 or None in known or sum(known) <= TOKENS
+        assert kind != 3 or usage["cost"] is None or usage["cost"] <= COST
+
+
+def counted_once(log: Path, endpoint: Endpoint, storm: Storm) -> None:
+    """Each request is an attempt of one completion; what was answered well is never asked again."""
+    stats = call("log", "stats", "--json", "--log", log).json
+    assert stats["repeated_completions"] == stats["stale_completions"] == 0
+    total = "select sum(json_extract(body, '$.attempts')) from records where kind = 'completed'"
+    attempts = reading(log, lambda it: it.db.execute(total).fetchone()[0])
+    assert attempts == len(endpoint.asked) == storm.admitted + storm.refused
+    assert max(storm.delivered.values()) == 1
+    assert storm.delivered.total() <= stats["completions"]
+
+
+def test_everything_ends_well_in_a_storm(serve: Serve, folder: Path) -> None:
+    storm = weathered(serve, folder, problems=150, rate=80.0)
+    print(storm.told())
+    assert storm.used >= 0.7, storm.told()
+    assert storm.refused
+
+
+@pytest.mark.soak
+def test_five_thousand_calls_in_a_storm(serve: Serve, folder: Path) -> None:
+    problems = int(os.environ.get("STORM_PROBLEMS", "1200"))
+    storm = weathered(serve, folder, problems, rate=float(os.environ.get("STORM_RATE", "100")))
+    print(storm.told())
+    assert storm.delivered.total() >= 4 * problems
+    assert storm.used >= 0.8, storm.told()
