@@ -121,6 +121,10 @@ class OnKafka:
     place: Place
     imported: KafkaLog
     index: Path | None = None
+    ready: int = 2_000
+    worker: KafkaWorker | None = None
+    """Who lived last."""
+    most_ready: int = 0
 
     def log(self) -> SqliteLog:
         """The import, brought up to date."""
@@ -138,14 +142,20 @@ class OnKafka:
             default_policy="pupil",
             max_concurrency=life.slots,
             index=self.index,
+            on_change=lambda _: self._look(),
+            max_ready=self.ready,
             session_ms=LONG_MS if life.dies_after is None else 6_000,
         )
-        world.worker = worker
+        self.worker = world.worker = worker
         with mortal(life.dies_after):
             try:
                 return asyncio.run(worker.run(until_idle=True, settle=life.settle))
             except Died:
                 return None
+
+    def _look(self) -> None:
+        if self.worker is not None:
+            self.most_ready = max(self.most_ready, len(self.worker.schedule.ready))
 
 
 @contextmanager

@@ -113,7 +113,7 @@ class Owner:
         self.lane.add(b"w", b"{}", headers)
         self.epoch = await self.lane.commit()
         fold = await read(self.lane.partition, self.epoch + 1)
-        self.known = {a: said.body for a, said in fold.open.get(EPISODE, {}).items()}
+        self.known = {a: said.body for a, said in fold.journal(EPISODE).items()}
 
     def say(self) -> None:
         """What follows from everything before, and from chance."""
@@ -155,7 +155,7 @@ async def play(lane: Lane, read: Reader, rng: random.Random) -> None:
 def contradicts(fold: EventsFold) -> bool:
     """Whether some accepted record does not follow from exactly the accepted ones before it."""
     before: list[bytes] = []
-    for said in fold.open.get(EPISODE, {}).values():
+    for said in fold.journal(EPISODE).values():
         because = hashlib.sha256(b"|".join(before)).hexdigest().encode()
         if said.body.rpartition(b"<")[2] != because:
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from schemas.identity import digest
@@ -21,7 +22,8 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     fold = owned.fold
     start = fold.needed()
     parked = owned.parked()
-    moving = len(fold.open) - len(waiting) - len(parked) + len(owned.queue)
+    still = len(waiting) + len(parked) - len(owned.shelf)
+    moving = len(fold.open) - still + len(owned.queue) + len(owned.adopted)
     assert owned.events is not None
     return {
         "partition": owned.index,
@@ -37,11 +39,6 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
         "due": worker.idle.due(owned.index),
         "owing": worker.idle.owing(owned.index),
         "held": sorted(waiting)[:20],
-        "parked": [[e, *_place(worker, owned, e)] for e in sorted(parked)],
+        "parked": [[episode, *astuple(parked[episode])] for episode in sorted(parked)],
         "digest": digest(sorted(fold.open)),
     }
-
-
-def _place(worker: KafkaWorker, owned: Owned, episode: str) -> list[Any]:
-    admitted = owned.admitted(episode)
-    return [admitted.scope, admitted.problem.series, admitted.problem.position]

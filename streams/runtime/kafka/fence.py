@@ -7,7 +7,7 @@ Commands and projections carry no claim: the first of an id counts, whoever sent
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from streams.runtime.kafka.envelope import Said
 
@@ -19,6 +19,8 @@ FREE = frozenset(
     }
 )
 """Kinds that need no claim."""
+Journal: TypeAlias = dict[str, Said]
+"""What an episode said, by address."""
 PARKING = {"episode.parked": 1, "episode.adopted": -1}
 
 
@@ -66,7 +68,8 @@ class EventsFold:
     """
 
     fence: Fence = field(default_factory=Fence)
-    open: dict[str, dict[str, Said]] = field(default_factory=dict[str, dict[str, Said]])
+    open: dict[str, Journal | None] = field(default_factory=dict[str, "Journal | None"])
+    """What open episodes said; nothing is kept of one that was admitted and waits."""
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Offset of an open episode's admission."""
     closed: Closings = field(default_factory=set[str])
@@ -96,11 +99,21 @@ class EventsFold:
         return True
 
     def _first(self, offset: int, said: Said) -> bool:
-        if said.address != "admitted" or said.episode in self.closed:
+        if said.address != "admitted" or said.episode in self.open or said.episode in self.closed:
             return False
         self.open[said.episode] = {"admitted": said}
         self.began[said.episode] = offset
         return True
+
+    def journal(self, episode: str) -> Journal:
+        """What is kept of an episode."""
+        return self.open.get(episode) or {}
+
+    def lighten(self, episode: str) -> None:
+        """Let go of an admission; it is read again when the episode opens."""
+        journal = self.open.get(episode)
+        if journal is not None and len(journal) == 1:
+            self.open[episode] = None
 
     def forget(self, episode: str) -> None:
         """Drop the journal of an episode that is closed and relayed."""
@@ -110,5 +123,6 @@ class EventsFold:
         self.closed.add(episode)
 
     def needed(self) -> int:
-        """The lowest offset that an open or unrelayed episode still needs."""
-        return min(self.began.values(), default=self.upto)
+        """The lowest offset that an open or unrelayed episode still needs; parked ones lie on a shelf."""
+        needed = (at for e, at in self.began.items() if self.parked.get(e, 0) <= 0)
+        return min(needed, default=self.upto)

@@ -51,7 +51,7 @@ class Idle:
     def parked_seats(self) -> set[tuple[str, str | None, int | None]]:
         """Places whose episodes are parked, anywhere."""
         checkpoints = self.worker.view.checkpoints.values()
-        return {(s, series, p) for c in checkpoints for _, s, series, p in c["parked"]}
+        return {(s, series, p) for c in checkpoints for _, s, series, p, *_ in c["parked"]}
 
     def _owed(self, partition: int) -> list[tuple[Scope, list[Statement]]]:
         """What settling would say of the scopes of a partition. A parked episode keeps its place."""

@@ -37,9 +37,9 @@ class Intake:
         self.default_policy, self.partitions = default_policy, partitions
         self.refused = 0
 
-    async def take(self, owned: Owned, admitted: Admitted) -> int:
-        """Admit a batch; how many episodes are new."""
-        taken = [owned.queue.popleft() for _ in range(min(AT_ONCE, len(owned.queue)))]
+    async def take(self, owned: Owned, admitted: Admitted, room: int) -> int:
+        """Admit a batch, of no more than there is room for; how many episodes are new."""
+        taken = [owned.queue.popleft() for _ in range(min(AT_ONCE, room, len(owned.queue)))]
         fresh = [event for event in taken if event.message.offset > owned.source]
         new: dict[str, ProblemAdmitted] = {}
         labels: list[Feedback] = []

@@ -15,6 +15,17 @@ from streams.runtime.kafka.envelope import Said
 from streams.runtime.kafka.fence import Closings, EventsFold, Fence
 
 
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A parked episode whose admission lies before the checkpoint: where, and under which claim."""
+
+    scope: str
+    series: str | None
+    position: int | None
+    offset: int
+    claim: int
+
+
 @dataclass(slots=True)
 class Owned:
     """What a worker knows of a partition from its claim on."""
@@ -39,6 +50,9 @@ class Owned:
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     """The checkpoint that was written last."""
     paused: bool = False
+    shelf: dict[str, Shelved] = field(default_factory=dict[str, Shelved])
+    adopted: deque[str] = field(default_factory=deque[str])
+    """Episodes on the shelf that a person decided about."""
 
     def fence_off(self) -> None:
         """Nothing may be appended under our claims any more."""
@@ -54,18 +68,21 @@ class Owned:
             return cls(index, EventsFold(closed=past))
         claim = int(checkpoint["claim"])
         fence = Fence(claim, [claim] if claim >= 0 else [])
-        fold = EventsFold(fence, closed=past, upto=checkpoint["from"])
-        return cls(index, fold, source=int(checkpoint["source"]))
+        start = int(checkpoint["from"])
+        fold = EventsFold(fence, closed=past, upto=start)
+        parked = {str(e): Shelved(*place) for e, *place in checkpoint["parked"] if len(place) == 5}
+        shelf = {e: each for e, each in parked.items() if each.offset < start}
+        return cls(index, fold, source=int(checkpoint["source"]), shelf=shelf)
 
     def admitted(self, episode: str) -> ProblemAdmitted:
         """The admission of an open episode."""
-        event = decode_said(self.fold.open[episode]["admitted"])
+        event = decode_said(self.fold.journal(episode)["admitted"])
         assert isinstance(event, ProblemAdmitted)
         return event
 
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an open episode."""
-        said = self.fold.open.get(episode, {})
+        said = self.fold.journal(episode)
         return {address: decode_said(each) for address, each in said.items()}
 
     def is_parked(self, episode: str) -> bool:
@@ -74,17 +91,24 @@ class Owned:
 
     def is_void(self, episode: str) -> bool:
         """Whether a person took an episode out."""
-        said = self.fold.open.get(episode, {}).values()
+        said = self.fold.journal(episode).values()
         found = (decode_said(each) for each in said if each.kind == "episode.adopted")
         return any(isinstance(each, EpisodeAdopted) and each.void for each in found)
 
     def unfinished(self) -> list[str]:
         """Open episodes that can go on."""
-        return [e for e, j in self.fold.open.items() if "closed" not in j and not self.is_parked(e)]
+        found = self.fold.open.items()
+        return [e for e, j in found if "closed" not in (j or ()) and not self.is_parked(e)]
 
-    def parked(self) -> list[str]:
-        """Open episodes that wait for a person."""
-        return [e for e, times in self.fold.parked.items() if times > 0]
+    def parked(self) -> dict[str, Shelved]:
+        """Episodes that wait for a person, with their places."""
+        here = [e for e, times in self.fold.parked.items() if times > 0]
+        return {**self.shelf, **{episode: self._place(episode) for episode in here}}
+
+    def _place(self, episode: str) -> Shelved:
+        admitted, offset = self.admitted(episode), self.fold.began[episode]
+        problem, claim = admitted.problem, self.fold.fence.in_force(offset)
+        return Shelved(admitted.scope, problem.series, problem.position, offset, claim)
 
 
 def decode_said(said: Said) -> Event:

@@ -21,7 +21,8 @@ from streams.runtime.kafka.place import checkpoint_bytes
 if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
 
-CHECKPOINT_S = 0.25
+CHECKPOINT_S, CHECKPOINT_SHARE = 0.25, 0.05
+"""How often checkpoints are looked at, and the most of the time that this may take."""
 PAUSE_AT, RESUME_AT = 2_000, 500
 
 
@@ -38,7 +39,7 @@ class Ownership:
         self.busy: dict[tuple[str, int], asyncio.Task[Any]] = {}
         self.assignments = 0
         """How often the group dealt out its partitions anew."""
-        self.written_s = 0.0
+        self.note_s = 0.0
         self.takeovers: list[float] = []
 
     @property
@@ -127,7 +128,8 @@ class Ownership:
         owned.live = not events.fenced
         owned.learns = not learning.fenced
         for episode in owned.unfinished():
-            worker.solver.enqueue(owned, episode, owned.admitted(episode))
+            worker.tailing.adopted(owned, episode)
+            worker.tailing.lighten(owned, episode)
         worker.teacher.catch_up(index)
         if index not in worker.past.whole:
             self._start(("past", index), worker.past.fill(place, index, begins))
@@ -178,13 +180,22 @@ class Ownership:
     def dispatch(self) -> None:
         """Admit, relay and note how far each partition is."""
         for owned in self.partitions.values():
-            if owned.live and owned.queue and not self.worker.world.draining:
+            if owned.live and owned.queue and self.room > 0 and not self.worker.world.draining:
                 self._start(("intake", owned.index), self._admit(owned))
+            if owned.live and owned.adopted:
+                self._start(("adopt", owned.index), self._adopt(owned))
             if owned.live and owned.owed:
                 self._start(("relay", owned.index), self.worker.relay.take(owned))
-        if time.monotonic() - self.written_s > CHECKPOINT_S:
-            self.written_s = time.monotonic()
+        if time.monotonic() > self.note_s:
+            began = time.monotonic()
             self._note()
+            took = time.monotonic() - began
+            self.note_s = began + max(CHECKPOINT_S, took / CHECKPOINT_SHARE)
+
+    @property
+    def room(self) -> int:
+        """How many more problems may lack a slot. Those that wait for a version take no room."""
+        return self.worker.max_ready - len(self.worker.schedule.ready)
 
     def _start(self, name: tuple[str, int], work: Any) -> None:
         if name in self.busy:
@@ -200,13 +211,20 @@ class Ownership:
             self.worker.broke(error)
 
     async def _admit(self, owned: Owned) -> None:
-        await self.worker.intake.take(owned, self.worker.admitted)
+        await self.worker.intake.take(owned, self.worker.admitted, max(1, self.room))
         if owned.paused and len(owned.queue) < RESUME_AT:
             owned.paused = False
             tps = {
                 tp for tp in self.worker.app.consumer.assignment() if tp.partition == owned.index
             }
             self.worker.app.consumer.resume_partitions(tps)
+
+    async def _adopt(self, owned: Owned) -> None:
+        episode = owned.adopted.popleft()
+        shelved = owned.shelf.get(episode)
+        if shelved is not None:
+            await self.worker.reread.journal(owned, episode, shelved)
+            self.worker.tailing.adopted(owned, episode)
 
     def _note(self) -> None:
         """Write the checkpoints that changed, and keep the index of what is closed."""

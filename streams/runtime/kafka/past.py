@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.events.codec import decode
-from schemas.events.episode import ProblemAdmitted
+from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from schemas.identity import text_digest
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import NotOurs, read
@@ -135,10 +135,12 @@ class Past:
             return
         if said.kind == "episode.closed":
             self.add(said.episode)
-        elif said.kind == "problem.admitted":
+        elif said.kind in ("problem.admitted", "episode.adopted"):
             event = decode(said.kind, said.body)
-            assert isinstance(event, ProblemAdmitted)
-            self.name(event)
+            if isinstance(event, ProblemAdmitted):
+                self.name(event)
+            elif isinstance(event, EpisodeAdopted) and event.void:
+                self.add(said.episode)
 
     def close(self) -> None:
         """Let go of the file."""

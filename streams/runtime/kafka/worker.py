@@ -23,7 +23,6 @@ from state.journal import Fenced
 from streams.learner import Learner
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender
-from streams.runtime.kafka.envelope import NotOurs, read
 from streams.runtime.kafka.fence import CLAIMED
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.idle import Idle
@@ -35,7 +34,9 @@ from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.past import Past
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
+from streams.runtime.kafka.reread import Rereader
 from streams.runtime.kafka.solving import Solver
+from streams.runtime.kafka.tailing import Tailing
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import STILL_S, Watchdog
 from streams.runtime.progress import Outcome, Progress
@@ -62,12 +63,14 @@ class KafkaWorker:
         learning_limits: Limits = NO_LIMITS,
         session_ms: int = 20_000,
         still_s: float = STILL_S,
+        max_ready: int = 2_000,
         web_port: int | None = None,
         index: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
         self.world, self.find, self.default_policy = world, find, default_policy
+        self.max_ready = max_ready
         self.web_port, self.on_change, self.progress = web_port, on_change, Progress()
         self.error: BaseException | None = None
         self.drained = False
@@ -78,7 +81,9 @@ class KafkaWorker:
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard)
         self.shared = Follower(place, self.view.take)
-        self.tail = Follower(place, self.tailed)
+        self.tailing = Tailing(self)
+        self.tail = Follower(place, self.tailing.take)
+        self.reread = Rereader(place)
         self.past = Past(index)
         self.intake = Intake(place, self.appender, find, default_policy, partitions, self.past)
         self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
@@ -183,8 +188,9 @@ class KafkaWorker:
 
     def _busy(self) -> bool:
         """Whether there is work that should move. A model may think for as long as it likes."""
-        queued = any(owned.queue or owned.owed for owned in self.owning.partitions.values())
-        if self.owning.taking or queued:
+        owned = self.owning.partitions.values()
+        queued = self.owning.room > 0 and any(each.queue for each in owned)
+        if self.owning.taking or queued or any(each.owed for each in owned):
             return True
         return not self.lease.fresh if self.leased.asking else self.schedule.busy
 
@@ -198,7 +204,7 @@ class KafkaWorker:
         self.past.close()
         if self.app is not None:
             await asyncio.wait_for(self.app.stop(), 30)
-        for each in (self.tail, self.shared, self.appender):
+        for each in (self.tail, self.shared, self.reread, self.appender):
             await each.stop()
         self.watchdog.stopped.set()
         if self.pages is not None:
@@ -215,43 +221,6 @@ class KafkaWorker:
             await asyncio.sleep(0.05)
 
     # -- what comes in -----------------------------------------------------------------------------
-
-    def tailed(self, topic: str, partition: int, record: Any) -> None:
-        """A record of a partition of `events` that is ours."""
-        owned = self.owning.partitions.get(partition)
-        if owned is None:
-            return
-        try:
-            said = read(record.headers, record.value)
-        except NotOurs:
-            owned.fold.upto = record.offset + 1
-            return
-        if not owned.fold.take(record.offset, said):
-            return
-        if said.kind == CLAIMED:
-            self.owning.claimed(owned, record.offset)
-        elif said.kind == "problem.admitted":
-            self._remember(owned, said.episode)
-        elif said.kind == "episode.closed":
-            self._closed(owned, said.episode)
-        elif said.kind == "episode.adopted" and owned.live:
-            self._adopted(owned, said.episode)
-
-    def _remember(self, owned: Owned, episode: str) -> None:
-        event = owned.admitted(episode)
-        owned.source = max(owned.source, event.offset)
-        owned.texts.pop((event.problem.domain, event.problem.id), None)
-        self.past.name(event)
-
-    def _closed(self, owned: Owned, episode: str) -> None:
-        if (episode, "reflected") in self.view.known:
-            owned.fold.forget(episode)
-        else:
-            owned.owed.append(episode)
-
-    def _adopted(self, owned: Owned, episode: str) -> None:
-        if not owned.is_parked(episode) and not owned.is_void(episode):
-            self.solver.enqueue(owned, episode, owned.admitted(episode))
 
     def heard(self, partition: int, episode: str, event: Event) -> None:
         """A record of `learning` counts."""
@@ -282,6 +251,7 @@ class KafkaWorker:
         """The intake admitted a problem."""
         self.progress.admitted += 1
         self.solver.enqueue(owned, episode, event)
+        self.tailing.lighten(owned, episode)
 
     def dispatch(self) -> None:
         """Begin whatever can begin."""

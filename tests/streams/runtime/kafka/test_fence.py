@@ -32,7 +32,7 @@ class Owner:
         self.log.append(claim(str(self.rng.random())))
         self.epoch = len(self.log) - 1
         fold = read(self.log)
-        self.known = {a: said.body for a, said in fold.open.get(EPISODE, {}).items()}
+        self.known = {a: said.body for a, said in fold.journal(EPISODE).items()}
         self.said = 0
 
     def say(self) -> None:
@@ -76,7 +76,7 @@ def played(seed: int) -> list[Said]:
 
 def reasons(fold: EventsFold) -> None:
     """Each accepted record follows from exactly the accepted records before it."""
-    journal = fold.open.get(EPISODE, {})
+    journal = fold.journal(EPISODE)
     before: list[bytes] = []
     for said in journal.values():
         assert said.body.rpartition(b"<")[2] == str(hash(b"|".join(before))).encode()
@@ -154,7 +154,7 @@ def test_from_a_checkpoint_closed_episodes_are_passed_over() -> None:
     for offset, said in list(enumerate(log))[2:]:
         fold.take(offset, said)
     assert list(fold.open) == ["new"]
-    assert list(fold.open["new"]) == ["admitted", "0"]
+    assert list(fold.journal("new")) == ["admitted", "0"]
     assert fold.needed() == 2
     fold.forget("new")
     assert fold.needed() == len(log)

@@ -1,0 +1,74 @@
+"""Reading again what was let go of: a waiting problem's text, and the record of a parked episode."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from streams.runtime.kafka import aio
+from streams.runtime.kafka.envelope import NotOurs, Said, read
+from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
+from streams.runtime.kafka.owned import Owned, Shelved
+from streams.runtime.kafka.place import Place
+
+FETCH_BYTES = 256 << 10
+
+
+class Rereader:
+    """One consumer for all of a worker's second looks, one at a time."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.consumer: Any = None
+        self.alone = asyncio.Lock()
+
+    async def text(self, owned: Owned, episode: str) -> None:
+        """Bring back the admission of an episode that waited without it."""
+        offset = owned.fold.began[episode]
+        async with self.alone:
+            if owned.fold.open.get(episode, {}) is None:
+                async for _, said in self._records(owned.index, offset, offset + 1):
+                    owned.fold.open[episode] = {"admitted": said}
+
+    async def journal(self, owned: Owned, episode: str, shelved: Shelved) -> None:
+        """Bring back the record of a parked episode whose admission lies before the checkpoint."""
+        fold = EventsFold(Fence(shelved.claim, [shelved.claim]))
+        async with self.alone:
+            async for offset, said in self._records(owned.index, shelved.offset, owned.fold.upto):
+                if said.kind == CLAIMED or said.episode == episode:
+                    fold.take(offset, said)
+        if episode in fold.open and owned.shelf.pop(episode, None) is not None:
+            owned.fold.open[episode] = fold.open[episode]
+            owned.fold.began[episode] = shelved.offset
+            owned.fold.parked[episode] = fold.parked.get(episode, 0)
+
+    async def _records(
+        self, partition: int, offset: int, end: int
+    ) -> AsyncIterator[tuple[int, Said]]:
+        consumer, tp = await self._connected(), aio.spot(self.place.topic("events"), partition)
+        consumer.assign([tp])
+        consumer.seek(tp, offset)
+        while offset < end:
+            found = await consumer.getmany(tp, timeout_ms=500)
+            for record in found.get(tp, ()):
+                if record.offset >= end:
+                    return
+                try:
+                    yield record.offset, read(record.headers, record.value)
+                except NotOurs:
+                    continue
+            offset = max(offset, await consumer.position(tp))
+
+    async def _connected(self) -> Any:
+        if self.consumer is None:
+            self.consumer = aio.consumer(
+                self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=FETCH_BYTES
+            )
+            await self.consumer.start()
+        return self.consumer
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        if self.consumer is not None:
+            await self.consumer.stop()

@@ -1,0 +1,73 @@
+"""What the records of our own partitions of `events` mean for the worker, once they count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from streams.runtime.kafka.envelope import NotOurs, Said, read
+from streams.runtime.kafka.owned import Owned
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.worker import KafkaWorker
+
+
+class Tailing:
+    """Takes each record in order."""
+
+    def __init__(self, worker: KafkaWorker) -> None:
+        self.worker = worker
+
+    def take(self, topic: str, partition: int, record: Any) -> None:
+        """A record of a partition that is ours."""
+        owned = self.worker.owning.partitions.get(partition)
+        if owned is None:
+            return
+        try:
+            said = read(record.headers, record.value)
+        except NotOurs:
+            owned.fold.upto = record.offset + 1
+            return
+        if owned.fold.take(record.offset, said):
+            self._counts(owned, record.offset, said)
+        elif said.kind == "episode.adopted" and said.episode in owned.shelf:
+            owned.adopted.append(said.episode)
+
+    def _counts(self, owned: Owned, offset: int, said: Said) -> None:
+        match said.kind:
+            case "partition.claimed":
+                self.worker.owning.claimed(owned, offset)
+            case "problem.admitted":
+                self._admitted(owned, said.episode)
+            case "episode.closed":
+                self._closed(owned, said.episode)
+            case "episode.adopted" if owned.live:
+                self.adopted(owned, said.episode)
+            case _:
+                pass
+
+    def _admitted(self, owned: Owned, episode: str) -> None:
+        event = owned.admitted(episode)
+        owned.source = max(owned.source, event.offset)
+        owned.texts.pop((event.problem.domain, event.problem.id), None)
+        self.worker.past.name(event)
+        self.lighten(owned, episode)
+
+    def lighten(self, owned: Owned, episode: str) -> None:
+        """A problem that waits for a memory version keeps its place, and not its text."""
+        schedule = self.worker.schedule
+        seat = schedule.seats.get(episode)
+        if seat is not None and not schedule.may_open(seat):
+            owned.fold.lighten(episode)
+
+    def _closed(self, owned: Owned, episode: str) -> None:
+        if (episode, "reflected") in self.worker.view.known:
+            owned.fold.forget(episode)
+        else:
+            owned.owed.append(episode)
+
+    def adopted(self, owned: Owned, episode: str) -> None:
+        """An open episode goes on, unless a person took it out of everything."""
+        if owned.is_void(episode):
+            owned.fold.forget(episode)
+        elif not owned.is_parked(episode):
+            self.worker.solver.enqueue(owned, episode, owned.admitted(episode))

@@ -1,0 +1,129 @@
+"""What waits costs little: no slot, no text, no paused partition."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from schemas.events.episode import EpisodeAdopted
+from schemas.problem import Problem
+from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.fence import EventsFold
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.progress import Outcome
+from streams.runtime.schedule import Seat
+from tests.contracts.runtime_suite import newer
+from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.fixture import in_memory
+from tests.streams.test_embedded_worker import meant, problems, publication
+
+BYTES = 300
+"""Of a waiting problem; its name alone is 80."""
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Generator[OnKafka]:
+    with in_memory(PARTITIONS) as (place, _), closing(KafkaLog(place, tmp_path)) as log:
+        yield OnKafka(place, log)
+
+
+def open_now(runtime: OnKafka) -> dict[str, object]:
+    assert runtime.worker is not None
+    owned = runtime.worker.owning.partitions.values()
+    return {episode: journal for each in owned for episode, journal in each.fold.open.items()}
+
+
+def test_a_waiting_problem_keeps_its_place_and_gets_its_text_back(runtime: OnKafka) -> None:
+    given = [problem for problem in problems() if problem.position != 1]
+    runtime.log().publish(*publication(given))
+    held = runtime.live(Life())
+    assert held is not None
+    assert len(open_now(runtime)) == 5
+    assert set(open_now(runtime).values()) == {None}
+    assert runtime.live(Life(settle=True)) == Outcome()
+    meant(runtime.log())
+    assert open_now(runtime) == {}
+
+
+def test_a_waiting_problem_is_small() -> None:
+    """Its text may be long: it is not kept."""
+    fold, seats, scope = EventsFold(), dict[str, Seat](), "d/mc2/main/0"
+    tracemalloc.start()
+    for number in range(10_000):
+        episode = f"p/game24/{number:06}/0123456789ab"
+        text = b"t" * 2_000
+        fold.take(1_000 + number, Said(episode, "admitted", "problem.admitted", None, text))
+        fold.fence.epoch = -1
+        fold.take(1_000 + number, Said(episode, "admitted", "problem.admitted", -1, text))
+        fold.lighten(episode)
+        seats[episode] = Seat(scope, "series", number, number % 8)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert set(fold.open.values()) == {None}
+    assert held / len(seats) < BYTES
+
+
+def test_problems_that_could_open_hold_admission_and_not_those_that_wait(runtime: OnKafka) -> None:
+    many: list[tuple[str, str, dict[str, str], bytes]] = [
+        (
+            "problems",
+            f"m{n}",
+            {},
+            Problem(id=f"{n}", problem="1", domain="d").model_dump_json().encode(),
+        )
+        for n in range(60)
+    ]
+    runtime.log().publish(many)
+    runtime.ready = 5
+    assert runtime.live(Life(slots=2, settle=True)) == Outcome()
+    assert len(list(runtime.log().messages("answers"))) == 60
+    assert runtime.most_ready <= (PARTITIONS + 1) * runtime.ready
+
+
+def test_a_parked_episode_holds_no_checkpoint_back_and_comes_back_whole(runtime: OnKafka) -> None:
+    runtime.log().publish(
+        [
+            (
+                "problems",
+                "one",
+                {},
+                problems()[0]
+                .model_copy(update={"series": None, "position": None})
+                .model_dump_json()
+                .encode(),
+            )
+        ]
+    )
+    runtime.live(Life(drains_after=2, delays=(4,)))
+    parked = runtime.live(Life(find=newer))
+    assert parked is not None
+    (episode,) = parked.parked
+    assert runtime.worker is not None
+    for owned in runtime.worker.owning.partitions.values():
+        assert owned.fold.needed() == owned.fold.upto
+    before = len(runtime.log().journal(episode))
+    assert runtime.live(Life()) == Outcome(parked=[episode])
+    assert open_now(runtime) == {}
+    runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
+    assert runtime.live(Life(settle=True)) == Outcome()
+    assert len(runtime.log().journal(episode)) > before
+    assert len(list(runtime.log().messages("answers"))) == 1
+
+
+def test_a_voided_episode_is_over_for_good(runtime: OnKafka) -> None:
+    alone = Problem(id="a", problem="1", domain="d", policy="pupil")
+    body = alone.model_dump_json().encode()
+    runtime.log().publish([("problems", "one", {}, body)])
+    runtime.live(Life(drains_after=2, delays=(4,)))
+    parked = runtime.live(Life(find=newer))
+    assert parked is not None
+    (episode,) = parked.parked
+    runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=True))])
+    for _ in range(2):
+        assert runtime.live(Life(settle=True)) == Outcome()
+        assert open_now(runtime) == {}
+    assert not list(runtime.log().messages("answers"))
