@@ -158,6 +158,7 @@ class World:
             seed=call_seed(run.seed, luck(run.journal, address)),
             draw=question.draw,
             schema=question.template.schema,
+            reply=question.template.reply,
         )
         reply = await self.caller.call(backbone, request, parks=run.topic == "events")
         return completed(asked, reply)

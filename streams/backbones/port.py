@@ -8,13 +8,15 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from schemas.prompt import Message
 from schemas.questions import Sampling
+from schemas.reply import Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """One call. ``seed`` is the endpoint's; ``draw`` tells equal prompts of one episode apart.
 
-    ``schema`` is the JSON Schema of the reply, for servers that can constrain their output by one.
+    ``schema`` is the JSON Schema of the reply, for servers that can constrain their output by one;
+    ``reply`` its declaration, for those that take a grammar.
     """
 
     messages: tuple[Message, ...]
@@ -22,6 +24,7 @@ class ModelRequest:
     seed: int
     draw: int = 0
     schema: dict[str, Any] | None = None
+    reply: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """How a backbone is written on the command line: ``KIND``, ``KIND:WHAT``, and options.
 
-``openai[:MODEL]``, ``recorded:PATH``, ``rehearsal[:seed=7,latency_ms=200]``; any of them may end in
-``?name=value&name=value``. Only the module of the kind that is asked for is imported.
+``openai[:MODEL]``, ``llamacpp[:PATH]``, ``recorded:PATH``, ``rehearsal[:seed=7,latency_ms=200]``; any
+of them may end in ``?name=value&name=value``. Only the module of the kind that is asked for is imported.
 """
 
 from __future__ import annotations
@@ -91,6 +91,12 @@ def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
     )
 
 
+def _llamacpp(spelled: Spelling, _: Wishes) -> Backbone:
+    from streams.backbones.llamacpp import LlamaCpp, Options
+
+    return LlamaCpp(spelled.what or None, Options(**_typed("llamacpp", Options, spelled.options)))
+
+
 def _recorded(spelled: Spelling, wishes: Wishes) -> Backbone:
     from streams.backbones.recorded import Recorded
 
@@ -108,6 +114,7 @@ def _rehearsal(spelled: Spelling, wishes: Wishes) -> Backbone:
 
 _KINDS: dict[str, Callable[[Spelling, Wishes], Backbone]] = {
     "openai": _openai,
+    "llamacpp": _llamacpp,
     "recorded": _recorded,
     "rehearsal": _rehearsal,
 }

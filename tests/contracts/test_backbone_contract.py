@@ -17,7 +17,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from schemas.prompt import Message
-from schemas.questions import DEFAULT_SAMPLING
+from schemas.questions import DEFAULT_SAMPLING, Sampling
+from schemas.reply import Field, Reply
+from streams.backbones.llamacpp import LlamaCpp
+from streams.backbones.llamacpp import Options as LlamaOptions
 from streams.backbones.openai import OpenAIBackbone, Options
 from streams.backbones.port import Backbone, BackboneError, ModelReply, ModelRequest
 from tests.endpoint import Answer, Asked, echo, serving, streamed
@@ -78,6 +81,17 @@ def recorded_case(path: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
     yield _load("recorded", "Recorded")(file), REQUESTS
 
 
+@contextmanager
+def llamacpp_case(_: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
+    """A real model, held to a reply of its own for each request: mixing up two calls would show."""
+    sampling = Sampling(max_tokens=8)
+    asked = [
+        replace(each, sampling=sampling, reply=Reply((Field("Echo", "choice", "", (f"{at}",)),)))
+        for at, each in enumerate(REQUESTS)
+    ]
+    yield LlamaCpp(options=LlamaOptions(threads=1, context=1024)), asked
+
+
 def _load(module: str, name: str) -> Callable[..., Backbone]:
     found: Any = pytest.importorskip(f"streams.backbones.{module}", reason=f"no {module} here")
     if not hasattr(found, name):
@@ -89,6 +103,7 @@ def _load(module: str, name: str) -> Callable[..., Backbone]:
 CASES: dict[str, Case] = {
     "openai": openai_case,
     "openai-streaming": streaming_case,
+    "llamacpp": llamacpp_case,
     "rehearsal": rehearsal_case,
     "recorded": recorded_case,
 }

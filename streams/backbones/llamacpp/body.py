@@ -1,0 +1,38 @@
+"""What llama.cpp is asked: the chat, how to draw, and the grammar of the reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from streams.backbones.llamacpp.grammar import grammar_of
+from streams.backbones.llamacpp.options import Options
+from streams.backbones.openai.body import encodable
+from streams.backbones.port import ModelRequest
+
+_SEEDS = (1 << 32) - 1  # the highest one means: any
+
+
+def body_of(request: ModelRequest, options: Options) -> bytes:
+    """The JSON body of one call. What a role leaves open is llama.cpp's default."""
+    sampling = request.sampling
+    cap = min(sampling.max_tokens or options.max_tokens, options.max_tokens)
+    body: dict[str, Any] = {
+        "messages": [{"role": role, "content": encodable(text)} for role, text in request.messages],
+        "seed": request.seed % _SEEDS,
+        "max_tokens": cap,
+        "cache_prompt": options.cache,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    wishes: dict[str, Any] = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "stop": list(sampling.stop) or None,
+        "logprobs": sampling.logprobs or None,
+    }
+    body |= {name: value for name, value in wishes.items() if value is not None}
+    if options.constrained and request.reply is not None:
+        body["grammar"] = grammar_of(request.reply, cap)
+    return orjson.dumps(body)

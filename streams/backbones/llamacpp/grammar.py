@@ -1,0 +1,86 @@
+r"""From the fields of a reply to a grammar that llama.cpp decodes by: what it lets pass can be read.
+
+A reply may begin with free reasoning, unless its first field is a text, which is the place for it;
+then come the fields, each label at the start of its own line. ``!<[0]>`` is any token but the first
+of the vocabulary, which in no model stands for text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import product
+
+from schemas.reply import Field, Reply
+from streams.backbones.llamacpp.room import Room, fitting, items, room_in
+
+TOKEN = "!<[0]>"
+NUMBER = '" " "-"? [0-9]{1,7} ("." [0-9]{1,4})?'
+
+Chosen = Mapping[str, str]
+
+
+@lru_cache(maxsize=512)
+def grammar_of(reply: Reply, cap: int) -> str:
+    """The GBNF grammar of a reply of at most ``cap`` tokens."""
+    return f"root ::= {' | '.join(_way(reply, chosen, cap) for chosen in _choices(reply))}"
+
+
+def _choices(reply: Reply) -> Iterator[Chosen]:
+    """Every way to make those choices that other fields hang on."""
+    deciding = {field.when[0] for field in reply.fields if field.when is not None}
+    fields = [field for field in reply.fields if field.label in deciding]
+    for way in product(*(field.choices for field in fields)):
+        yield dict(zip((field.label for field in fields), way, strict=True))
+
+
+def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
+    """The whole reply that follows from some choices."""
+    needed = [field for field in reply.fields if _needed(field, chosen)]
+    fields = fitting(needed, cap)
+    room = room_in(fields, cap)
+    reasoning = f'({TOKEN}{{1,{room.reasoning}}} "\\n")? ' if room.reasoning else ""
+    return reasoning + " ".join(
+        _line(field, chosen, room, not at) for at, field in enumerate(fields)
+    )
+
+
+def _needed(field: Field, chosen: Chosen) -> bool:
+    return field.when is None or chosen.get(field.when[0]) in field.when[1]
+
+
+def _line(field: Field, chosen: Chosen, room: Room, first: bool) -> str:
+    label = _literal(("" if first else "\n") + f"{field.label}:")
+    made = chosen.get(field.label)
+    value = _value(field, room) if made is None else _literal(f" {made}")
+    return f"{label} {value}" if field.required else f"({label} {value})?"
+
+
+def _value(field: Field, room: Room) -> str:
+    match field.kind:
+        case "number":
+            return NUMBER
+        case "choice":
+            return f"({' | '.join(_literal(f' {choice}') for choice in field.choices)})"
+        case "answer":
+            return _answer(field, room.answer)
+        case "text":
+            return f"{TOKEN}{{1,{room.text}}}"
+        case "list":
+            item = f'("\\n- " [^ \\t\\r\\n] [^\\r\\n]{{0,{room.item}}})'
+            return f"{item}{{{field.least},{items(field)}}}"
+
+
+def _answer(field: Field, most: int) -> str:
+    """An answer that neither begins with a blank nor repeats the format's ``<answer>``."""
+    if not field.boxed:
+        return f'" ### " [^ <#\\r\\n] [^#\\r\\n]{{0,{most - 1}}} " ###"'
+    group = f'"{{" [^{{}}\\r\\n]{{0,{most}}} "}}"'
+    return (
+        f'" \\\\boxed{{" ([^ <{{}}\\r\\n] | {group}) ([^{{}}\\r\\n] | {group}){{0,{most - 1}}} "}}"'
+    )
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text)

@@ -1,0 +1,80 @@
+"""How the tokens of a reply are shared out, so that it is never cut off before its last field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schemas.reply import Field
+
+FREE = ("text", "list")
+SLACK, NUMBER_TOKENS = 3, 8
+LEAST_TEXT = 4
+"""Tokens of a text or an item of a list where there is hardly any room."""
+BULLET = 3
+MOST_ITEMS = 2
+"""Items that a list is given room for, unless it needs more."""
+SHORTEST_ANSWER, LONGEST_ANSWER = 16, 200
+"""Characters of an answer: a third of the cap, between these two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tokens for the reasoning before the fields and for each text; characters of an item, an answer."""
+
+    reasoning: int
+    text: int
+    answer: int
+
+    @property
+    def item(self) -> int:
+        """Tokens of prose have four characters on average, digits and signs one."""
+        return 3 * self.text // 2
+
+
+def fitting(fields: Sequence[Field], cap: int) -> tuple[Field, ...]:
+    """The fields without those optional texts that the cap leaves no room for."""
+    kept = tuple(fields)
+    for field in fields:
+        if not field.required and field.kind in FREE and _least(kept, cap) > cap:
+            kept = tuple(each for each in kept if each is not field)
+    return kept
+
+
+def room_in(fields: Sequence[Field], cap: int) -> Room:
+    """Tokens that labels and short values leave over, for reasoning (twice), texts and items."""
+    left = max(0, cap - _least(fields, cap) - SLACK)
+    reasons = not fields or fields[0].kind not in FREE
+    shares = sum(items(field) for field in fields if field.kind in FREE) + 2 * reasons
+    share = left // shares if shares else 0
+    return Room(2 * share if reasons else 0, LEAST_TEXT + share, _answer(cap))
+
+
+def items(field: Field) -> int:
+    """How many texts a field has room for: one, or the items of a list."""
+    if field.kind != "list":
+        return 1
+    return max(field.least, min(field.most or MOST_ITEMS, MOST_ITEMS))
+
+
+def _answer(cap: int) -> int:
+    return min(LONGEST_ANSWER, max(SHORTEST_ANSWER, cap // 3))
+
+
+def _least(fields: Sequence[Field], cap: int) -> int:
+    return sum(4 + len(field.label) // 3 + _value(field, cap) for field in fields)
+
+
+def _value(field: Field, cap: int) -> int:
+    """Tokens that a field's value needs at least."""
+    match field.kind:
+        case "choice":
+            return 2 + max(map(len, field.choices)) // 2
+        case "number":
+            return NUMBER_TOKENS
+        case "answer":
+            return 6 + _answer(cap)
+        case "text":
+            return LEAST_TEXT
+        case "list":
+            return (BULLET + LEAST_TEXT) * items(field)

@@ -1,0 +1,152 @@
+"""The real model of 135 million parameters: seeds, log-probabilities, cache, cancelling, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import pytest
+
+from schemas.prompt import Message
+from schemas.questions import Sampling
+from streams.backbones.llamacpp import LlamaCpp, Options
+from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
+from streams.backbones.spelling import build
+from tests.llama import POLICY_ROLES
+
+T = TypeVar("T")
+SHORT = Sampling(max_tokens=12)
+RULES = "You solve sums. Say every step that you take, number the steps, and never leave one out."
+BROKEN = "is not a model"
+SMALL: dict[str, Any] = {"context": 1024, "threads": 1}
+
+
+def asking(problem: str = "What is 3 + 4?", **more: Any) -> ModelRequest:
+    messages: tuple[Message, ...] = (("system", RULES), ("user", problem))
+    given: dict[str, Any] = {"sampling": SHORT, "seed": 7}
+    return ModelRequest(messages=messages, **(given | more))
+
+
+def with_model(use: Callable[[LlamaCpp], Awaitable[T]], **options: Any) -> T:
+    async def body() -> T:
+        backbone = LlamaCpp(options=Options(**(SMALL | options)))
+        try:
+            return await use(backbone)
+        finally:
+            await backbone.close()
+
+    return asyncio.run(body())
+
+
+def each(*requests: ModelRequest, **options: Any) -> list[ModelReply]:
+    async def use(backbone: LlamaCpp) -> list[ModelReply]:
+        return [await backbone.complete(request) for request in requests]
+
+    return with_model(use, **options)
+
+
+def test_a_reply_carries_what_it_measured() -> None:
+    [reply] = each(asking(sampling=replace(SHORT, logprobs=True)))
+    assert reply.text
+    assert reply.completion_tokens == 12
+    assert reply.prompt_tokens is not None
+    assert reply.prompt_tokens > 20
+    assert reply.seconds is not None
+    assert reply.seconds > 0
+    assert reply.logprob is not None
+    assert reply.logprob < 0
+    assert reply.cost is None
+    assert reply.model == "SmolLM2-135M-Instruct.Q4_1"
+
+
+def test_the_seed_decides_alone() -> None:
+    first, again, other = each(asking(), asking(), asking(seed=8))
+    assert first.text == again.text != other.text
+
+
+def test_prompts_that_begin_alike_are_read_once() -> None:
+    cold, warm = each(asking("What is 3 + 4?"), asking("What is 3 + 5?"))
+    assert cold.cached_tokens == 0
+    assert warm.cached_tokens is not None
+    assert warm.cached_tokens > 20
+    [alone] = each(asking(), cache=False)
+    assert alone.cached_tokens == 0
+
+
+def test_a_prompt_without_room_is_recorded_as_an_error() -> None:
+    long, short = each(asking("1 + " * 2000), asking())
+    assert (long.text, long.finish, long.completion_tokens) == ("", "error", None)
+    assert short.finish in ("stop", "length")
+
+
+def test_a_cancelled_call_stops_decoding() -> None:
+    async def use(backbone: LlamaCpp) -> float:
+        await backbone.complete(asking())
+        endless = replace(asking("Count to a thousand."), sampling=Sampling(max_tokens=900))
+        call = asyncio.create_task(backbone.complete(endless))
+        await asyncio.sleep(0.05)
+        call.cancel()
+        begun = perf_counter()
+        await backbone.complete(asking())
+        return perf_counter() - begun
+
+    assert with_model(use, slots=1, max_tokens=900) < 3.0
+
+
+def test_signals_stay_with_those_who_had_them() -> None:
+    def drain() -> None:
+        heard.append("TERM")
+
+    async def use(backbone: LlamaCpp) -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, drain)
+        await backbone.complete(asking())
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(0.05)
+        await backbone.complete(asking())
+
+    heard: list[str] = []
+    with_model(use)
+    assert heard == ["TERM"]
+
+
+@pytest.mark.slow
+def test_whatever_the_grammar_lets_pass_can_be_read() -> None:
+    """By a model that hardly knows what it is asked."""
+    wild = Sampling(temperature=1.0, max_tokens=48)
+
+    async def use(backbone: LlamaCpp) -> list[ModelReply]:
+        asked = (asking(sampling=wild, reply=role.reply) for role in POLICY_ROLES)
+        return await asyncio.gather(*map(backbone.complete, asked))
+
+    replies = with_model(use)
+    unread = {
+        role.name: (reply.text, problem)
+        for role, reply in zip(POLICY_ROLES, replies, strict=True)
+        if not isinstance(problem := role.read(reply.text), dict)
+    }
+    assert not unread
+    assert max(reply.completion_tokens or 0 for reply in replies) <= 48
+
+
+def test_a_broken_set_up_is_said_at_once_or_at_the_first_call(tmp_path: Path) -> None:
+    with pytest.raises(SetupBroken, match="no such file"):
+        build(f"llamacpp:{tmp_path}/none.gguf")
+    with pytest.raises(ValueError, match="llamacpp option slots must be at least 1"):
+        build("llamacpp?slots=0")
+    broken = tmp_path / "broken.gguf"
+    broken.write_text(BROKEN, encoding="utf-8")
+
+    async def use() -> None:
+        backbone = LlamaCpp(broken)
+        try:
+            await backbone.complete(asking())
+        finally:
+            await backbone.close()
+
+    with pytest.raises(SetupBroken, match="cannot load"):
+        asyncio.run(use())
