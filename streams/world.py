@@ -198,9 +198,10 @@ class World:
         return self.mirrors.select(memory, question, query)
 
     async def close(self) -> None:
-        """Release what the backbones hold."""
+        """Release what the backbones and tools hold."""
         for backbone in set(self.backbones.values()):
             await backbone.close()
+        await self.tools.close()
 
 
 def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:

@@ -155,9 +155,11 @@ class Policy(Generic[S]):
 
     relearn: Callable[[Batch, S], Steps[None]] = learn_nothing
     """What is said anew of a batch that lost a forgotten problem; rules that are not are withdrawn."""
+
     @property
     def reference(self) -> str:
         """``name@version``."""
         return f"{self.name}@{self.version}"
+
     retirement: str | None = None
     """The rule (``handlers.learning.retire``) that retires memory items, in profile ``service``."""

@@ -45,6 +45,23 @@ def activation(json: Json = False) -> int:
 
 
 @bench_group.command()
+def retrieval(
+    data: Annotated[str, typer.Option("--data", help="HotpotQA items with their paragraphs.")],
+    json: Json = False,
+) -> int:
+    """Recall@3 of the supporting paragraphs of HotpotQA questions: BM25, vector, hybrid."""
+    from pathlib import Path
+
+    from streams.bench.retrieval import run
+    from streams.cli.errors import usage
+
+    try:
+        return show(run(Path(data)), json=json)
+    except (OSError, ValueError) as error:
+        raise usage(str(error), field="--data") from error
+
+
+@bench_group.command()
 def kafka(log: Log = None, json: Json = False) -> int:
     """On a broker: appends beside plain aiokafka, admission to answer, replay on take-over."""
     from streams.cli.kafka_bench import run

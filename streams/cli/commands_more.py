@@ -54,6 +54,20 @@ def feedback(
 
 
 @app.command()
+def corpus(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="JSON Lines of title and text, or HotpotQA's.")
+    ],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the index goes.")],
+    json: Json = False,
+) -> int:
+    """Index passages for the tool `search`: worker --tools corpus:FOLDER."""
+    from streams.cli.indexing import corpus as run
+
+    return run(source, folder, json=json)
+
+
+@app.command()
 def doctor(
     log: Log = None,
     adopt: Annotated[

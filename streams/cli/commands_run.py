@@ -30,6 +30,12 @@ Prices = Annotated[
     list[str],
     typer.Option("--price", metavar="MODEL=IN,OUT[,CACHED]", help="Cost of a million tokens."),
 ]
+ToolsOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--tools", metavar="T", help="What policies may call: corpus:FOLDER, mcp:COMMAND, mcp:URL."
+    ),
+]
 Role = Annotated[
     list[str], typer.Option("--role", metavar="ROLE=B", help="A backbone for one role.")
 ]
@@ -134,6 +140,7 @@ def worker(
     ] = None,
     max_connections: Connections = None,
     price: Prices = [],  # noqa: B006
+    tools: ToolsOption = None,
     until_idle: Annotated[
         bool, typer.Option("--until-idle", help="End when nothing can move.")
     ] = False,
@@ -172,6 +179,7 @@ def worker(
         base_url=base_url,
         max_connections=max_connections,
         prices=price,
+        tools=tools,
     )
     limits = limits_of(call_limit, token_limit, cost_limit, time_limit)
     url = log_url(log)
@@ -239,6 +247,7 @@ def solve(
     base_url: BaseUrl = None,
     max_connections: Connections = None,
     price: Prices = [],  # noqa: B006
+    tools: ToolsOption = None,
     domain: Annotated[Optional[str], typer.Option("--domain")] = None,
     memory: Annotated[str, typer.Option("--memory", help="Name of the memory.")] = "main",
     settings: Set = [],  # noqa: B006
@@ -261,6 +270,7 @@ def solve(
         base_url=base_url,
         max_connections=max_connections,
         prices=price,
+        tools=tools,
     )
     return run(
         problem,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from schemas.problem import Limits
     from streams.backbones.port import BackboneError
     from streams.backbones.spelling import Wishes
+    from streams.embedders.port import Embedder
+    from streams.tools.port import Tools
     from streams.world import Totals, World
 
 
@@ -26,6 +28,7 @@ class Models:
     base_url: str | None = None
     max_connections: int | None = None
     prices: list[str] = field(default_factory=list[str])
+    tools: str | None = None
 
     @classmethod
     def of(cls, backbones: list[str], roles: list[str], **more: Any) -> Models:
@@ -73,7 +76,7 @@ def world_of(
             raise usage(str(error), field="--backbone") from error
         except BackboneError as error:
             raise as_cli(error) from error
-    return World(
+    world = World(
         {role: built[name] for role, name in named.items()},
         HashedEmbedder(),
         patient=patient,
@@ -81,6 +84,19 @@ def world_of(
         prices=prices_of(models),
         limits=limits,
     )
+    if models.tools is not None:
+        world.tools = tools_of(models.tools, world.embedder)
+    return world
+
+
+def tools_of(spelling: str, embedder: Embedder) -> Tools:
+    """What policies may call. Raises a usage error for a spelling that is wrong."""
+    from streams.tools.spelling import build
+
+    try:
+        return build(spelling, embedder)
+    except ValueError as error:
+        raise usage(str(error), field="--tools") from error
 
 
 def prices_of(models: Models) -> dict[str, Price]:

@@ -26,6 +26,7 @@ _READERS: Final[Mapping[str, Reader]] = {
     "scibench": mathematics.scibench,
     "theoremqa": theoremqa.read,
     "hotpotqa": hotpotqa.read,
+    "hotpotqa_open": hotpotqa.questions,
 }
 NAMES: Final = tuple(_READERS)
 _SOURCE = re.compile(r"(?P<name>[a-z0-9_]+)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?")

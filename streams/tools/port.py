@@ -18,6 +18,10 @@ class Tools(Protocol):
         """What the tool returned."""
         ...
 
+    async def close(self) -> None:
+        """Release what it holds."""
+        ...
+
 
 class NoTools:
     """Refuses every call: nothing is set up."""
@@ -25,6 +29,9 @@ class NoTools:
     async def call(self, question: UseTool) -> ToolResult:
         """A refusal."""
         return ToolResult("", "refused")
+
+    async def close(self) -> None:
+        """Nothing to release."""
 
 
 NO_TOOLS = NoTools()
@@ -39,7 +46,7 @@ async def called(tools: Tools, question: UseTool, asked: str) -> ToolCalled:
     result = found.result if found.result in RESULTS else "error"
     return ToolCalled(
         asked=asked,
-        tool=question.tool,
+        tool=normalise.text(question.tool, 200)[0],
         result=result,  # type: ignore[arg-type]
         text=normalise.text(found.text)[0],
     )

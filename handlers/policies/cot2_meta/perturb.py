@@ -80,7 +80,9 @@ def degraded(problem: str, seed: int) -> str:
         if found[1] == "Caption":
             words = found[2].split()
             return f"Caption: {' '.join(words[: (len(words) + 1) // 2])}"
-        return f"OCR: {''.join(_misread(seed, found.start() + n, c) for n, c in enumerate(found[2]))}"
+        return (
+            f"OCR: {''.join(_misread(seed, found.start() + n, c) for n, c in enumerate(found[2]))}"
+        )
 
     return _SEEN.sub(spoilt, problem)
 

@@ -1,0 +1,165 @@
+"""The search tool: passages by full text, vector and both, and what a policy makes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from schemas.questions import ToolResult, UseTool
+from state.tables.corpus import Corpus, NoCorpus, Passage, fused
+from streams.bench.retrieval import recalls, run
+from streams.datasets import hotpotqa, open_source
+from streams.embedders.hashed import HashedEmbedder
+from streams.tools.corpus import CorpusTools, index
+from streams.tools.port import called
+from streams.tools.spelling import build
+from tests.data import shared
+from tests.streams.cli.calling import call
+
+PASSAGES = (
+    Passage("Bern", "Bern lies on the Aare. It is the seat of government."),
+    Passage("Basel", "Basel lies on the Rhine; ships go down to the sea."),
+    Passage("", 'What is "quoted" (and +odd): AND OR NOT?'),
+    Passage("Aare", "The Aare is a river."),
+)
+EMBEDDER = HashedEmbedder()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("corpus") / "index"
+    assert asyncio.run(index(made, PASSAGES, EMBEDDER)) == len(PASSAGES)
+    return made
+
+
+def search(folder: Path, query: str, topk: int = 3, tool: str = "search") -> ToolResult:
+    tools = CorpusTools(folder, EMBEDDER)
+    return asyncio.run(tools.call(UseTool(tool, (("query", query), ("topk", topk)))))
+
+
+@pytest.mark.parametrize("mode", ["bm25", "vector", "hybrid"])
+def test_every_mode_finds_the_passage(folder: Path, mode: str) -> None:
+    tools = build(f"corpus:{folder}?mode={mode}", EMBEDDER)
+    question = UseTool("search", (("query", "Which river does Basel lie on?"), ("topk", 1)))
+    found = asyncio.run(tools.call(question))
+    assert found.result == "found"
+    assert found.text.startswith("(1) Basel\n")
+
+
+def test_a_query_is_never_a_query_language(folder: Path) -> None:
+    for query in ('"', "AND", "(+x -y) OR *", "title:Bern^2~", "\\", "🙂"):
+        assert search(folder, query).result in ("found", "empty")
+    assert "quoted" in search(folder, '"quoted" (and +odd): AND OR NOT?', 1).text
+
+
+def test_other_tools_are_refused_and_faults_are_answers(folder: Path, tmp_path: Path) -> None:
+    assert search(folder, "x", tool="browse").result == "refused"
+    gone = CorpusTools(tmp_path / "none", EMBEDDER)
+    event = asyncio.run(called(gone, UseTool("search", (("query", "x"),)), "asked"))
+    assert event.result == "error"
+    assert "metalogue corpus" in event.text
+
+
+def test_a_corpus_of_another_embedder_is_refused(folder: Path) -> None:
+    with pytest.raises(NoCorpus, match="hashed-256, not other"):
+        Corpus(folder, "other")
+    for wrong in ("corpus:", "files:x", f"corpus:{folder}?mode=best", f"corpus:{folder}-none"):
+        with pytest.raises(ValueError, match=r"corpus|mode="):
+            build(wrong, EMBEDDER)
+
+
+def test_ranks_are_fused() -> None:
+    a, b, c, d = PASSAGES
+    assert fused([[a, b, c], [c, b]]) == [c, b, a]
+    assert fused([[a, b], [d]]) == [a, d, b]
+    assert fused([[], []]) == []
+
+
+def test_recall_is_the_mean_share_of_what_was_wanted() -> None:
+    found = {"bm25": [frozenset("ab"), frozenset("x")]}
+    figures = recalls(found, [frozenset("ac"), frozenset("xy")])  # type: ignore[arg-type]
+    assert figures == {"recall_at_3": {"bm25": 0.5}, "all_at_3": {"bm25": 0.0}}
+
+
+# ── Through the command line ─────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """A corpus made by the command, and a log whose policy searched it."""
+    lines = [json.dumps({"title": p.title, "text": p.text}) for p in PASSAGES]
+    (tmp_path / "passages.jsonl").write_text("\n".join(lines))
+    asked = [f"Which river does Basel lie on, said guide {at}?" for at in range(6)]
+    problems = [
+        {"id": str(at), "problem": each, "answer": "the Rhine", "dataset": "hotpotqa"}
+        for at, each in enumerate(asked)
+    ]
+    (tmp_path / "problems.jsonl").write_text("\n".join(map(json.dumps, problems)))
+    made = call("corpus", tmp_path / "passages.jsonl", tmp_path / "index", "--json")
+    assert made.json["passages"] == len(PASSAGES)
+    log = tmp_path / "a.db"
+    produced = call(
+        "produce", tmp_path / "problems.jsonl", "--policy", "tool_reasoning", "--log", log
+    )
+    assert produced.code == 0
+    tools = f"corpus:{tmp_path / 'index'}"
+    worked = call(
+        "worker", "--backbone", "rehearsal:seed=3", "--tools", tools, "--until-idle",
+        "--no-tables", "--log", log,
+    )  # fmt: skip
+    assert worked.code == 0
+    return log
+
+
+def test_what_was_found_is_on_the_record_and_is_not_looked_for_again(asked: Path) -> None:
+    rows = call("log", "cat", "--json", "--log", asked).rows
+    events = [row["event"] for row in rows if "event" in row]
+    results = [event for event in events if event["kind"] == "tool.called"]
+    assert results
+    assert all(event["result"] == "found" and "Basel" in event["text"] for event in results)
+    for each in (asked.parent / "index").rglob("*"):
+        if each.is_file():
+            each.unlink()
+    assert call("verify", "--log", asked).code == 0
+
+
+def test_wrong_tools_are_a_wrong_command_line(tmp_path: Path) -> None:
+    said = call("solve", "x", "--backbone", "rehearsal", "--tools", f"corpus:{tmp_path}")
+    assert said.code == 2
+    assert "metalogue corpus" in said.err
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    assert call("corpus", empty, tmp_path / "x").code == 2
+
+
+# ── HotpotQA ─────────────────────────────────────────────────────────────────────────────────
+
+
+def hotpotqa_files() -> tuple[Path, Path]:
+    """The distractor items and the closed-book questions."""
+    folder = shared() / "hotpotqa"
+    return folder / "dev_distractor_100.jsonl", folder / "dev_closedbook_1000.jsonl"
+
+
+@pytest.mark.claim("gm-data")
+def test_the_splits_are_disjoint_and_no_question_of_the_graph_is_evaluated() -> None:
+    items, closed = hotpotqa_files()
+    taken = [list(positions) for positions in hotpotqa.SPLITS.values()]
+    assert [at for each in taken for at in each] == list(range(1, 101))
+    assert [len(each) for each in taken] == [20, 50, 30]
+    known = {record["problem"] for record in open_source("hotpotqa_open", path=str(items))}
+    kept = {record["problem"] for record in hotpotqa.evaluable(closed, items)}
+    assert len(kept) == 1000 - 14
+    assert not kept & known
+
+
+@pytest.mark.slow
+def test_recall_of_supporting_titles_is_measured() -> None:
+    figures = run(hotpotqa_files()[0])
+    assert (figures["questions"], figures["embedder"]) == (100, "hashed-256")
+    recall = figures["recall_at_3"]
+    assert recall["bm25"] == pytest.approx(0.655, abs=0.02)
+    assert 0.3 < recall["vector"] < recall["hybrid"] < recall["bm25"]

@@ -1,0 +1,109 @@
+"""Tools of an MCP server, by the official client: in this process, and as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.questions import ToolResult, UseTool
+from streams.backbones.port import SetupBroken
+from streams.embedders.hashed import HashedEmbedder
+from streams.tools.mcp import McpTools, fitted
+from streams.tools.spelling import build
+
+servers = pytest.importorskip("mcp.server.mcpserver", reason="needs the extra mcp")
+
+SERVER = '''
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("library")
+
+
+@server.tool()
+def look_up(text: str, limit: int = 5) -> str:
+    """Find passages."""
+    if text == "fault":
+        raise ValueError("out of order")
+    return "" if text == "nothing" else f"{text}, {limit} passages"
+
+
+if __name__ == "__main__":
+    server.run("stdio")
+'''
+SEARCH = (("query", "rivers"), ("topk", 2))
+
+
+def _answering(name: str) -> Callable[[str], str]:
+    def answer(query: str) -> str:
+        return f"{name}: {query}"
+
+    return answer
+
+
+def here(*extra: str) -> Any:
+    """The same server in this process, with more tools."""
+    made: dict[str, Any] = {"__name__": "library"}
+    exec(SERVER, made)
+    for name in extra:
+        made["server"].tool(name=name)(_answering(name))
+    return made["server"]
+
+
+def asked(tools: McpTools, questions: Sequence[UseTool]) -> list[ToolResult]:
+    async def run() -> list[ToolResult]:
+        try:
+            return [await tools.call(question) for question in questions]
+        finally:
+            await tools.close()
+
+    return asyncio.run(run())
+
+
+def test_the_only_tool_is_meant_and_arguments_go_to_its_own_names() -> None:
+    tools = McpTools(here(), "here")
+    found, empty, fault = asked(
+        tools,
+        [
+            UseTool("search", SEARCH),
+            UseTool("search", (("query", "nothing"),)),
+            UseTool("look_up", (("text", "fault"),)),
+        ],
+    )
+    assert found == ToolResult("rivers, 2 passages", "found")
+    assert empty.result == "empty"
+    assert fault.result == "error"
+
+
+def test_of_several_the_one_of_that_name() -> None:
+    tools = McpTools(here("search", "browse"), "here")
+    found, refused = asked(tools, [UseTool("browse", (("query", "x"),)), UseTool("delete", ())])
+    assert found.text == "browse: x"
+    assert refused.result == "refused"
+    assert "look_up, search, browse" in refused.text
+
+
+def test_a_server_that_is_a_process(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    tools = build(f"mcp:{sys.executable} {script}", HashedEmbedder())
+    assert isinstance(tools, McpTools)
+    [found] = asked(tools, [UseTool("search", SEARCH)])
+    assert found == ToolResult("rivers, 2 passages", "found")
+
+
+def test_a_server_that_is_not_there_is_a_broken_set_up() -> None:
+    tools = McpTools.of("/no/such/program --x")
+    with pytest.raises(SetupBroken, match="no/such/program"):
+        asked(tools, [UseTool("search", SEARCH)])
+
+
+def test_arguments_fit_the_schema() -> None:
+    schema = {"properties": {"q": {"type": "string"}, "top_k": {"type": "integer"}}}
+    assert fitted(schema, {"query": "a", "topk": 2}) == {"q": "a", "top_k": 2}
+    assert fitted({"properties": {}}, {"query": "a"}) == {}
+    assert fitted({}, {"query": "a"}) == {}
