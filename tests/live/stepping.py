@@ -32,6 +32,8 @@ from streams.world import World
 
 TEMPLATE = Template("walker", "Take a step.", (Section("Problem", "problem"),), Reply(()))
 NOTE_S = 0.1
+LONG, LONG_S = "take your time", 3_600.0
+"""What a problem says that nobody is to solve, and how long nobody does."""
 
 
 class StepSettings(PolicySettings):
@@ -83,7 +85,7 @@ class Pause:
         self.flying += 1
         self.note(ask=request.seed)
         try:
-            await asyncio.sleep(self.seconds)
+            await asyncio.sleep(LONG_S if LONG in str(request.messages) else self.seconds)
         finally:
             self.note(done=request.seed)
             self.flying -= 1
@@ -130,6 +132,7 @@ async def _note(worker: KafkaWorker, pause: Pause) -> None:
             flying=pause.flying,
             live=sum(each.live for each in owned),
             takeovers=worker.owning.takeovers,
+            replayed=worker.owning.replayed,
             assignments=worker.owning.assignments,
             waits=worker.lease.waits,
         )

@@ -11,6 +11,7 @@ import pytest
 
 from tests.live.faults import Account, Stepper, Team, account
 from tests.live.kafka_here import Cluster, broker, eventually, missing
+from tests.live.stepping import LONG
 
 WHY = missing()
 pytestmark = [
@@ -23,10 +24,10 @@ SESSION_S = 3.0
 TAKE_OVER_S = 10.0
 
 
-def problems(count: int, steps: int) -> bytes:
+def problems(count: int, steps: int, first: int = 0) -> bytes:
     rows = (
         {"id": f"k{i}", "problem": f"walk {i}", "policy": "stepping", "settings": {"steps": steps}}
-        for i in range(count)
+        for i in range(first, first + count)
     )
     return b"".join(f"{row['id']}\t{json.dumps(row)}\n".encode() for row in rows)
 
@@ -34,6 +35,15 @@ def problems(count: int, steps: int) -> bytes:
 def team(cluster: Cluster, folder: Path, *, step_s: float, session_s: float = SESSION_S) -> Team:
     environ = {"STEP_S": str(step_s), "SESSION_MS": str(round(session_s * 1000))}
     return Team(cluster, folder, environ)
+
+
+def waiting(count: int) -> bytes:
+    """Problems that stay open."""
+    rows = (
+        {"id": f"w{i}", "problem": LONG, "policy": "stepping", "settings": {"steps": 1}}
+        for i in range(count)
+    )
+    return b"".join(f"{row['id']}\t{json.dumps(row)}\n".encode() for row in rows)
 
 
 def carries(member: Stepper, least: int) -> bool:
@@ -105,3 +115,40 @@ def test_a_call_of_many_sessions_moves_nothing(cluster: Cluster, tmp_path: Path)
     assert [each.standing()["assignments"] for each in both] == dealt
     assert (said.answered, said.stale) == (16, 0)
     assert set(everyone.asked().values()) == {1}
+
+
+def taken_over(everyone: Team, times: int) -> tuple[float, int]:
+    """Kill whoever works and take over, a few times: the seconds of the quickest, and what was read."""
+    found: list[tuple[float, int]] = []
+    for _ in range(times):
+        former = everyone.members[-1].process
+        former.kill()
+        former.wait()
+        member = everyone.join()
+        eventually(lambda m=member: m.standing()["live"] == 8)  # type: ignore[misc]
+        standing = member.standing()
+        found.append((max(standing["takeovers"]), sum(standing["replayed"])))
+        eventually(lambda m=member: carries(m, OPEN))  # type: ignore[misc]
+    return min(found)
+
+
+OPEN = 2_000
+
+
+@pytest.mark.soak
+def test_take_over_is_as_quick_with_ten_times_as_many_closed_episodes(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    everyone = team(cluster, tmp_path, step_s=0.0)
+    everyone.join()
+    few = 2_000
+    cluster.send(problems(few, 2))
+    eventually(lambda: cluster.stats()["answers"] >= few)
+    cluster.send(waiting(OPEN))
+    eventually(lambda: carries(everyone.members[-1], OPEN))
+    before = taken_over(everyone, 3)
+    cluster.send(problems(9 * few, 2, first=few))
+    eventually(lambda: cluster.stats()["answers"] >= 10 * few, 200)
+    after = taken_over(everyone, 3)
+    print(f"take-over with {few} closed {before}, with {10 * few} {after}")
+    assert after[0] < 1.2 * before[0]

@@ -41,6 +41,9 @@ class Ownership:
         """How often the group dealt out its partitions anew."""
         self.note_s = 0.0
         self.takeovers: list[float] = []
+        """Seconds from each assignment to the first append of ours."""
+        self.replayed: list[int] = []
+        """Records that each take-over read."""
 
     @property
     def joined(self) -> bool:
@@ -134,6 +137,7 @@ class Ownership:
         if index not in worker.past.whole:
             self._start(("past", index), worker.past.fill(place, index, begins))
         self.takeovers.append(time.perf_counter() - began)
+        self.replayed.append(events.epoch - begins)
 
     async def _claim(self, lane: Lane) -> KafkaWriter:
         worker = self.worker

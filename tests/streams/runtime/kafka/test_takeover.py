@@ -1,0 +1,85 @@
+"""Take-over is bounded by what is open, not by the age of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from schemas.problem import Problem
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.place import Place
+from streams.runtime.progress import Outcome
+from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.fixture import in_memory
+from tests.streams.test_embedded_worker import SIZE, meant, problems, publication
+
+Setting = tuple[OnKafka, Place, Broker]
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Generator[Setting]:
+    with in_memory(PARTITIONS) as (place, broker), closing(KafkaLog(place, tmp_path)) as log:
+        yield OnKafka(place, log), place, broker
+
+
+def solved(runtime: OnKafka, first: int, count: int) -> None:
+    runtime.log().publish(
+        [
+            (
+                "problems",
+                f"m{n}",
+                dict[str, str](),
+                Problem(id=f"{n}", problem="1", domain="e", policy="pupil")
+                .model_dump_json()
+                .encode(),
+            )
+            for n in range(first, first + count)
+        ]
+    )
+    assert runtime.live(Life(slots=200, settle=True)) == Outcome()
+
+
+def replayed(runtime: OnKafka) -> int:
+    assert runtime.worker is not None
+    return sum(runtime.worker.owning.replayed)
+
+
+def forget_checkpoints(place: Place, broker: Broker) -> None:
+    """As if compaction had taken everything."""
+    for (topic, _), log in broker.logs.items():
+        if topic == place.topic("checkpoints"):
+            log.clear()
+
+
+def test_ten_times_the_closed_episodes_make_no_longer_take_over(setting: Setting) -> None:
+    runtime, _, _ = setting
+    solved(runtime, 0, 20)
+    assert runtime.live(Life()) == Outcome()
+    few = replayed(runtime)
+    solved(runtime, 20, 180)
+    assert runtime.live(Life()) == Outcome()
+    assert replayed(runtime) <= few * 1.2
+
+
+def test_without_any_checkpoint_it_reads_more_and_nothing_else_changes(setting: Setting) -> None:
+    runtime, place, broker = setting
+    runtime.log().publish(*publication(problems()))
+    runtime.live(Life(drains_after=9, delays=(2, 1)))
+    runtime.live(Life(drains_after=1))
+    bounded = replayed(runtime)
+    forget_checkpoints(place, broker)
+    assert runtime.live(Life()) == Outcome()
+    assert replayed(runtime) > bounded
+    with (
+        in_memory(PARTITIONS) as (other, _),
+        closing(KafkaLog(other, runtime.imported.path.parent.parent / "other")) as log,
+    ):
+        log.publish(*publication(problems()))
+        calm = OnKafka(other, log)
+        assert calm.live(Life()) == Outcome()
+        assert meant(calm.log()) == meant(runtime.log())
+    assert len(list(runtime.log().messages("answers"))) == SIZE
