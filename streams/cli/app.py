@@ -13,7 +13,7 @@ EPILOG = (
     "NO_COLOR is honoured."
 )
 
-PARTS = ("run", "show", "log", "state", "analyse", "more", "bench", "recipe")
+PARTS = ("run", "show", "log", "state", "analyse", "more", "bench", "local", "recipe")
 
 app = typer.Typer(
     name="metalogue",
