@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from state.projections.arms import FIGURES, of_memory
 from state.projections.episodes import EPISODES
 from state.projections.graph import (
     GRAPH_EDGES,
@@ -17,12 +18,13 @@ from state.projections.graph import (
     GRAPH_QUERIES,
 )
 from state.projections.items import KNOWLEDGE, LESSONS
+from state.tables.columns import shared
 from state.tables.lance import chunks
 from state.tables.table import Column, Row, Table
 from streams.projector import LogSource
 
 RECORDS = "select offset, topic, partition, epoch, episode, address, kind, at_ms, body from records"
-FIGURES = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def _events(chosen: Chosen) -> Iterator[Row]:
 def _completions(chosen: Chosen) -> Iterator[Row]:
     for offset, topic, _, _, episode, address, _, at, body in chosen.records("kind = 'completed'"):
         said = orjson.loads(body)
-        kept = (*FIGURES, "text", "finish", "model", "attempts", "cost", "seconds", "truncated")
+        kept = (*TOKENS, "text", "finish", "model", "attempts", "cost", "seconds", "truncated")
         place = {"offset": offset, "topic": topic, "episode": episode, "address": address}
         asked = said["asked"].split(" ")
         yield {**place, "at_ms": at, "role": asked[1], **{name: said.get(name) for name in kept}}
@@ -92,9 +94,9 @@ def _arms(chosen: Chosen) -> Iterator[Row]:
     for scope, fold in sorted(chosen.source.state.memories.items()):
         if chosen.scope in (None, scope):
             for number, memory in sorted(fold.versions.items()):
-                for name, value in sorted(memory.learned.items()):
-                    body = orjson.dumps(value).decode()
-                    yield {"scope": scope, "version": number, "name": name, "value": body}
+                for kind, name, figures in of_memory(memory.learned):
+                    place = {"scope": scope, "version": number, "kind": kind, "name": name}
+                    yield place | figures
 
 
 def projected(table: Table, mine: Callable[[Chosen, Row], bool]) -> Exported:
@@ -152,9 +154,7 @@ COMPLETIONS = Exported(
         Column("model", "text", "the model that replied"),
         Column("finish", "text", "stop, length, refusal, timeout or error"),
         Column("attempts", "int", "transport attempts"),
-        *(Column(name, "int", "unknown is null") for name in FIGURES),
-        Column("cost", "float", "unknown is null"),
-        Column("seconds", "float", "latency; unknown is null"),
+        *shared(*TOKENS, "cost", "seconds"),
         Column("truncated", "bool", "whether the text was cut at the cap"),
         Column("text", "text", "the reply"),
     ),
@@ -164,24 +164,18 @@ BATCHES = Exported(
     "batches",
     "Members of every closed batch",
     (
-        Column("scope", "text", "whose memory learned from it"),
+        *shared("scope"),
         Column("batch", "int", "number of the batch in its scope"),
         Column("place", "int", "place of the member in its batch"),
         Column("episode", "text", "the member"),
-        Column("outcome", "text", "what was known of its answer when the batch closed"),
-        Column("memory_version", "int", "the memory version that the batch builds on"),
+        *shared("outcome", "memory_version"),
     ),
     _batches,
 )
 ARMS = Exported(
     "arms",
-    "Learned numbers (arms, weights, beliefs) of every memory version",
-    (
-        Column("scope", "text", "whose memory"),
-        Column("version", "int", "memory version"),
-        Column("name", "text", "the part of the learned state"),
-        Column("value", "text", "its value as JSON"),
-    ),
+    "Arms and beliefs of every memory version",
+    (*shared("scope", "version"), *FIGURES),
     _arms,
 )
 EXPORTED = (

@@ -72,7 +72,8 @@ class LogSource:
 
     def version_offset(self, scope: str, number: int) -> int:
         """Where the record that made a memory version stands; 0 for the empty one."""
-        row = self.log.db.execute(VERSION, (learning_id(scope, number),)).fetchone()
+        revision = self.state.memories[scope].versions[number].revision
+        row = self.log.db.execute(VERSION, (learning_id(scope, number, revision),)).fetchone()
         return 0 if row is None else int(row[0])
 
 

@@ -9,20 +9,21 @@ Source: architecture page (*learning holds what a person decided or an episode m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 LEAST = 10
-"""Opportunities below which nothing is retired, with the item and without it."""
+"""Opportunities below which nothing is retired."""
 SURE = 1.96
 """Standard deviations: the upper end of a two-sided 95 % interval."""
+DIGITS = 9
 
 Opportunity: TypeAlias = tuple[tuple[str, ...], str]
 """Marks of the items that an episode had in its prompts, and its outcome."""
 Standing: TypeAlias = Mapping[str, Any]
-"""``ruled``: a person's last word by mark; ``tally``: right and wrong by mark; ``all``: of the scope."""
+"""``ruled``: a person's last word by mark; ``tally``: right, wrong and expected right ones by mark."""
 
 
 def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -31,36 +32,44 @@ def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {**before, "ruled": said} if said else dict(before)
 
 
-def tallied(before: Standing, opportunities: Iterable[Opportunity]) -> dict[str, Any]:
-    """The standing after the episodes of a batch; an unknown or withheld outcome counts for nothing."""
-    tally = {mark: tuple(counts) for mark, counts in before.get("tally", {}).items()}
-    right, wrong = before.get("all", (0, 0))
-    for marks, outcome in opportunities:
-        won, lost = int(outcome == "right"), int(outcome == "wrong")
-        right, wrong = right + won, wrong + lost
-        for mark in marks if won or lost else ():
-            so_far = tally.get(mark, (0, 0))
-            tally[mark] = (so_far[0] + won, so_far[1] + lost)
-    counted = {"tally": {m: list(c) for m, c in tally.items()}, "all": [right, wrong]}
-    return {**before, **counted} if right or wrong else dict(before)
+def tallied(before: Standing, batch: Iterable[Opportunity]) -> dict[str, Any]:
+    """The standing after the episodes of a batch; unknown and withheld outcomes count for nothing."""
+    known = [(set(marks), outcome == "right") for marks, outcome in batch if outcome in KNOWN]
+    tally = dict(before.get("tally", {}))
+    for mark in sorted({mark for marks, _ in known for mark in marks}):
+        with_it = [right for marks, right in known if mark in marks]
+        others = [right for marks, right in known if mark not in marks]
+        if others:
+            tally[mark] = _added(tally.get(mark, [0, 0, 0.0]), with_it, sum(others) / len(others))
+    return {**before, "tally": tally} if tally else dict(before)
+
+
+KNOWN = ("right", "wrong")
+
+
+def _added(so_far: Sequence[float], with_it: Sequence[bool], share: float) -> list[float]:
+    right, wrong, expected = so_far
+    won = sum(with_it)
+    return [
+        right + won,
+        wrong + len(with_it) - won,
+        round(expected + share * len(with_it), DIGITS),
+    ]
 
 
 def outmeasured(standing: Standing, mark: str) -> bool:
     """Whether answers were worse with the item than without it, by more than chance allows."""
-    right, wrong = standing.get("tally", {}).get(mark, (0, 0))
-    rights, wrongs = standing.get("all", (0, 0))
-    uses, others = right + wrong, rights + wrongs - right - wrong
-    if uses < LEAST or others < LEAST:
-        return False
-    return bool(wilson_upper(right, uses) < (rights - right) / others)
+    right, wrong, expected = standing.get("tally", {}).get(mark, (0, 0, 0.0))
+    uses = right + wrong
+    return bool(uses >= LEAST and wilson_upper(right, uses) < round(expected / uses, DIGITS))
 
 
-def wilson_upper(right: int, uses: int, sure: float = SURE) -> float:
+def wilson_upper(right: float, uses: float, sure: float = SURE) -> float:
     """The upper end of the interval of a share, to nine digits."""
     share, square = right / uses, sure * sure
     middle = share + square / (2 * uses)
     spread = sure * sqrt(share * (1 - share) / uses + square / (4 * uses * uses))
-    return round((middle + spread) / (1 + square / uses), 9)
+    return round((middle + spread) / (1 + square / uses), DIGITS)
 
 
 RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxyType(

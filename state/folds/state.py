@@ -43,6 +43,8 @@ class Touched:
     """Scope and episode of reflections that began or ceased to wait for their batch."""
     scopes: set[str] = field(default_factory=set[str])
     """Scopes in which a person said something, or something is being forgotten."""
+    anew: bool = False
+    """Whether something was withdrawn: then tables are written anew, for rows go that nobody names."""
 
     def clear(self) -> None:
         """Everything was written."""
@@ -50,6 +52,7 @@ class Touched:
             keys.clear()
         self.waiting.clear()
         self.scopes.clear()
+        self.anew = False
 
 
 class State:
@@ -158,6 +161,7 @@ class State:
         if revision and old is not None:
             changed += self.lives.withdraw(old, after, offset)
         for each in self.watchers:
+            each.anew = each.anew or revision
             each.scopes.add(event.scope)
             each.versions.add((event.scope, event.number))
             each.batches.add(episode)
@@ -205,6 +209,7 @@ class State:
         self._changed(list(self.lives.forget(prefix, self.outcomes.outcome, offset)))
         names = {*self.outcomes.forget(prefix), *self._named(prefix)}
         for each in self.watchers:
+            each.anew = True
             each.scopes.add(event.scope)
             each.episodes.update(names)
             each.waiting.update((event.scope, name) for name in waiting)

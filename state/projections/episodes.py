@@ -10,23 +10,22 @@ from schemas.events.learning import Reflected
 from schemas.identity import canonical
 from schemas.usage import Usage
 from state.folds.state import Touched
+from state.tables.columns import shared
 from state.tables.table import Column, Found, Row, Source, Table
 
 ENDED = (
     Column("status", "text", "answered, abstained, exhausted or failed"),
     Column("answer", "text", "the answer, if there is one"),
     Column("confidence", "float", "raw confidence in [0, 1], if stated"),
-    Column("outcome", "text", "right, wrong, withheld or unknown, by the newest grade"),
+    Column("confidence_source", "text", "what it is made of"),
+    *shared("outcome"),
 )
 SPENT = (
     Column("calls", "int", "completions received"),
-    Column("prompt_tokens", "int", "unknown is null"),
-    Column("completion_tokens", "int", "unknown is null"),
-    Column("cost", "float", "unknown is null"),
-    Column("seconds", "float", "critical path of recorded latencies; unknown is null"),
+    *shared("prompt_tokens", "completion_tokens", "cost", "seconds"),
 )
 PROBLEM = (
-    Column("domain", "text", "kind of problem"),
+    *shared("withdrawn", "domain"),
     Column("problem_id", "text", "the problem's id in its domain"),
     Column("problem", "text", "the problem's text"),
     Column("policy", "text", "the policy that worked on it"),
@@ -89,7 +88,8 @@ def _closed(found: Found) -> Row:
     _, at, event = found["closed"]
     if not isinstance(event, EpisodeClosed):
         return {}
-    said: Row = {name: getattr(event, name) for name in ("status", "answer", "confidence")}
+    names = ("status", "answer", "confidence", "confidence_source", "calibrated")
+    said: Row = {name: getattr(event, name) for name in names}
     said |= {"ended_by": event.ended_by, "items": list(event.items), "closed_ms": at}
     return said | spent(event.usage)
 
@@ -117,7 +117,8 @@ def case(source: Source, name: str, found: Found) -> Row | None:
     event = _reflected(found)
     if event is None:
         return None
-    ended: Row = {"status": event.status, "answer": event.answer, "confidence": event.confidence}
+    names = ("status", "answer", "confidence", "confidence_source")
+    ended: Row = {name: getattr(event, name) for name in names}
     return (
         _of_problem(event)
         | ended
@@ -138,10 +139,15 @@ def _of_problem(event: Reflected) -> Row:
 
 def _rows(make: Any, source: Source, keys: Sequence[str]) -> Iterator[Row]:
     for name, found in source.records(keys):
+        forgotten = source.state.forgotten_since(name)
+        if forgotten is not None:
+            yield {"key": name, "off": forgotten, "withdrawn": True}
+            continue
         row = make(source, name, found)
         if row is not None:
             last = max(offset for offset, _, _ in found.values())
-            yield row | {"key": name, "off": max(last, source.state.outcomes.offset(name))}
+            off = max(last, source.state.outcomes.offset(name))
+            yield row | {"key": name, "off": off, "withdrawn": False}
 
 
 def _touched(touched: Touched) -> Iterable[str]:
@@ -158,17 +164,18 @@ EPISODES = Table(
     (
         *PROBLEM,
         Column("policy_version", "text", "the policy's version"),
-        Column("scope", "text", "whose memory it used and adds to"),
+        *shared("scope"),
         Column("series", "text", "the series that it belongs to"),
         Column("position", "int", "its place in the series"),
         Column("profile", "text", "service or paper"),
         Column("labelled", "bool", "whether a label came with the problem"),
-        Column("memory_version", "int", "the memory version that it pinned"),
+        *shared("memory_version"),
         Column("seed", "int", "every random choice follows from it"),
         Column("backbones", "text", "which model answered which role"),
         Column("parent", "text", "the episode that a fork or probe was taken from"),
         Column("purpose", "text", "what a side episode is for"),
         *ENDED,
+        Column("calibrated", "float", "chance of being right; null until enough labels came"),
         Column("ended_by", "text", "what ended it"),
         Column("items", "texts", "ids of the memory items in its prompts"),
         *SPENT,
@@ -184,8 +191,7 @@ REFLECTIONS = Table(
     "What each finished episode left to learn from, without its outcome",
     (
         *PROBLEM,
-        Column("scope", "text", "whose memory learns from it"),
-        Column("memory_version", "int", "the memory version that it pinned"),
+        *shared("scope", "memory_version"),
         Column("items", "texts", "ids of the memory items in its prompts"),
         Column("summary", "text", "the policy's own summary, as JSON"),
     ),

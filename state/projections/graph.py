@@ -13,15 +13,12 @@ from state.folds.lives import Life, LifeKey
 from state.folds.state import Touched, VersionKey
 from state.projections.items import SHARED
 from state.projections.items import row as item_row
+from state.tables.columns import shared
 from state.tables.table import Column, Row, Source, Table
 
 CASE, PRINCIPLE = "case", "principle"
 NONE: Mapping[str, Any] = {}
-SCOPE = (
-    Column("scope", "text", "domain / policy / memory name / digest of learning settings"),
-    Column("domain", "text", "kind of problem"),
-    Column("version", "int", "memory version that changed the row last"),
-)
+SCOPE = shared("scope", "domain", "version")
 
 
 # ── Cases and principles: memory items with a life of their own ──────────────────────────────

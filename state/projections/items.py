@@ -8,18 +8,18 @@ from typing import Any
 from schemas.vectors import unpack
 from state.folds.lives import Life, LifeKey
 from state.folds.state import Touched
+from state.tables.columns import shared
 from state.tables.table import Column, Row, Source, Table
 
 SHARED = (
-    Column("scope", "text", "domain / policy / memory name / digest of learning settings"),
-    Column("domain", "text", "kind of problem"),
+    *shared("scope", "domain"),
     Column("id", "text", "the item's id in its scope"),
     Column("role", "text", "the role that it guides"),
     Column("text", "text", "the guidance itself"),
     Column("since", "int", "first memory version that holds it"),
     Column("until", "int", "first memory version without it; none while it stands"),
     Column("live", "bool", "whether the newest memory version holds it"),
-    Column("withdrawn", "bool", "whether it was withdrawn since its problem was forgotten"),
+    *shared("withdrawn", "retired"),
     Column("uses", "int", "opportunities: episodes that had it in their prompts"),
     Column("right_uses", "int", "uses whose answer was right"),
     Column("wrong_uses", "int", "uses whose answer was wrong"),
@@ -49,6 +49,7 @@ def row(life: Life) -> Row:
         "until": life.until,
         "live": life.until is None,
         "withdrawn": life.withdrawn,
+        "retired": life.retired,
         "uses": life.uses,
         "right_uses": life.right,
         "wrong_uses": life.wrong,

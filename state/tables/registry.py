@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from state.projections.arms import ARMS
 from state.projections.episodes import CASES, EPISODES, REFLECTIONS
 from state.projections.graph import (
     GRAPH_EDGES,
@@ -15,7 +16,7 @@ from state.tables.table import Table
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        *(LESSONS, KNOWLEDGE, REFLECTIONS, CASES, EPISODES),
+        *(LESSONS, KNOWLEDGE, REFLECTIONS, CASES, EPISODES, ARMS),
         *(GRAPH_QUERIES, GRAPH_PATHS, GRAPH_METACOGNITIONS, GRAPH_EDGES),
     )
 }

@@ -69,6 +69,9 @@ class TableSet:
             for name, table in self.tables.items():
                 if table.has_vector:
                     self.write_anew(name)
+        if touched.anew:
+            for name in self.tables:
+                self.write_anew(name)
         written = sum(self._flush(name, touched) for name in self.tables)
         touched.clear()
         return written

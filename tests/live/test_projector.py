@@ -19,7 +19,7 @@ from tests.streams.cli.learned import PROBLEMS, made
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 NAMES = {
-    *("lessons", "knowledge", "reflections", "cases", "episodes"),
+    *("lessons", "knowledge", "reflections", "cases", "episodes", "arms"),
     *("graph_queries", "graph_paths", "graph_metacognitions", "graph_edges"),
 }
 
