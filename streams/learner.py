@@ -208,7 +208,7 @@ class Learner:
         for address, fact in facts:
             learned.feed(address, fact)
         memory = next_memory(Memory(scope.id, 0), learned, 0, 1)
-        origin = f"{source.scope}@{source.number}"
+        origin = f"{source.scope}@{source.name}"
         version = MemoryVersioned(
             scope=scope.id, number=0, live_from=1, state=memory.state(), origin=origin
         )

@@ -92,6 +92,41 @@ def lessons_diff(
     return difference(log, old, new, scope=scope, json=json or FLAGS.json)
 
 
+Reason = Annotated[Optional[str], typer.Option("--reason", help="Why, for the record.")]
+By = Annotated[Optional[str], typer.Option("--by", help="Who decided it.")]
+Item = Annotated[str, typer.Argument(metavar="ID", help="A lesson's id, or a rule's.")]
+
+
+@lessons_group.command("retire")
+def lessons_retire(
+    id: Item,
+    scope: Scope = None,
+    reason: Reason = None,
+    by: By = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Take a lesson or rule out of prompts, from the next memory version on."""
+    from streams.cli.retiring import revise
+
+    return revise(log, id, "retired", scope=scope, reason=reason, by=by, json=json or FLAGS.json)
+
+
+@lessons_group.command("restore")
+def lessons_restore(
+    id: Item,
+    scope: Scope = None,
+    reason: Reason = None,
+    by: By = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Put a retired lesson or rule back, from the next memory version on."""
+    from streams.cli.retiring import revise
+
+    return revise(log, id, "restored", scope=scope, reason=reason, by=by, json=json or FLAGS.json)
+
+
 @knowledge_group.command("show")
 def knowledge_show(
     scope: Scope = None, at: Version = None, log: Log = None, json: Json = False

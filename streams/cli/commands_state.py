@@ -7,7 +7,8 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.commands_run import Otlp
+from streams.cli.commands_run import Backbone, BaseUrl, Model, Otlp
+from streams.cli.common import FLAGS
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -64,3 +65,40 @@ def export(
     from streams.cli.exporting import export as run
 
     return run(log, folder, episode=episode, json=json)
+
+
+@app.command()
+def forget(
+    problem: Annotated[str, typer.Option("--problem", metavar="ID", help="The problem's id.")],
+    domain: Annotated[
+        Optional[str], typer.Option("--domain", help="Its domain, where several have the id.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do it; without, only say what it would do.")
+    ] = False,
+    reason: Annotated[Optional[str], typer.Option("--reason", help="Why, for the record.")] = None,
+    by: Annotated[Optional[str], typer.Option("--by", help="Who asked for it.")] = None,
+    backbone: Backbone = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    call_limit: Annotated[
+        Optional[int], typer.Option("--call-limit", min=1, help="Model calls a version.")
+    ] = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Withdraw what was learned from a problem, and close later memory versions again without it."""
+    from streams.cli.forgetting import forget as run
+    from streams.cli.setup import Models, limits_of
+
+    return run(
+        log,
+        problem,
+        domain=domain,
+        models=Models(backbone=backbone, model=model, base_url=base_url),
+        limits=limits_of(call_limit, None, None, None),
+        by=by,
+        reason=reason,
+        yes=yes,
+        json=json or FLAGS.json,
+    )

@@ -17,6 +17,7 @@ import orjson
 from streams.cli.common import open_log, out, out_json, say
 from streams.cli.errors import FAILED, OK
 from streams.cli.errors import usage as wrong
+from streams.cli.show.words import sure
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -25,6 +26,7 @@ TOPIC = "answers"
 FIELDS = (
     *("problem_id", "episode", "domain", "policy", "status"),
     *("ended_by", "answer", "confidence", "usage"),
+    *("confidence_source", "calibrated"),
 )
 BATCH = 256
 POLL_S = 0.1
@@ -108,12 +110,11 @@ def line(answer: dict[str, Any]) -> str:
     """One answer for people."""
     given = answer["answer"]
     shown = "-" if given is None else str(given).replace("\n", " ")
-    sure = answer["confidence"]
     usage: dict[str, Any] = answer["usage"] or {}
     calls = usage.get("calls")
     parts = [
         f"{answer['problem_id']}  {answer['status']}  {shown}",
-        f"confidence {'unknown' if sure is None else f'{sure:.2f}'}",
+        sure(answer["confidence"], answer["confidence_source"], answer["calibrated"]),
         f"{'unknown' if calls is None else calls} call{'' if calls == 1 else 's'}",
         f"{answer['policy']}  {answer['ended_by']}",
     ]

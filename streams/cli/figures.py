@@ -147,6 +147,8 @@ class Figures:
         self.latest = Answered(episode, body.get("answer"), body["status"], calls)
 
     def _batch(self, body: dict[str, Any]) -> None:
+        if body.get("revision") is not None:
+            return
         outcomes: list[str] = body["outcomes"]
         spent = [self.open.pop(member, Spent()) for member in body["members"]]
         self.batches[body["scope"], body["batch"]] = BatchFigures(
@@ -160,7 +162,7 @@ class Figures:
 
     def _learned(self, kind: str, episode: str, body: str) -> None:
         scope, _, number = episode.removeprefix("b/").rpartition("/")
-        batch = self.batches.get((scope, int(number)))
+        batch = self.batches.get((scope, int(number.partition(".")[0])))
         if kind == "knowledge.consolidated":
             event = orjson.loads(body)
             self.rules[scope, event["role"]] = len(event["rules"])

@@ -19,6 +19,7 @@ from streams.backbones.port import BackboneError
 from streams.cli.common import FLAGS, open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.setup import Models, as_cli, need_prices, world_of
+from streams.cli.show.words import sure
 from streams.episodes import conclude, prepare
 from streams.learner import settings_text
 from streams.policies import NoPolicy, find
@@ -179,11 +180,9 @@ def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) 
         out_json({"episode": episode, "simulated": world.simulated, "known": known, **body})
     else:
         out(closed.answer or "")
-        sure = "unknown" if closed.confidence is None else f"{closed.confidence:.2f}"
+        said = sure(closed.confidence, closed.confidence_source, closed.calibrated)
         simulated = " SIMULATED" if world.simulated else ""
-        say(
-            f"{closed.status} by {closed.ended_by}, confidence {sure}, {closed.usage.calls} calls{simulated}"
-        )
+        say(f"{closed.status} by {closed.ended_by}, {said}, {closed.usage.calls} calls{simulated}")
         say(f"  metalogue show {episode}")
     if closed.status == "exhausted":
         return SPENT

@@ -8,7 +8,18 @@ from streams.cli.show.paste import command, hint
 from streams.cli.show.rows import Row, grouped, items_of, rows
 from streams.cli.show.sheet import Sheet
 from streams.cli.show.tree import draw
-from streams.cli.show.words import cells, clean, cut, joined, one_line, pad, plural, spent, wrap
+from streams.cli.show.words import (
+    cells,
+    clean,
+    cut,
+    joined,
+    one_line,
+    pad,
+    plural,
+    spent,
+    sure,
+    wrap,
+)
 
 PROBLEM_LINES = 8
 ANSWER_CELLS = 200
@@ -107,10 +118,9 @@ def _answer(answer: str | None) -> str:
 
 def _confidence(sheet: Sheet) -> str:
     closed = sheet.closed
-    if closed is None or closed.confidence is None:
+    if closed is None:
         return "confidence unknown"
-    source = f" raw ({closed.confidence_source})" if closed.confidence_source else ""
-    return f"confidence {closed.confidence:.2f}{source}"
+    return sure(closed.confidence, closed.confidence_source, closed.calibrated)
 
 
 # ── The steps ────────────────────────────────────────────────────────────────────────────────

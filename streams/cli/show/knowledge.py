@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from handlers.learning.calibrate import calibrated
 from schemas.memory import Memory, MemoryItem
 from streams.cli.common import out_json
 from streams.cli.errors import OK
@@ -40,11 +42,16 @@ def rules_of(memory: Memory) -> list[MemoryItem]:
 
 def _rules(page: Page, library: Library, shelf: Shelf, memory: Memory) -> None:
     rules = rules_of(memory)
-    page.line((shelf.scope, "strong"), f"   {plural(len(rules), 'rule')}, version {memory.number}")
+    page.line((shelf.scope, "strong"), f"   {plural(len(rules), 'rule')}, version {memory.name}")
     for role in dict.fromkeys(rule.role for rule in rules):
         page.rule(role)
         for rule in memory.of(role, "rule"):
             _rule(page, library, shelf, rule, memory.number)
+    retired = [item.id for _, item in memory.aside if item.kind == "rule"]
+    if retired:
+        page.line(("retired  ", "dim"), " ".join(retired))
+    for line in calibrators_of(memory):
+        page.line(("calibrator  ", "dim"), line)
 
 
 def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, version: int) -> None:
@@ -59,12 +66,51 @@ def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, version:
     page.line("      ", (f"since version {shelf.since(rule, version)}, from {read}; {used}", "dim"))
 
 
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Whose confidence a version calibrates, by how many labels, and what it makes of a few."""
+
+    policy: str
+    model: str
+    source: str
+    labels: int
+    right: int
+    at: dict[str, float | None]
+
+
+STATED = (0.5, 0.7, 0.9)
+
+
+def fitted(memory: Memory) -> list[Fitted]:
+    """The calibrators that a memory version pins; null until fitted."""
+    known = [] if memory.labels is None else [x for x in memory.labels if x.right is not None]
+    found: list[Fitted] = []
+    for key in sorted({label.key for label in known}):
+        mine = [label.right for label in known if label.key == key]
+        at = {f"{c}": calibrated(memory.labels, key, c) for c in STATED}
+        found.append(Fitted(key[1], key[3], key[4], len(mine), mine.count(True), at))
+    return found
+
+
+def calibrators_of(memory: Memory) -> list[str]:
+    """A line for each."""
+    lines: list[str] = []
+    for each in fitted(memory):
+        said = ", ".join(f"{c} → {p:.2f}" for c, p in each.at.items() if p is not None)
+        known = f"{each.right} right of {plural(each.labels, 'label')}"
+        lines.append(f"{each.policy} {each.source}: {known}; {said or 'too few to fit'}")
+    return lines
+
+
 def _as_json(library: Library, shelf: Shelf, memory: Memory) -> dict[str, Any]:
     rules = rules_of(memory)
     return {
         "scope": shelf.scope,
         "version": memory.number,
+        "revision": memory.revision,
         "state": memory.state(),
+        "retired": [item.id for _, item in memory.aside],
+        "calibrators": [asdict(each) for each in fitted(memory)],
         "rules": [
             {
                 "id": rule.id,

@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.memory import Memory, MemoryItem
 from streams.cli.common import out_json
-from streams.cli.errors import OK, usage
+from streams.cli.errors import OK, CliError, usage
 from streams.cli.show.facts import headline
 from streams.cli.show.library import Library, Shelf, Use
 from streams.cli.show.page import Page, outcome
@@ -47,7 +47,9 @@ def _live(memory: Memory, role: str | None) -> list[MemoryItem]:
 def _list(page: Page, library: Library, shelf: Shelf, memory: Memory, role: str | None) -> None:
     live = _live(memory, role)
     ever = sum(role in (None, event.role) for _, event in shelf.lessons.values())
-    head = f"{len(live)} live of {plural(ever, 'lesson')}, version {memory.number}"
+    retired = sum(item.kind == "lesson" for _, item in memory.aside)
+    out = f", {retired} retired" if retired else ""
+    head = f"{len(live)} live{out} of {plural(ever, 'lesson')}, version {memory.name}"
     page.line((shelf.scope, "strong"), f"   {head}")
     if not live:
         return
@@ -79,6 +81,7 @@ def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]
         "subject": item.subject,
         "evidence": list(item.evidence),
         "text": item.text,
+        "retired": shelf.is_retired(item),
         "used": len(uses),
         "outcomes": library.outcomes(uses),
     }
@@ -92,6 +95,8 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
     library = Library.of(log)
     shelf = library.one(scope)
     found = _versions_of(shelf, wanted)
+    if not found and wanted in shelf.lessons:
+        raise _gone(shelf, wanted)
     if not found:
         hint = command("lessons", "list", log=log) + ", or " + command("knowledge", "show", log=log)
         raise usage(f"no lesson or rule {wanted!r}", field="ID", error="lesson.unknown", hint=hint)
@@ -112,12 +117,20 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
     return OK
 
 
+def _gone(shelf: Shelf, wanted: str) -> CliError:
+    """Of a lesson that no version holds any more, its text is not shown."""
+    subject = shelf.lessons[wanted][1].subject
+    forgot = subject in shelf.memory.forgetting.subjects.values()
+    why = f"withdrawn, since {subject} was forgotten" if forgot else "in no memory version"
+    return usage(f"{wanted}: {why}", field="ID", error="lesson.withdrawn")
+
+
 def _versions_of(shelf: Shelf, wanted: str) -> list[tuple[int, MemoryItem]]:
     """The versions in which the newest text of an item stands."""
     held = [
         (number, item)
         for number, memory in sorted(shelf.memory.versions.items())
-        for item in memory.items
+        for item in memory.whole()
         if item.id == wanted
     ]
     return [(number, item) for number, item in held if item.text == held[-1][1].text]
@@ -132,6 +145,8 @@ def _single(
     until = "now" if last == newest else str(last)
     page.line((item.id, "strong"), f"  {kind} for the {item.role}   in versions {first} to {until}")
     page.line((shelf.scope, "dim"))
+    if shelf.is_retired(item):
+        page.line(("retired", "warn"), "   in no prompt until it is restored")
     page.line()
     for line in clean(item.text).split("\n"):
         page.wrapped(line, indent=2)
@@ -168,8 +183,8 @@ def difference(log: str | None, old: int, new: int, *, scope: str | None, json: 
     """Print what was added, withdrawn and rewritten between two memory versions."""
     library = Library.of(log)
     shelf = library.one(scope)
-    before = {i.id: i for i in shelf.version(old).items}
-    after = {i.id: i for i in shelf.version(new).items}
+    before = {i.id: i for i in shelf.version(old, "V1").items}
+    after = {i.id: i for i in shelf.version(new, "V2").items}
     added = [item for name, item in after.items() if name not in before]
     gone = [item for name, item in before.items() if name not in after]
     changed = [(before[n], i) for n, i in after.items() if n in before and before[n].text != i.text]

@@ -11,6 +11,7 @@ from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, Refl
 from schemas.memory import Memory, MemoryItem
 from schemas.settings import BadSetting
 from state.folds.memory import MemoryFold
+from state.folds.state import number_of, scope_of
 from streams.cli.errors import CliError, usage
 from streams.learner import Learner
 from streams.policies import NoPolicy, find
@@ -26,6 +27,7 @@ class Use:
 
     episode: str
     version: int
+    revision: int | None = None
 
 
 @dataclass(slots=True)
@@ -42,15 +44,15 @@ class Shelf:
     )
     uses: dict[str, list[Use]] = field(default_factory=dict[str, list[Use]])
 
-    def version(self, number: int | None) -> Memory:
-        """A memory version; the latest if no number is given. Raises a usage error."""
+    def version(self, number: int | None, field: str = "--at") -> Memory:
+        """A memory version; the latest if no number is given. Raises a usage error naming ``field``."""
         if number is None:
             return self.memory.latest
         found = self.memory.versions.get(number)
         if found is None:
             raise usage(
                 f"{self.scope} has no version {number}",
-                field="--at",
+                field=field,
                 error="memory.version",
                 hint=f"Its versions are 0 to {self.memory.latest.number}",
             )
@@ -72,13 +74,19 @@ class Shelf:
         written = self.made.get((self.since(rule, upto), rule.role))
         return () if written is None else written.lessons
 
+    def is_retired(self, item: MemoryItem) -> bool:
+        """Whether the newest version keeps an item out of prompts."""
+        return any(other.mark == item.mark for _, other in self.memory.latest.aside)
+
     def uses_of(self, item: MemoryItem) -> list[Use]:
         """Episodes that had this very text in their prompts."""
-        return [use for use in self.uses.get(item.id, ()) if self._had(use.version, item)]
+        return [use for use in self.uses.get(item.id, ()) if self._had(use, item)]
 
-    def _had(self, number: int, item: MemoryItem) -> bool:
-        memory = self.memory.versions.get(number)
-        return memory is not None and any(
+    def _had(self, use: Use, item: MemoryItem) -> bool:
+        if use.version not in self.memory.versions:
+            return False
+        memory = self.memory.versions.pinned(use.version, use.revision)
+        return any(
             other.id == item.id and other.text_digest == item.text_digest for other in memory.items
         )
 
@@ -116,11 +124,11 @@ class Library:
         match event:
             case Reflected():
                 shelf = self._shelf(event.scope)
+                use = Use(episode, event.memory_version, event.memory_revision)
                 for item in event.items:
-                    shelf.uses.setdefault(item, []).append(Use(episode, event.memory_version))
+                    shelf.uses.setdefault(item, []).append(use)
             case LessonDistilled() | KnowledgeConsolidated():
-                scope, _, batch = episode.removeprefix("b/").rpartition("/")
-                self._learned(self._shelf(scope), int(batch), event)
+                self._learned(self._shelf(scope_of(episode)), number_of(episode), event)
             case _:
                 pass
 
@@ -130,7 +138,7 @@ class Library:
         if isinstance(event, LessonDistilled):
             shelf.lessons.setdefault(event.id, (batch, event))
         else:
-            shelf.made.setdefault((batch, event.role), event)
+            shelf.made[batch, event.role] = event  # what a revision says stands for what it was
 
     def _shelf(self, scope: str) -> Shelf:
         known = self.shelves.get(scope)

@@ -29,6 +29,7 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "outcome": sheet.outcome,
         "confidence": closed.confidence if closed is not None else None,
         "confidence_source": closed.confidence_source if closed is not None else None,
+        "calibrated": closed.calibrated if closed is not None else None,
         "usage": sheet.usage.model_dump(),
         "items": list(closed.items) if closed is not None else [],
         "resumed": sheet.resumed,

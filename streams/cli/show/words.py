@@ -141,6 +141,16 @@ def spent(usage: Usage, limit: int | None = None) -> list[str]:
     return [calls, tokens, cost(usage.cost), seconds(usage.seconds)]
 
 
+def sure(confidence: float | None, source: str | None, calibrated: float | None) -> str:
+    """How sure an answer is: calibrated where labels allow it, and what the policy itself claimed."""
+    if confidence is None:
+        return "confidence unknown"
+    if calibrated is None:
+        return f"confidence {confidence:.2f}" + (f" raw ({source})" if source else "")
+    claimed = f"raw {confidence:.2f}" + (f", {source}" if source else "")
+    return f"confidence {calibrated:.2f} calibrated ({claimed})"
+
+
 def joined(parts: Iterable[str], room: int, gap: str = "   ") -> list[str]:
     """Parts on as few lines as hold them."""
     lines: list[str] = []

@@ -31,7 +31,7 @@ class Batches:
         log: SqliteLog,
         writer: Writer,
         learner: Learner,
-        world: World,
+        world: World | None,
         limits: Limits,
         is_admitted: Callable[[str, str, int], bool],
     ) -> None:

@@ -37,6 +37,7 @@ def test_fields_in_their_order(log: Path) -> None:
     assert list(json.loads(first)) == [
         *("problem_id", "episode", "domain", "policy", "status"),
         *("ended_by", "answer", "confidence", "usage"),
+        *("confidence_source", "calibrated"),
     ]
 
 
@@ -91,9 +92,11 @@ def test_for_people(folder: Path) -> None:
     answers = [
         answer(1, answer="4*6\n+0", confidence=0.876, usage={"calls": 12}),
         answer(2, answer=None, status="abstained", usage={"calls": None}),
+        answer(3, confidence=0.95, confidence_source="value", calibrated=0.881),
     ]
     called = call("consume", "--log", log_of(folder / "a.db", answers))
-    assert called.lines == [
+    assert called.lines[2].count("  confidence 0.88 calibrated (raw 0.95, value)  ") == 1
+    assert called.lines[:2] == [
         "q1  answered  4*6 +0  confidence 0.88  12 calls  cot  answered",
         "q2  abstained  -  confidence unknown  unknown calls  cot  answered",
     ]

@@ -1,0 +1,184 @@
+"""The `forget` command: what it would withdraw, then, with --yes, that it is withdrawn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from streams.cli.common import log_url, open_log, out, out_json, say
+from streams.cli.errors import OK, CliError, usage
+from streams.cli.kafka_log import is_kafka
+from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.show.page import Page
+from streams.cli.show.words import plural, wrap
+
+if TYPE_CHECKING:
+    from schemas.problem import Limits
+    from streams.lineage import Lineage
+    from streams.runtime.embedded.log import SqliteLog
+    from streams.world import World
+
+SHOWN, INDENT = 6, 14
+STAYS = (
+    "A log is never rewritten: the texts themselves go with the log's file, and with copies of it. "
+    "Versions that finished episodes named stay too, so that they can be verified."
+)
+
+
+def forget(
+    log: str | None,
+    problem_id: str,
+    *,
+    domain: str | None,
+    models: Models,
+    limits: Limits,
+    by: str | None,
+    reason: str | None,
+    yes: bool,
+    json: bool,
+) -> int:
+    """Tell the lineage of a problem; with ``yes`` withdraw what cites it. The exit code."""
+    from streams.lineage import command, remains
+
+    opened = open_log(log)
+    try:
+        name, scopes = _meant(opened, problem_id, domain)
+        traced = _traced(opened, name, problem_id, scopes)
+        held = remains(opened, name, problem_id)
+        if not json:
+            _page(name, problem_id, traced, held).show()
+        if not yes:
+            return _told(traced, held, json=json, done=None)
+        here = any(each.versions for each in traced) and not is_kafka(log_url(log))
+        calls = sum(each.calls for each in traced)
+        world = world_of(models, patient=False) if here and calls else None
+        events = [command(s, name, problem_id, limits, by, reason) for s in scopes]
+        opened.publish(commands=events)
+        done = _close_again(opened, world) if here else []
+        return _told(traced, held, json=json, done=done)
+    finally:
+        opened.close()
+
+
+def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, dict[str, list[str]]]:
+    """The problem's domain, and its episodes by scope. Raises a usage error."""
+    from streams.lineage import asked
+
+    found = asked(log, problem_id)
+    if domain is not None:
+        found = {name: scopes for name, scopes in found.items() if name == domain}
+    if not found:
+        raise usage(f"no problem {problem_id!r}", field="--problem", error="problem.unknown")
+    if len(found) > 1:
+        hint = f"Name one: --domain {' or '.join(found)}"
+        raise usage("in several domains", field="--problem", error="problem.ambiguous", hint=hint)
+    return next(iter(found.items()))
+
+
+def _traced(
+    log: SqliteLog, domain: str, problem_id: str, scopes: dict[str, list[str]]
+) -> list[Lineage]:
+    from schemas.settings import BadSetting
+    from streams.lineage import Tracing
+    from streams.policies import NoPolicy, find
+
+    try:
+        tracing = Tracing(log, find)
+    except (NoPolicy, BadSetting) as error:
+        raise CliError(str(error), error="policy.unknown", exit=2, where=str(log.path)) from error
+    found = (tracing.of(s, domain, problem_id, episodes) for s, episodes in scopes.items())
+    return [each for each in found if each is not None]
+
+
+# ── The screen ───────────────────────────────────────────────────────────────────────────────
+
+
+def _page(domain: str, problem_id: str, traced: list[Lineage], held: dict[str, int]) -> Page:
+    page = Page()
+    page.line((f"{domain}/{problem_id}", "strong"))
+    if not traced:
+        page.line("it was forgotten before; nothing of it is in memory")
+    for each in traced:
+        _scope(page, each)
+    page.line()
+    page.wrapped(
+        f"stays on the log: {plural(held['records'], 'record')} of its episodes with "
+        f"{plural(held['completions'], 'completion')}, {plural(held['answers'], 'answer')}, "
+        f"{held['feedback']} of feedback, {plural(held['learning'], 'lesson')} as distilled. {STAYS}"
+    )
+    return page
+
+
+def _scope(page: Page, each: Lineage) -> None:
+    rules = ", ".join(f"{count} of the {role}" for role, count in each.rules.items())
+    versions = each.versions
+    span = "none" if not versions else " to ".join(dict.fromkeys((versions[0], versions[-1])))
+    page.line()
+    page.line((each.scope, "strong"), f"   {plural(len(each.episodes), 'episode')}")
+    rows = {
+        "withdrawn": f"{plural(len(each.lessons), 'lesson')}  {_some(each.lessons)}",
+        "stale rules": rules or "none",
+        "closed again": f"{plural(len(versions), 'version')}: {span}",
+        "model calls": f"{each.calls}, to write those rules again (more where a reply cannot be read)",
+        "influenced": f"{plural(len(each.influenced), 'later episode')}  {_some(each.influenced)}; not run again",
+        "warm starts": _some(each.warmed) or "none",
+    }
+    for name, said in rows.items():
+        first, *more = wrap(said, page.width - INDENT)
+        page.line((f"{name:<{INDENT}}", "dim"), first)
+        for line in more:
+            page.line(" " * INDENT, line)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return " ".join(names[:SHOWN]) + more
+
+
+# ── Doing it ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _close_again(log: SqliteLog, world: World | None) -> list[str]:
+    """Close the versions again, unless a worker does. What was closed."""
+    from streams.cli.working import only_worker
+
+    try:
+        with only_worker(str(log.path)):
+            return _here(log, world)
+    except CliError as error:
+        if error.error != "log.busy":
+            raise
+        say(f"{error.detail}: it closes the versions again")
+        return []
+
+
+def _here(log: SqliteLog, world: World | None) -> list[str]:
+    from streams.backbones.port import BackboneError
+    from streams.policies import find
+    from streams.runtime.embedded.forgetting import close_again
+
+    work = close_again(log, find, world, f"forget:{os.getpid()}")
+    try:
+        done, waiting = asyncio.run(work if world is None else world.during(work))
+    except BackboneError as error:
+        raise as_cli(error) from error
+    for scope in waiting:
+        say(f"{scope}: a batch is not learned from yet; the next worker goes on")
+    return done
+
+
+def _told(
+    traced: list[Lineage], held: dict[str, int], *, json: bool, done: list[str] | None
+) -> int:
+    if json:
+        found: dict[str, Any] = {"scopes": [asdict(each) for each in traced], "stays": held}
+        out_json(found | {"forgotten": done is not None, "closed_again": done or []})
+    elif done is None and traced:
+        say("nothing was changed: add --yes to forget it")
+    elif done:
+        out(f"closed again: {' '.join(done)}")
+    elif done is not None and any(each.versions for each in traced):
+        say("a worker closes the versions again; until then their scopes open nothing new")
+    return OK

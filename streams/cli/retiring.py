@@ -1,0 +1,68 @@
+"""The `lessons retire` and `lessons restore` commands: a person's word on a memory item."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Literal
+
+from schemas.events.learning import KnowledgeRevised
+from schemas.identity import digest
+from schemas.memory import MemoryItem
+from streams.cli.common import open_log, out, out_json
+from streams.cli.errors import OK, usage
+from streams.cli.show.library import Library, Shelf
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+Change = Literal["retired", "restored"]
+
+
+def revise(
+    log: str | None,
+    wanted: str,
+    change: Change,
+    *,
+    scope: str | None,
+    reason: str | None,
+    by: str | None,
+    json: bool,
+) -> int:
+    """Put the word on record; the next memory version heeds it. The exit code."""
+    with closing(open_log(log)) as opened:
+        shelf = Library.read(opened).one(scope)
+        item = _item(shelf, wanted, change)
+        event = KnowledgeRevised(
+            scope=shelf.scope, item=item.id, name=item.mark, change=change, by=by, reason=reason
+        )
+        said = _times(opened, shelf.scope, item.mark)
+        address = f"revised.{digest([item.mark, said])}"
+        opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
+    now = shelf.memory.latest.name
+    if json:
+        out_json({"scope": shelf.scope, "item": item.id, "change": change, "version": now})
+    else:
+        out(f"{item.id} {change} in {shelf.scope}, from the version after {now} on")
+    return OK
+
+
+def _item(shelf: Shelf, wanted: str, change: Change) -> MemoryItem:
+    """The item in the newest version. Raises a usage error where the word would say nothing."""
+    latest = shelf.memory.latest
+    live = [item for item in latest.items if item.id == wanted]
+    aside = [item for _, item in latest.aside if item.id == wanted]
+    found, other = (live, aside) if change == "retired" else (aside, live)
+    if found:
+        return found[-1]
+    if other:
+        detail = f"{wanted} is {'retired already' if change == 'retired' else 'not retired'}"
+        raise usage(detail, field="ID", error="lesson.revised")
+    detail = f"no lesson or rule {wanted!r} in version {latest.name}"
+    raise usage(detail, field="ID", error="lesson.unknown", hint="metalogue lessons list")
+
+
+def _times(log: SqliteLog, scope: str, mark: str) -> int:
+    """How often somebody said something of this item: each word is an event of its own."""
+    said = (record.event for record in log.records("learning", kinds=("knowledge.revised",)))
+    words = [each for each in said if isinstance(each, KnowledgeRevised)]
+    return sum(each.scope == scope and each.name == mark for each in words)
