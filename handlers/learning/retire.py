@@ -1,8 +1,9 @@
 """Retirement of memory items on their measured outcome, counted in opportunities.
 
-An opportunity is a finished episode of known outcome that had the item in its prompts. An item is
-retired once the upper end of the Wilson interval of its share of right answers lies below the share of
-the scope's other episodes. What a person says of an item goes before what was measured.
+An opportunity is a finished episode of known outcome that had the item in its prompts, in a batch of
+which other episodes did without it: batches grow harder and easier, so an item is only compared within
+its own. It is retired once the upper end of the Wilson interval of its share of right answers lies
+below what the others lead to expect. What a person says of an item goes before what was measured.
 
 Source: architecture page (*learning holds what a person decided or an episode measured*); Wilson 1927.
 """
