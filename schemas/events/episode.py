@@ -45,6 +45,8 @@ class EpisodeOpened(Event, frozen=True):
     at: str | None = None
     """The address from which a fork goes its own way; the record before it is the parent's."""
     purpose: str | None = None
+    without: tuple[str, ...] | None = None
+    """Memory items that a probe of their effect does not know."""
     members: tuple[str, ...] | None = None
     """Of a set episode: the episodes that it works on together, in the order of their places."""
     within: str | None = None
@@ -68,6 +70,8 @@ class Completed(AnswerEvent, frozen=True):
     seconds: NonNegativeFloat | None = None
     truncated: bool | None = None
     logprob: float | None = None
+    reused: bool | None = None
+    """Whether a probe took it over from its parent, or from an edit: nothing was asked or paid."""
 
     @property
     def calls(self) -> int:

@@ -21,6 +21,7 @@ from state.folds.costs import Spent
 from state.folds.grades import GradesFold
 from streams.policies import find
 from streams.relay import trace_of
+from streams.replay.differ import paid
 from streams.replay.verify import before
 from streams.sets import with_part
 
@@ -150,7 +151,7 @@ def read(log: SqliteLog) -> Reading:
             and opened.parent
             and isinstance(closed, EpisodeClosed)
         ):
-            reading.probes.setdefault(opened.parent, []).append(closed.usage)
+            reading.probes.setdefault(opened.parent, []).append(paid(journal))
     return reading
 
 

@@ -11,6 +11,7 @@ from handlers.policies.cot2_meta.settings import Cot2Settings
 from schemas.events.search import NodePruned
 from schemas.problem import Limits
 from streams.policies import find
+from streams.replay.change import Change
 from streams.replay.fork import Forked, forked_work, run_fork
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -
     own = min(x for x in (settings.primary_calls, granted, 1 << 20) if x is not None)
     values = {"shadow_from": node, "primary_calls": own}
     limits = Limits(calls=2 * own + settings.fallback_samples)
-    work, record = forked_work(log, find, case.episode, at, values, limits, world.description)
-    return await run_fork(log, work, record, world)
+    change = Change(at=at, settings=values, limits=limits)
+    work, record = forked_work(log, find, case.episode, change, world.description)
+    return await run_fork(log, work, change, record, world)
 
 
 async def audit(log: SqliteLog, cases: list[Case], world: World) -> list[Forked]:

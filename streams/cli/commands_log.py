@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from streams.cli.app import Json, Log, Set, app, group
+from streams.cli.app import Json, Log, Policy, Set, app, group
 from streams.cli.commands_run import (
     Backbones,
     BaseUrl,
@@ -23,6 +23,7 @@ from streams.cli.commands_run import (
 
 log_group = group("log", "What a log holds.")
 state_group = group("state", "What was learned.")
+effect_group = group("effect", "What something learned is worth.")
 Episode = Annotated[str, typer.Argument(help="Problem id, episode id or a unique prefix.")]
 
 
@@ -94,19 +95,58 @@ def fork(
     base_url: BaseUrl = None,
     price: Prices = [],  # noqa: B006
     settings: Set = [],  # noqa: B006
+    policy: Policy = None,
+    edit: Annotated[
+        Optional[str],
+        typer.Option("--edit", metavar="TEXT|@FILE", help="The reply at ADDRESS, in other words."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option("--samples", min=1, help="So many draws of what follows.")
+    ] = 1,
     call_limit: CallLimit = None,
     token_limit: TokenLimit = None,
     cost_limit: CostLimit = None,
     time_limit: TimeLimit = None,
     json: Json = False,
 ) -> int:
-    """What if: the record up to an address at no cost, then live with another model or limit."""
+    """What if: the record up to an address at no cost, then another model, policy, reply or limit."""
+    from streams.cli.forking import Wanted
     from streams.cli.forking import fork as run
     from streams.cli.setup import Models, limits_of
 
     models = Models.of(backbone, role, model=model, base_url=base_url, prices=price)
-    limits = limits_of(call_limit, token_limit, cost_limit, time_limit)
-    return run(log, episode, at, models, settings=settings, limits=limits, json=json)
+    wanted = Wanted(
+        episode=episode,
+        at=at,
+        settings=settings,
+        limits=limits_of(call_limit, token_limit, cost_limit, time_limit),
+        policy=policy,
+        edit=edit,
+        samples=samples,
+    )
+    return run(log, wanted, models, json=json)
+
+
+@effect_group.command("lesson")
+def effect_lesson(
+    id: Annotated[str, typer.Argument(help="A lesson's id, such as L4.R2, or a rule's.")],
+    log: Log = None,
+    scope: Annotated[Optional[str], typer.Option("--scope", help="Whose lesson.")] = None,
+    limit: Annotated[
+        Optional[int], typer.Option("--limit", min=1, help="At most so many episodes.")
+    ] = None,
+    backbone: Backbones = [],  # noqa: B006
+    role: Role = [],  # noqa: B006
+    model: Model = None,
+    base_url: BaseUrl = None,
+    json: Json = False,
+) -> int:
+    """What a lesson is worth: each episode that used it, again without it, at the same limit."""
+    from streams.cli.effects import lesson
+    from streams.cli.setup import Models
+
+    models = Models.of(backbone, role, model=model, base_url=base_url)
+    return lesson(log, id, models, scope=scope, limit=limit, json=json)
 
 
 @app.command()

@@ -3,52 +3,103 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from streams.backbones.port import BackboneError
 from streams.cli.common import open_log, out, out_json, pairs
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.finding import find_episode
 from streams.cli.setup import Models, as_cli, need_prices, world_of
-from streams.policies import find
-from streams.replay.fork import CannotFork, Forked, first_difference, forked_work, run_fork
+from streams.policies import NoPolicy, find
+from streams.replay.change import Change
+from streams.replay.differ import first_difference
+from streams.replay.fork import CannotFork, Forked, forked_work, run_fork
 from streams.replay.verify import before
 
 if TYPE_CHECKING:
     from schemas.events.base import Event
     from schemas.problem import Limits
     from streams.runtime.embedded.log import SqliteLog
+    from streams.world import World
 
 
-def fork(
-    url: str | None,
-    wanted: str,
-    at: str,
-    models: Models,
-    *,
-    settings: list[str],
-    limits: Limits,
-    json: bool,
-) -> int:
-    """Fork an episode at an address and run it to its end."""
-    log = open_log(url)
-    parent = find_episode(log, wanted)
-    world = world_of(models, patient=False)
-    if limits.cost is not None:
-        need_prices(world, "--cost-limit")
-    try:
-        changed = pairs(settings, "--set")
-        work, record = forked_work(
-            log, find, parent, at, changed, limits, world.description, world.grant
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A fork as the command line asks for it."""
+
+    episode: str
+    at: str
+    settings: list[str]
+    limits: Limits
+    policy: str | None = None
+    edit: str | None = None
+    samples: int = 1
+
+    def change(self) -> Change:
+        """What is changed. Raises a usage error for an unknown policy or setting, or a missing file."""
+        from schemas.settings import BadSetting
+
+        values = pairs(self.settings, "--set")
+        try:
+            if self.policy is not None:
+                find(self.policy).settings.resolve("service", values)
+        except NoPolicy as error:
+            raise usage(str(error), field="--policy", error="policy.unknown") from error
+        except BadSetting as error:
+            raise usage(str(error), field="--set", error="policy.setting") from error
+        edit = None if self.edit is None else _text(self.edit)
+        return Change(
+            at=self.at, settings=values, limits=self.limits, policy=self.policy, edit=edit
         )
-        done = asyncio.run(world.during(run_fork(log, work, record, world)))
+
+
+def _text(said: str) -> str:
+    """A text, or with ``@`` before it the file that holds it."""
+    if not said.startswith("@"):
+        return said
+    try:
+        with open(said[1:], encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise usage(f"{said[1:]}: {error.strerror}", field="--edit") from error
+
+
+def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
+    """Fork an episode at an address and run it to its end, once or several times."""
+    log = open_log(url)
+    parent = find_episode(log, wanted.episode)
+    world = world_of(models, patient=False)
+    if wanted.limits.cost is not None:
+        need_prices(world, "--cost-limit")
+    change = wanted.change()
+    changes = [replace(change, sample=number) for number in range(wanted.samples)]
+    try:
+        done = asyncio.run(world.during(_forks(log, parent, changes, world)))
     except CannotFork as error:
         raise usage(str(error), field="EPISODE") from error
     except BackboneError as error:
         raise as_cli(error) from error
-    _tell(done, json)
-    return SPENT if done.closed.status == "exhausted" else OK
+    for each in done:
+        _tell(each, json)
+    if wanted.samples > 1:
+        _tell_all(log, parent, done, json)
+    return SPENT if all(each.closed.status == "exhausted" for each in done) else OK
+
+
+async def _forks(
+    log: SqliteLog, parent: str, changes: Sequence[Change], world: World
+) -> list[Forked]:
+    """Each change's fork, one after another: a limit of the whole command is met in order."""
+    return [await forked(log, parent, change, world) for change in changes]
+
+
+async def forked(log: SqliteLog, parent: str, change: Change, world: World) -> Forked:
+    """One fork, run to its end or found on the log."""
+    work, record = forked_work(log, find, parent, change, world.description, world.grant)
+    return await run_fork(log, work, change, record, world)
 
 
 def _tell(done: Forked, json: bool) -> None:
@@ -56,12 +107,46 @@ def _tell(done: Forked, json: bool) -> None:
     if json:
         body = closed.model_dump(mode="json", exclude={"kind", "version"})
         out_json(
-            {"episode": done.episode, "kept_calls": done.kept, "reused_calls": done.reused, **body}
+            {
+                "episode": done.episode,
+                "kept_calls": done.kept,
+                "reused_calls": done.reused,
+                "made_calls": done.made,
+                **body,
+            }
         )
         return
     out(done.episode)
     out(f"{closed.status} {closed.answer or 'no answer'}   ended by {closed.ended_by}")
-    out(f"kept {done.kept} calls, reused {done.reused}, made {closed.usage.calls - done.reused}")
+    out(f"kept {done.kept} calls, reused {done.reused}, made {done.made}")
+
+
+def _tell_all(log: SqliteLog, parent: str, done: Sequence[Forked], json: bool) -> None:
+    """What came of all samples together: their answers, how many were right, what they cost."""
+    from streams.analysis.cases import read
+    from streams.analysis.intervals import mean_interval
+
+    case = next(case for case in read(log).cases() if case.episode == parent)
+    right = [case.right(each.closed.answer) for each in done]
+    answers = Counter(each.closed.answer or "no answer" for each in done)
+    spread = mean_interval(right) or (0.0, 1.0)
+    told: dict[str, Any] = {
+        "parent": parent,
+        "samples": len(done),
+        "right": sum(right),
+        "parent_right": case.outcome == "right",
+        "interval": [round(bound, 6) for bound in spread],
+        "answers": dict(answers.most_common()),
+        "made_calls": sum(each.made for each in done),
+    }
+    if json:
+        out_json(told)
+        return
+    low, high = (100 * bound for bound in spread)
+    out(
+        f"{len(done)} samples: {sum(right)} right ({low:.0f} to {high:.0f} %), {told['made_calls']} calls"
+    )
+    out("answers: " + ", ".join(f"{answer} ×{count}" for answer, count in answers.most_common()))
 
 
 def whole(log: SqliteLog, episode: str) -> dict[str, Event]:
@@ -76,16 +161,22 @@ def whole(log: SqliteLog, episode: str) -> dict[str, Event]:
 
 
 def diff(url: str | None, left: str, right: str, *, json: bool) -> int:
-    """Say where two episodes part; exit code 1 when they do."""
+    """Say where two episodes part and what that cost or saved; exit code 1 when they do."""
     log = open_log(url)
     a, b = find_episode(log, left), find_episode(log, right)
     found = first_difference(whole(log, a), whole(log, b))
     if json:
-        out_json({"left": a, "right": b, "difference": None if found is None else asdict(found)})
+        told = (
+            None
+            if found is None
+            else {**asdict(found), "calls": found.calls, "tokens": found.tokens}
+        )
+        out_json({"left": a, "right": b, "difference": told})
     elif found is None:
         out("no difference")
     else:
         out(f"first difference at {found.address}: {found.part}")
         out(f"  {a}: {found.left[:200]}  ({found.left_calls} calls from there)")
         out(f"  {b}: {found.right[:200]}  ({found.right_calls} calls from there)")
+        out(f"the second takes {found.said}")
     return OK if found is None else FAILED

@@ -30,6 +30,7 @@ from streams.policies import NoPolicy
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing, trace_of
 from streams.replay.compare import as_recorded, difference, same
+from streams.replay.probes import probe_work
 from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
@@ -193,7 +194,10 @@ class Verifier:
             journal = before(source, opened.at) | journal
         policy = self.find(opened.policy)
         memories = self._memories(admitted.scope)
-        work = prepare(episode, admitted, journal, policy, memories, "")
+        if opened.parent is None:
+            work = prepare(episode, admitted, journal, policy, memories, "")
+        else:
+            work = probe_work(self.log, episode, admitted, journal, policy, memories)
         run = work.run(None, None)
         try:
             conclusion, seconds = replayed(conclude(work, run))

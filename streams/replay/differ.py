@@ -1,0 +1,98 @@
+"""Where two episodes part first, and what the rest of each cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schemas.events.base import Event
+from schemas.events.episode import Completed
+from schemas.identity import address_order
+from schemas.usage import Usage, total
+from streams.replay.compare import difference, same
+from streams.replay.verify import numbered
+
+Record = Mapping[str, Event]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two episodes part: the address, the part, both sides, and what each spent from there on."""
+
+    address: str
+    part: str
+    left: str
+    right: str
+    left_calls: int
+    right_calls: int
+    left_tokens: int | None
+    right_tokens: int | None
+    left_cost: float | None
+    right_cost: float | None
+
+    @property
+    def calls(self) -> int:
+        """Calls that the right side took more; below zero, saved."""
+        return self.right_calls - self.left_calls
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens that the right side took more, if both are known."""
+        if self.left_tokens is None or self.right_tokens is None:
+            return None
+        return self.right_tokens - self.left_tokens
+
+    @property
+    def said(self) -> str:
+        """What the second way cost or saved, in words."""
+        tokens = "tokens unknown" if self.tokens is None else _more(self.tokens, "tokens")
+        return f"{_more(self.calls, 'calls')}, {tokens}"
+
+
+def _more(count: int, what: str) -> str:
+    if count == 0:
+        return f"as many {what}"
+    return f"{abs(count):,} {what} {'more' if count > 0 else 'fewer'}"
+
+
+def first_difference(left: Record, right: Record) -> Difference | None:
+    """The first address at which two records differ in question, answer or fact."""
+    a, b = numbered(dict(left)), numbered(dict(right))
+    for address in sorted({*a, *b}, key=address_order):
+        one, other = a.get(address), b.get(address)
+        if one is None or other is None:
+            sides = ("present" if one else "nothing", "present" if other else "nothing")
+            return _difference(address, ("length", *sides), a, b)
+        if not same(meant(one), meant(other)):
+            return _difference(address, difference(meant(one), meant(other)), a, b)
+    return None
+
+
+def meant(event: Event) -> Event:
+    """A completion without what is incidental to it, and whoever was asked for it."""
+    if isinstance(event, Completed):
+        told = {"seconds": None, "attempts": 1, "cached_tokens": None, "reused": None}
+        return event.model_copy(update=told)
+    return event
+
+
+def _difference(address: str, what: tuple[str, str, str], a: Record, b: Record) -> Difference:
+    left, right = spent_from(a, address), spent_from(b, address)
+    calls, tokens = (left.calls, right.calls), (left.tokens, right.tokens)
+    return Difference(address, *what, *calls, *tokens, left.cost, right.cost)
+
+
+def spent_from(journal: Record, address: str) -> Usage:
+    """What an episode spent from an address on."""
+    start = address_order(address)
+    return total(
+        event
+        for at, event in journal.items()
+        if isinstance(event, Completed) and address_order(at) >= start
+    )
+
+
+def paid(journal: Record) -> Usage:
+    """What an episode spent itself: replies that it did not take over."""
+    replies = (event for event in journal.values() if isinstance(event, Completed))
+    return total(reply for reply in replies if not reply.reused)
