@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
+from typer.core import TyperGroup, TyperOption
+
+from streams.cli.common import existing
+
+if TYPE_CHECKING:
+    from typer._click import Context
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+LOG_HELP = "sqlite:PATH or jsonl:PATH (METALOGUE_LOG)."
 EPILOG = (
     "Anywhere: -q, --display full|plain|none, --log-level LEVEL, --log-format text|json, --debug. "
     "NO_COLOR is honoured."
@@ -15,8 +22,21 @@ EPILOG = (
 
 PARTS = ("run", "show", "log", "state", "analyse", "more", "bench", "local", "recipe")
 
+
+class Group(TyperGroup):
+    """Commands whose help loads no pydantic: an option without a value would be coerced by it."""
+
+    def get_help_option(self, ctx: Context) -> TyperOption | None:
+        """The help option; that it was not given is its value."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
+
 app = typer.Typer(
     name="metalogue",
+    cls=Group,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -30,7 +50,12 @@ app = typer.Typer(
 def group(name: str, about: str) -> typer.Typer:
     """A group of commands, such as ``log stats|digest|cat``."""
     made = typer.Typer(
-        name=name, help=about, no_args_is_help=True, rich_markup_mode=None, context_settings=CONTEXT
+        name=name,
+        cls=Group,
+        help=about,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings=CONTEXT,
     )
     app.add_typer(made)
     return made
@@ -38,8 +63,13 @@ def group(name: str, about: str) -> typer.Typer:
 
 Log = Annotated[
     Optional[str],  # noqa: UP045 - read at run time by typer on every supported Python
-    typer.Option("--log", metavar="URL", help="sqlite:PATH or jsonl:PATH (METALOGUE_LOG)."),
+    typer.Option("--log", metavar="URL", help=LOG_HELP, callback=existing),
 ]
+NewLog = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--log", metavar="URL", help=LOG_HELP),
+]
+"""For commands that may make a log, or that say of a missing one what they find."""
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 Policy = Annotated[str | None, typer.Option("--policy", help="A policy's name, or FILE.py:NAME.")]
 Set = Annotated[

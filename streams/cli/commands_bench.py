@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.app import Json, Log, group
+from streams.cli.app import Json, NewLog, group
 from streams.cli.common import out, out_json, say
 
 bench_group = group("bench", "Measurements, each printed by one command.")
@@ -62,7 +62,7 @@ def retrieval(
 
 
 @bench_group.command()
-def kafka(log: Log = None, json: Json = False) -> int:
+def kafka(log: NewLog = None, json: Json = False) -> int:
     """On a broker: appends beside plain aiokafka, admission to answer, replay on take-over."""
     from streams.cli.kafka_bench import run
 

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from streams.cli.app import Json, Log, Policy, Set, app, group
+from streams.cli.app import Json, Log, NewLog, Policy, Set, app, group
 from streams.cli.commands_run import (
     Backbones,
     BaseUrl,
@@ -57,7 +57,7 @@ def cat(
 
 
 @log_group.command()
-def path(log: Log = None) -> int:
+def path(log: NewLog = None) -> int:
     """The file that the log lives in."""
     from streams.cli.logs import path as run
 

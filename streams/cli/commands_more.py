@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from streams.cli.app import Json, Log, app, group
+from streams.cli.app import Json, Log, NewLog, app, group
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -69,7 +69,7 @@ def corpus(
 
 @app.command()
 def doctor(
-    log: Log = None,
+    log: NewLog = None,
     adopt: Annotated[
         Optional[str], typer.Option("--adopt", metavar="EPISODE", help="Go on with a parked one.")
     ] = None,
@@ -85,7 +85,7 @@ def doctor(
 
 
 @config_group.command("show")
-def config_show(log: Log = None, json: Json = False) -> None:
+def config_show(log: NewLog = None, json: Json = False) -> None:
     """Every setting with its value and where it was said; secrets are only said to be set."""
     from streams.cli.config import show
 
@@ -121,7 +121,7 @@ def topics_list(log: Log = None, json: Json = False) -> None:
 
 @topics_group.command("create")
 def topics_create(
-    log: Log = None,
+    log: NewLog = None,
     partitions: Annotated[
         int, typer.Option("--partitions", min=1, max=1000, help="Of each topic, on Kafka.")
     ] = 8,

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from streams.cli.app import Json, Log
+from streams.cli.app import Json, NewLog
 from streams.cli.commands_bench import bench_group
 from streams.cli.commands_run import (
     Backbone,
@@ -35,7 +35,7 @@ def list_recipes(json: Json = False) -> int:
 @bench_group.command("run")
 def run_recipe(
     recipe: Annotated[str, typer.Argument(help="A recipe's name, or a .yaml file of your own.")],
-    log: Log = None,
+    log: NewLog = None,
     backbone: Backbone = None,
     role: Role = [],  # noqa: B006
     model: Model = None,

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from streams.cli.app import Json, Log, Policy, Set, app
+from streams.cli.app import Json, NewLog, Policy, Set, app
 from streams.cli.common import FLAGS, log_url
 from streams.cli.errors import usage
 
@@ -62,7 +62,7 @@ def produce(
     source: Annotated[
         str, typer.Argument(help="A JSONL file, - or a set such as game24:901-1000.")
     ],
-    log: Log = None,
+    log: NewLog = None,
     policy: Policy = None,
     domain: Annotated[Optional[str], typer.Option("--domain", help="What kind of problem.")] = None,
     limit: Annotated[Optional[int], typer.Option("--limit", min=1, help="At most N lines.")] = None,
@@ -129,7 +129,7 @@ def one_of(value: str, known: tuple[str, ...], option: str) -> str:
 
 @app.command()
 def worker(
-    log: Log = None,
+    log: NewLog = None,
     backbone: Backbones = [],  # noqa: B006
     role: Role = [],  # noqa: B006
     model: Model = None,
@@ -239,7 +239,7 @@ def episodes_in_flight() -> int:
 @app.command()
 def solve(
     problem: Annotated[str, typer.Argument(help="The problem's text, or - to read it.")],
-    log: Log = None,
+    log: NewLog = None,
     policy: Policy = None,
     backbone: Backbones = [],  # noqa: B006
     role: Role = [],  # noqa: B006

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.errors import usage
+from streams.cli.errors import CliError, usage
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -110,6 +110,21 @@ def log_url(given: str | None) -> str:
     return load().log
 
 
+def existing(given: str | None) -> str | None:
+    """A log's URL as given, before anything is loaded to work with. Raises if it has no file."""
+    if given is not None and not given.startswith(("kafka://", "jsonl:")):
+        path = log_path(given)
+        if not os.path.exists(path):
+            raise missing(path, given)
+    return given
+
+
+def missing(path: str, url: str) -> CliError:
+    """There is no log, and this command may not make one."""
+    hint = "Make one: metalogue produce SOURCE --log " + url
+    return usage(f"no log at {path}", field="--log", error="log.missing", hint=hint)
+
+
 def open_log(given: str | None, *, create: bool = False) -> SqliteLog:
     """The log that a command works on. Raises a ``CliError`` that names what is wrong with it."""
     url = log_url(given)
@@ -125,8 +140,7 @@ def open_log(given: str | None, *, create: bool = False) -> SqliteLog:
     try:
         return SqliteLog(path, create=create)
     except NoLog as error:
-        hint = "Make one: metalogue produce SOURCE --log " + url
-        raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
+        raise missing(path, url) from error
     except NotALog as error:
         raise usage(str(error), field="--log", error="log.format") from error
 

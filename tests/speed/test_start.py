@@ -38,15 +38,25 @@ def ratio(arguments: tuple[str, ...], folder: Path, code: int) -> float:
     return seconds(command(*arguments), folder, code, RUNS) / bare
 
 
+HELP = [("--help",), ("-h",), ("verify", "--help"), ("worker", "-h"), ("log", "stats", "--help")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("--help",), ("-h",)])
+@pytest.mark.parametrize("arguments", HELP)
 def test_help_is_there_within_fifteen_starts(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert ratio(arguments, tmp_path, 0) <= 15
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "arguments", [("nonsense",), ("solve",), ("produce", "x.jsonl", "--nonsense")]
+    "arguments",
+    [
+        ("nonsense",),
+        ("solve",),
+        ("produce", "x.jsonl", "--nonsense"),
+        ("verify", "--log", "missing.db"),
+        ("show", "--log", "missing.db"),
+    ],
 )
 def test_a_usage_error_is_there_within_twenty_five_starts(
     tmp_path: Path, arguments: tuple[str, ...]
@@ -71,7 +81,7 @@ def loaded(arguments: tuple[object, ...], folder: Path, **env: str) -> set[str]:
     return {name.partition(".")[0] for name in done.stderr.partition("=modules=")[2].split()}
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("-h",)])
+@pytest.mark.parametrize("arguments", HELP)
 def test_help_loads_nothing_that_is_heavy(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     found = loaded(arguments, tmp_path)
     assert "streams" in found
