@@ -198,9 +198,10 @@ class World:
         return self.mirrors.select(memory, question, query)
 
     async def close(self) -> None:
-        """Release what the backbones and tools hold."""
+        """Release what the backbones, the embedder and tools hold."""
         for backbone in set(self.backbones.values()):
             await backbone.close()
+        await self.embedder.close()
         await self.tools.close()
 
 

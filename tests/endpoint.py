@@ -192,7 +192,7 @@ class Endpoint:
         return await self._send(writer, answer)
 
     def _answer(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        if not path.endswith("/chat/completions"):
+        if path.endswith("/models"):
             self.listings += 1
             return self.models_answer
         told = json.loads(body)

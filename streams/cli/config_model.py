@@ -76,6 +76,8 @@ class Config(BaseSettings):
     """The policy of problems that name none."""
     backbone: str | None = None
     """What answers for a model: openai[:MODEL], recorded:PATH, rehearsal[:seed=7] and others."""
+    embedder: str = "hashed"
+    """What makes vectors: hashed, minilm or openai:MODEL."""
     max_concurrency: PositiveInt = 256
     """Episodes in flight."""
     max_connections: PositiveInt = 64

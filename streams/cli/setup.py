@@ -61,10 +61,10 @@ def world_of(
     from streams.backbones.spelling import build
     from streams.cli.config import load
     from streams.cli.messages import log_as_asked
-    from streams.embedders.hashed import HashedEmbedder
     from streams.world import World
 
     named = dict(_role(each) for each in models.roles)
+    embedder = named.pop("embedder", None) or load().embedder
     named["*"] = models.backbone or load().backbone or _default(models)
     log_as_asked()
     wishes = wishes_of(models)
@@ -78,7 +78,7 @@ def world_of(
             raise as_cli(error) from error
     world = World(
         {role: built[name] for role, name in named.items()},
-        HashedEmbedder(),
+        embedder_of(embedder, wishes),
         patient=patient,
         totals=totals,
         prices=prices_of(models),
@@ -87,6 +87,19 @@ def world_of(
     if models.tools is not None:
         world.tools = tools_of(models.tools, world.embedder)
     return world
+
+
+def embedder_of(spelling: str, wishes: Wishes) -> Embedder:
+    """Who makes vectors. Raises a ``CliError`` where its spelling or set-up is wrong."""
+    from streams.backbones.port import BackboneError
+    from streams.embedders.spelling import build
+
+    try:
+        return build(spelling, wishes)
+    except ValueError as error:
+        raise usage(str(error), field="--role embedder") from error
+    except BackboneError as error:
+        raise as_cli(error) from error
 
 
 def tools_of(spelling: str, embedder: Embedder) -> Tools:

@@ -64,6 +64,14 @@ class Line:
             )
         )
 
+    async def embeddings(self, body: dict[str, Any]) -> Arrived | Fault:
+        """One batch of vectors, as the server wrote them."""
+        return await self._send(
+            lambda to, how: to.post(
+                "/embeddings", cast_to=object, body=body, stream=True, stream_cls=how
+            )
+        )
+
     async def models(self) -> Arrived | Fault:
         """The models that the endpoint offers, as it wrote them."""
         return await self._send(

@@ -1,0 +1,93 @@
+"""Any embedder, asked once for each text and for many texts at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from streams.embedders.port import Embedder
+
+Vector: TypeAlias = tuple[float, ...]
+
+TOGETHER = 32
+"""Texts of one batch."""
+KEPT = 20_000
+"""Vectors in memory; those unused for longest go first."""
+
+
+class Cached:
+    """What is asked within one turn of the event loop goes in batches; what is known is not asked again."""
+
+    def __init__(self, inner: Embedder, *, together: int = TOGETHER, kept: int = KEPT) -> None:
+        self.inner, self.together, self.kept = inner, together, kept
+        self._vectors: OrderedDict[str, asyncio.Future[Vector]] = OrderedDict()
+        self._waiting: list[str] = []
+        self._batches: set[asyncio.Task[None]] = set()
+
+    @property
+    def name(self) -> str:
+        """The inner embedder's."""
+        return self.inner.name
+
+    @property
+    def dimensions(self) -> int:
+        """The inner embedder's."""
+        return self.inner.dimensions
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector for each text, in order."""
+        asked = [self._future(text) for text in texts]
+        return list(await asyncio.gather(*map(asyncio.shield, asked)))
+
+    async def close(self) -> None:
+        """Drop what waits, and close the inner embedder."""
+        for batch in self._batches:
+            batch.cancel()
+        await asyncio.gather(*self._batches, return_exceptions=True)
+        await self.inner.close()
+
+    def _future(self, text: str) -> asyncio.Future[Vector]:
+        known = self._vectors.get(text)
+        if known is not None:
+            self._vectors.move_to_end(text)
+            return known
+        future: asyncio.Future[Vector] = asyncio.get_running_loop().create_future()
+        self._vectors[text] = future
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._go)
+        self._waiting.append(text)
+        return future
+
+    def _go(self) -> None:
+        """Send what waits, in batches."""
+        waiting, self._waiting = self._waiting, []
+        for start in range(0, len(waiting), self.together):
+            task = asyncio.create_task(self._batch(waiting[start : start + self.together]))
+            self._batches.add(task)
+            task.add_done_callback(self._batches.discard)
+
+    async def _batch(self, texts: list[str]) -> None:
+        futures = [self._vectors[text] for text in texts]
+        try:
+            vectors = await self.inner.embed(texts)
+        except BaseException as error:
+            self._fail(texts, futures, error)
+            return
+        for future, vector in zip(futures, vectors, strict=True):
+            future.set_result(vector)
+        while len(self._vectors) > self.kept:
+            self._vectors.popitem(last=False)
+
+    def _fail(
+        self, texts: list[str], futures: list[asyncio.Future[Vector]], error: BaseException
+    ) -> None:
+        """Tell those who wait; the next who asks for these texts tries anew."""
+        for text, future in zip(texts, futures, strict=True):
+            self._vectors.pop(text, None)
+            if isinstance(error, asyncio.CancelledError):
+                future.cancel()
+            else:
+                future.set_exception(error)
+                future.exception()  # seen, even if everybody who waited has left

@@ -1,0 +1,40 @@
+"""How an embedder is written on the command line: ``hashed``, ``minilm`` or ``openai:MODEL``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streams.embedders.port import Embedder
+
+if TYPE_CHECKING:
+    from streams.backbones.spelling import Wishes
+
+KINDS = ("hashed", "minilm", "openai:MODEL")
+
+
+def build(text: str, wishes: Wishes) -> Embedder:
+    """The embedder. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
+    kind, _, what = text.strip().partition(":")
+    if kind == "hashed" and not what:
+        from streams.embedders.hashed import HashedEmbedder
+
+        return HashedEmbedder()
+    from streams.embedders.cached import Cached
+
+    if kind == "minilm" and not what:
+        from streams.embedders.minilm import MiniLm
+
+        return Cached(MiniLm())
+    if kind == "openai":
+        from streams.embedders.openai import OpenAIEmbedder
+
+        return Cached(
+            OpenAIEmbedder(
+                what,
+                base_url=wishes.base_url,
+                key_source=wishes.key_source,
+                environ=wishes.environ,
+                roads=wishes.roads,
+            )
+        )
+    raise ValueError(f"no embedder {text!r}; there are {', '.join(KINDS)}")

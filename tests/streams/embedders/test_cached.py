@@ -1,0 +1,94 @@
+"""The cache before an embedder: few batches, each text once, and an error is nobody's for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from streams.backbones.port import SetupBroken, Unreachable
+from streams.backbones.spelling import Wishes
+from streams.cli.setup import Models, world_of
+from streams.embedders.cached import Cached
+from streams.embedders.hashed import HashedEmbedder, hashed
+from streams.embedders.spelling import build
+
+
+class Counting(HashedEmbedder):
+    """Hashed vectors; notes what it was asked, and fails as often as it is told to."""
+
+    def __init__(self, failures: int = 0) -> None:
+        super().__init__()
+        self.asked: list[list[str]] = []
+        self.failures = failures
+
+    async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        self.asked.append(list(texts))
+        await asyncio.sleep(0)
+        if self.failures:
+            self.failures -= 1
+            raise Unreachable("here", "no")
+        return await super().embed(texts)
+
+
+def test_what_is_asked_at_once_goes_together_and_only_once() -> None:
+    inner = Counting()
+
+    async def use() -> None:
+        cached = Cached(inner, together=4)
+        calls = [cached.embed([f"text {at}", "every time"]) for at in range(5)]
+        for at, (own, shared) in enumerate(await asyncio.gather(*calls)):
+            assert (own, shared) == (hashed(f"text {at}"), hashed("every time"))
+        await cached.embed(["text 3", "every time"])
+
+    asyncio.run(use())
+    assert [len(batch) for batch in inner.asked] == [4, 2]
+    assert len({text for batch in inner.asked for text in batch}) == 6
+
+
+def test_those_unused_for_longest_go_first() -> None:
+    inner = Counting()
+
+    async def use() -> None:
+        cached = Cached(inner, kept=2)
+        for text in ("a", "b", "a", "c", "a", "b"):
+            await cached.embed([text])
+
+    asyncio.run(use())
+    assert inner.asked == [["a"], ["b"], ["c"], ["b"]]
+
+
+def test_a_failure_is_told_to_all_who_wait_and_tried_anew() -> None:
+    async def use() -> None:
+        cached = Cached(Counting(failures=1))
+        first = await asyncio.gather(
+            cached.embed(["a"]), cached.embed(["a", "b"]), return_exceptions=True
+        )
+        assert [type(each) for each in first] == [Unreachable, Unreachable]
+        assert await cached.embed(["a"]) == [hashed("a")]
+
+    asyncio.run(use())
+
+
+def test_one_who_leaves_harms_no_other() -> None:
+    async def use() -> None:
+        cached = Cached(Counting())
+        leaves, stays = (asyncio.create_task(cached.embed(["a"])) for _ in range(2))
+        await asyncio.sleep(0)
+        leaves.cancel()
+        assert await stays == [hashed("a")]
+
+    asyncio.run(use())
+
+
+def test_an_embedder_is_chosen_as_a_role_is() -> None:
+    models = Models(backbone="rehearsal", roles=["embedder=minilm"])
+    assert world_of(models).embedder.name == "minilm-53aa5117-256"
+    assert world_of(Models(backbone="rehearsal")).embedder.name == "hashed-256"
+    wishes = Wishes(environ={"OPENAI_API_KEY": "k"})
+    assert build("openai:text-embedding-3-small", wishes).name == "openai:text-embedding-3-small"
+    with pytest.raises(SetupBroken, match="needs its model"):
+        build("openai", wishes)
+    with pytest.raises(ValueError, match=r"no embedder 'word2vec'; there are hashed, minilm"):
+        build("word2vec", wishes)
