@@ -13,7 +13,7 @@ from typing import Any
 from handlers.limits import Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent, Event
-from schemas.events.episode import Completed, Embedded, EpisodeOpened, Recalled
+from schemas.events.episode import Completed, Embedded, EpisodeOpened, LimitReached, Recalled
 from schemas.identity import address_order, seed_of
 from schemas.memory import Memory
 from schemas.problem import Limits
@@ -109,6 +109,8 @@ class Reusing:
                 return not self.change.without and self.change.policy is None
             case Embedded():
                 return known.embedder == self.world.embedder.name
+            case LimitReached():  # the driver has granted it now
+                return False
             case _:
                 return True
 
