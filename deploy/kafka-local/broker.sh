@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A broker for development without Docker: start | stop | clean | url
+# KAFKA_LOCAL_MORE names a file of more properties; the last of a name counts.
 # Jars lie in the user's cache; the node's data, log and pid in $KAFKA_LOCAL_DIR. `start` prints kafka://HOST:PORT last.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,7 +42,7 @@ print(*(each.getsockname()[1] for each in held))'
 configure() {
   read -r port controller < <(free_ports)
   sed -e "s|@PORT@|$port|g" -e "s|@CONTROLLER@|$controller|g" -e "s|@DATA@|$node/data|g" \
-    "$here/server.properties.in" >"$node/server.properties"
+    "$here/server.properties.in" ${KAFKA_LOCAL_MORE:+"$KAFKA_LOCAL_MORE"} >"$node/server.properties"
   echo "$port" >"$node/port"
   local id
   id=$(java -cp "$jars/*" kafka.tools.StorageTool random-uuid 2>/dev/null | tail -1)

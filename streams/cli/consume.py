@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +22,7 @@ from streams.cli.show.words import sure
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
+Wanted = Callable[[int], bool]
 TOPIC = "answers"
 FIELDS = (
     *("problem_id", "episode", "domain", "policy", "status"),
@@ -47,7 +48,8 @@ def consume(
     opened = open_log(log)
     try:
         with _until_told() as stop:
-            return _hand_on(opened, _after(opened, start, group), group, follow, json, stop)
+            after, wanted = _after(opened, start, group), _wanted(opened, start)
+            return _hand_on(opened, after, wanted, group, follow, json, stop)
     finally:
         opened.close()
 
@@ -68,14 +70,20 @@ def _until_told() -> Generator[Stop]:
 
 
 def _hand_on(
-    log: SqliteLog, after: int, group: str | None, follow: bool, json: bool, stop: Stop
+    log: SqliteLog,
+    after: int,
+    wanted: Wanted,
+    group: str | None,
+    follow: bool,
+    json: bool,
+    stop: Stop,
 ) -> int:
     unreadable = 0
     while not stop.asked:
         seen = log.data_version()
         taken = list(log.messages(TOPIC, after, BATCH))
         for offset, _, _, value in taken:
-            unreadable += not _print(offset, value, json)
+            unreadable += wanted(offset) and not _print(offset, value, json)
             after = offset
         sys.stdout.flush()
         if taken and group is not None:
@@ -135,10 +143,40 @@ def _after(log: SqliteLog, start: str | None, group: str | None) -> int:
         return _one(log, "select max(offset) from messages where topic = ?", TOPIC)
     if start.startswith("-") and start[1:].isdecimal():
         return _last(log, int(start[1:]))
+    place = _place(start)
+    if place is not None:
+        return 0 if _on_kafka(log) else _only_partition(*place)
+    return _before_time(log, start)
+
+
+def _wanted(log: SqliteLog, start: str | None) -> Wanted:
+    """Which answers are handed on: all, or those of one partition on Kafka from an offset on."""
+    place = None if start is None else _place(start)
+    if place is None or not _on_kafka(log):
+        return lambda offset: True
+    partition, first = place
+    held: Any = log
+    if partition >= held.partitions:
+        hint = f"Partitions are counted from 0; this log has {held.partitions}"
+        raise wrong(f"partition {partition}", field="--from", hint=hint)
+
+    def wanted(offset: int) -> bool:
+        home, place = held.place_of(offset)
+        return bool(home == partition and place >= first)
+
+    return wanted
+
+
+def _on_kafka(log: SqliteLog) -> bool:
+    return hasattr(log, "place_of")
+
+
+def _place(start: str) -> tuple[int, int] | None:
+    """PARTITION:OFFSET, if it is one."""
     partition, colon, offset = start.partition(":")
     if colon and partition.isdecimal() and offset.isdecimal() and len(partition) < 4:
-        return _place(int(partition), int(offset))
-    return _before_time(log, start)
+        return int(partition), int(offset)
+    return None
 
 
 def _one(log: SqliteLog, query: str, *values: object) -> int:
@@ -152,7 +190,7 @@ def _last(log: SqliteLog, count: int) -> int:
     return _one(log, query, TOPIC, count)
 
 
-def _place(partition: int, offset: int) -> int:
+def _only_partition(partition: int, offset: int) -> int:
     if partition != 0:
         raise wrong(
             f"partition {partition}", field="--from", hint="An embedded log has partition 0 alone"

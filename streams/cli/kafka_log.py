@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from streams.cli.common import out, out_json, say
 from streams.cli.errors import FAILED, OK, UNREACHABLE, CliError, usage
+from streams.cli.kafka_refused import Overheard, denied, overhearing
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.imported import KafkaLog
@@ -44,20 +45,22 @@ def place_of(url: str) -> Place:
         raise usage(str(error), field="--log", hint=hint) from error
 
 
-def reached(place: Place, work: Callable[[], T]) -> T:
+def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
     """What talking to the broker gives. Raises a ``CliError`` where it is not there or lacks topics."""
     from streams.runtime.kafka import aio
     from streams.runtime.kafka.group import quiet
     from streams.runtime.kafka.topics import NoTopics
 
     quiet(100)
+    heard = Overheard()
     try:
-        return work()
+        with overhearing(printed=printed) as heard:
+            return work()
     except NoTopics as error:
         hint = f"Make them: metalogue topics create --partitions 8 --log {place.url}"
         raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
     except (aio.kafka_error(), OSError) as error:
-        raise CliError(
+        raise denied(heard, place.url) or CliError(
             f"no broker answered: {str(error).removeprefix(type(error).__name__ + ': ')}"[:300],
             error="log.unreachable",
             exit=UNREACHABLE,

@@ -63,7 +63,7 @@ def work(
         return await _until_told(worker, until_idle=until_idle, settle=settle)
 
     try:
-        outcome = reached(place, lambda: asyncio.run(run()))
+        outcome = reached(place, lambda: asyncio.run(run()), printed=True)
     except BackboneError as error:
         raise as_cli(error) from error
     return report(outcome)

@@ -28,13 +28,13 @@ def missing() -> str | None:
     return None
 
 
-def broker(folder: Path, verb: str) -> str:
+def broker(folder: Path, verb: str, **environ: str) -> str:
     """Run the script on a broker of the tests' own."""
     with open(folder / "broker.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
             ["bash", str(SCRIPT), verb],
-            env={**os.environ, "KAFKA_LOCAL_DIR": str(folder / "node")},
+            env={**os.environ, "KAFKA_LOCAL_DIR": str(folder / "node"), **environ},
             capture_output=True,
             text=True,
             check=False,

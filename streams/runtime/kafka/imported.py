@@ -31,6 +31,9 @@ COUNT = (
     "insert into counters values (?, ?) "
     "on conflict(name) do update set value = value + excluded.value"
 )
+PLACES = "create table places(offset integer primary key, partition integer, place integer)"
+HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
+PLACE = "insert into places values (?, ?, ?)"
 HOME = "select partition from records where episode = ? and address = 'admitted'"
 
 
@@ -54,6 +57,8 @@ class KafkaLog(SqliteLog):
             if path.exists() and not self._same_topics(path):
                 drop(path)
             super().__init__(path, create=True)
+            if not self.db.execute(HAS_PLACES).fetchone():
+                self.db.execute(PLACES)
         self.db.execute("pragma synchronous=normal")
         atexit.register(self.close)
         self.refresh()
@@ -209,12 +214,22 @@ class KafkaLog(SqliteLog):
             with suppress(NotOurs):
                 value, _ = data_of(record.headers, record.value)
         said = orjson.dumps(headers, default=str).decode()
-        self.db.execute(SEND, (topic, key, record.timestamp, said, value))
+        done = self.db.execute(SEND, (topic, key, record.timestamp, said, value))
+        if topic == "answers" and done.rowcount:
+            self.db.execute(PLACE, (done.lastrowid, record.partition, record.offset))
+
+    def place_of(self, offset: int) -> tuple[int, int]:
+        """The partition and offset on Kafka of an answer, by its offset here."""
+        query = "select partition, place from places where offset = ?"
+        partition, place = self.db.execute(query, (offset,)).fetchone()
+        return int(partition), int(place)
 
     def _same_topics(self, path: Path) -> bool:
         """Whether the file was read from these topics: none is shorter than what was read of it."""
         old = SqliteLog(path)
         try:
+            if not old.db.execute(HAS_PLACES).fetchone():
+                return False
             rows = old.db.execute(
                 "select name, topic, offset from consumers where name like 'kafka/%'"
             ).fetchall()

@@ -35,6 +35,8 @@ class Place:
     def of(cls, url: str, clients: Mapping[str, Any] | None = None) -> Place:
         """The place that a URL names. Raises ``BadPlace``."""
         servers, _, prefix = url.removeprefix(SCHEME).partition("/")
+        if "@" in servers:
+            raise BadPlace("a log's URL holds no credentials: it would be printed with them")
         if not servers or not all(_SERVER.fullmatch(each) for each in servers.split(",")):
             raise BadPlace(f"{url} is not kafka://HOST:PORT[,HOST:PORT][/PREFIX]")
         if prefix and not _NAME.fullmatch(prefix):

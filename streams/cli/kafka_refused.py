@@ -1,0 +1,71 @@
+"""Why a broker let nobody in: aiokafka's client says it in its log alone, and raises that nobody answered."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from streams.cli.errors import SETUP, CliError
+
+CLIENT, KEPT = "aiokafka", 20
+DENIED = (
+    "AuthenticationFailedError",
+    "AuthenticationMethodNotSupported",
+    "SaslAuthenticationFailed",
+    "UnsupportedSaslMechanismError",
+    "IllegalSaslStateError",
+)
+
+
+class Overheard(logging.Handler):
+    """The latest errors that a client told its log of."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.reasons = deque[BaseException](maxlen=KEPT)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the errors among what a line was made of."""
+        told = record.args if isinstance(record.args, tuple) else ()
+        self.reasons.extend(each for each in told if isinstance(each, BaseException))
+
+
+@contextmanager
+def overhearing(*, printed: bool) -> Generator[Overheard]:
+    """Listen to the client for a while; what it says is printed too, or not."""
+    log, heard = logging.getLogger(CLIENT), Overheard()
+    before = log.level, log.propagate
+    log.setLevel(logging.ERROR)
+    log.propagate = printed
+    log.addHandler(heard)
+    try:
+        yield heard
+    finally:
+        log.removeHandler(heard)
+        log.level, log.propagate = before
+
+
+def denied(heard: Overheard, where: str) -> CliError | None:
+    """The error for people, if it was a matter of credentials or certificates."""
+    errors: Any = import_module("aiokafka.errors")
+    kinds = tuple(getattr(errors, name) for name in DENIED)
+    for reason in heard.reasons:
+        if isinstance(reason, kinds):
+            return _error(
+                where, "the broker refused the credentials", "SASL_USERNAME", "SASL_PASSWORD"
+            )
+        if isinstance(reason, ssl.SSLError):
+            return _error(where, f"no trusted connection: {reason.reason}", "SSL_CA")
+    return None
+
+
+def _error(where: str, what: str, *names: str) -> CliError:
+    settings = " and ".join(f"METALOGUE_KAFKA__{name}" for name in names)
+    return CliError(
+        what, error="log.credentials", exit=SETUP, where=where, hint=f"Check {settings}"
+    )

@@ -1,0 +1,69 @@
+"""The local file of a log on Kafka, and reading answers by where they lie there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from schemas.problem import Problem
+from streams.cli import consume
+from streams.cli.errors import CliError
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.progress import Outcome
+from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
+from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.fixture import in_memory
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> Generator[tuple[OnKafka, Broker]]:
+    with in_memory(PARTITIONS) as (place, broker), closing(KafkaLog(place, tmp_path)) as log:
+        runtime = OnKafka(place, log)
+        for n in range(12):
+            body = Problem(id=f"{n}", problem="1", domain="d", policy="pupil").model_dump_json()
+            log.publish([("problems", f"{n}", {}, body.encode())])
+        assert runtime.live(Life(settle=True)) == Outcome()
+        yield runtime, broker
+
+
+def consumed(
+    runtime: OnKafka,
+    start: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> list[str]:
+    monkeypatch.setattr(consume, "open_log", lambda _: KafkaLog(runtime.place, home_of(runtime)))
+    assert consume.consume("", start=start, group=None, follow=False, json=True) == 0
+    return [json.loads(line)["problem_id"] for line in capsys.readouterr().out.splitlines()]
+
+
+def home_of(runtime: OnKafka) -> Path:
+    return runtime.imported.path.parent.parent
+
+
+@pytest.mark.parametrize("skip", [0, 1])
+def test_answers_are_read_from_an_offset_of_a_partition_on(
+    answered: tuple[OnKafka, Broker],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    skip: int,
+) -> None:
+    runtime, broker = answered
+    for partition in range(PARTITIONS):
+        there = broker.logs[runtime.place.topic("answers"), partition]
+        wanted = [json.loads(entry.value or b"")["problem_id"] for entry in there[skip:]]
+        assert consumed(runtime, f"{partition}:{skip}", monkeypatch, capsys) == wanted
+    assert len(consumed(runtime, "beginning", monkeypatch, capsys)) == 12
+
+
+def test_a_partition_that_is_not_there_is_named(
+    answered: tuple[OnKafka, Broker],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(CliError, match="partition 4"):
+        consumed(answered[0], "4:0", monkeypatch, capsys)
