@@ -12,6 +12,7 @@ from typing import Any
 from handlers.learning import metrics
 from handlers.policies.cot2_meta.trace import COLUMNS, calls_by_column
 from streams.analysis.cases import Case
+from streams.analysis.rewards import reward_figures
 from streams.analysis.trees import Shadows, tree_figures
 
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
@@ -46,6 +47,9 @@ def run_figures(
         **costs(cases),
         "confidence": confidences(cases),
     }
+    rewards = reward_figures(cases)
+    if rewards is not None:
+        figures["rewards"] = rewards
     if first.opened.policy == "cot2_meta":
         figures |= tree_figures(cases, everything, shadows)
     return figures

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 SIDE, EDGE = 220, 34
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#888", "#a52a2a")
 
 
 def curves(
@@ -37,9 +37,13 @@ def bars(title: str, counts: Mapping[str, int]) -> str:
 
 
 def plot(
-    title: str, series: Mapping[str, Sequence[Sequence[float]]], *, joined: bool = True
+    title: str,
+    series: Mapping[str, Sequence[Sequence[float]]],
+    *,
+    joined: bool = True,
+    dots: bool = True,
 ) -> str:
-    """Points of any size, joined by lines or standing alone, with the ends of both axes."""
+    """Points of any size, as dots, joined by lines, or both, with the ends of both axes."""
     points = [point for each in series.values() for point in each]
     if not points:
         return ""
@@ -49,7 +53,7 @@ def plot(
         colour = COLOURS[at % len(COLOURS)]
         placed = [[(p[0] - x[0]) / (x[1] - x[0]), (p[1] - y[0]) / (y[1] - y[0])] for p in each]
         parts.append(_line(placed, colour) if joined else "")
-        parts += [_dot(point, colour, name) for point in placed]
+        parts += [_dot(point, colour, name) for point in placed if dots]
         parts.append(
             f'<text x="{EDGE + SIDE + 6}" y="{EDGE + 14 * (at + 1)}" fill="{colour}">{escape(name)}</text>'
         )

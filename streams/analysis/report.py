@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from streams.analysis.plots import bars, curves
+from streams.analysis.rewards import reward_plot
 
 SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
 HEAD = ("run", "n", "accuracy", "95 %", "wrong", "withheld", "calls", "tokens", "ECE", "AURC")
@@ -75,9 +76,20 @@ def _details(figures: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"- confidence ({source}), {stated['answers']} answers: {_calibration(stated)}"
         )
+    if "rewards" in figures:
+        lines.append(_rewards(figures["rewards"]))
     if "flow" in figures:
         lines += _tree_details(figures)
     return lines
+
+
+def _rewards(rewards: Mapping[str, Any]) -> str:
+    total = rewards["cumulative_reward"][-1] if rewards["judged"] else None
+    return (
+        f"- rewards: {rewards['judged']} judged, {rewards['unknown']} unknown, "
+        f"mean {number(rewards['mean_reward'], 3)}, in all {number(total, 1)}; "
+        f"{rewards['strategies']} strategies used"
+    )
 
 
 def _calibration(stated: Mapping[str, Any]) -> str:
@@ -120,6 +132,7 @@ def html(made: Mapping[str, Any]) -> str:
     if made["simulated"]:
         parts.append(f'<p class="warn">{escape(SIMULATED)}</p>')
     parts.append(html_table(HEAD, [_row(n, f) for n, f in made["runs"].items()]))
+    parts.append(reward_plot(made["runs"]))
     for name, figures in made["runs"].items():
         items = "".join(f"<li>{escape(line[2:])}</li>" for line in _details(figures))
         parts += [f"<h2>{escape(name)}</h2>", *_plots(figures), f"<ul>{items}</ul>"]

@@ -47,7 +47,7 @@ def produce(command: Command, log: str, problems: int) -> None:
             chosen = [
                 part
                 for name, value in values.items()
-                for part in ("--set", f"{name}={_said(value)}")
+                for part in ("--set", f"{name}={said(value)}")
             ]
             must(
                 command,
@@ -67,5 +67,6 @@ def must(command: Command, arguments: Sequence[str]) -> None:
         raise RuntimeError(f"{' '.join(arguments)}: exit {code}")
 
 
-def _said(value: Any) -> str:
+def said(value: Any) -> str:
+    """A value as ``--set`` takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

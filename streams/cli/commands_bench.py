@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streams.cli.app import Json, NewLog, group
 from streams.cli.common import out, out_json, say
+
+if TYPE_CHECKING:
+    from streams.bench.search_table import Command
 
 bench_group = group("bench", "Measurements, each printed by one command.")
 
@@ -34,6 +38,21 @@ def recall(json: Json = False) -> int:
     from streams.bench.recall import run
 
     return show(run(say), json=json)
+
+
+@bench_group.command()
+def bandit(
+    out_file: Annotated[
+        str, typer.Option("--out", metavar="FILE", help="Where regret is drawn, as HTML.")
+    ] = "regret.html",
+    json: Json = False,
+) -> int:
+    """LinUCB's regret on a synthetic problem, the cost of a choice, its share of an episode."""
+    from pathlib import Path
+
+    from streams.bench.bandit import run
+
+    return show(run(Path(out_file)), json=json)
 
 
 @bench_group.command()
@@ -128,14 +147,46 @@ def search(
     json: Json = False,
 ) -> int:
     """Search policies and their ablations at 4, 8, 16 and 32 calls; on the simulator no evidence."""
+    from streams.bench.search_table import produce
+
+    return beside(produce, log, problems, backbone, folder, json=json)
+
+
+@bench_group.command("strategies")
+def strategies(
+    log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")],
+    problems: Annotated[int, typer.Option("--limit", min=1, max=100, help="Problems a run.")] = 100,
+    backbone: Annotated[str, typer.Option("--backbone", help="Who answers.")] = "rehearsal:seed=7",
+    folder: Annotated[str, typer.Option("--out", metavar="DIR")] = "analysis",
+    json: Json = False,
+) -> int:
+    """Six ways of choosing strategies on Game of 24, with reward curves; on the simulator no evidence."""
+    from streams.bench.strategies import produce
+
+    return beside(produce, log, problems, backbone, folder, json=json)
+
+
+def beside(
+    produce: Callable[[Command, str, int], None],
+    log: str,
+    problems: int,
+    backbone: str,
+    folder: str,
+    *,
+    json: bool,
+) -> int:
+    """Produce several runs on one log, work on them, and analyse them beside each other."""
     import io
     from contextlib import redirect_stdout
 
-    from streams.bench.search_table import produce, work
+    from streams.bench.search_table import work
     from streams.cli.analysing import analyse
     from streams.cli.main import main
 
+    def command(arguments: Sequence[str]) -> int:
+        return main(list(arguments))
+
     with redirect_stdout(io.StringIO()):
-        produce(lambda arguments: main(list(arguments)), log, problems)
-        work(lambda arguments: main(list(arguments)), log, backbone)
+        produce(command, log, problems)
+        work(command, log, backbone)
     return analyse(None, log=log, folder=folder, json=json)

@@ -1,0 +1,39 @@
+"""Rewards of strategies: how many a judge gave, what they add up to, which strategies were used.
+
+Source: Meta-Reasoner eq. (1), figure 3, table 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handlers.policies.meta_reasoner.measure import curve, unique_strategies
+from schemas.events.strategy import RewardJudged
+from streams.analysis.cases import Case
+from streams.analysis.plots import plot
+
+
+def reward_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
+    """A run's rewards in the order of its problems; unknown ones are counted, never added."""
+    events = [e for case in cases for _, e in case.trace.events if isinstance(e, RewardJudged)]
+    known = [event.reward for event in events if event.reward is not None]
+    if not events:
+        return None
+    return {
+        "judged": len(known),
+        "unknown": len(events) - len(known),
+        "mean_reward": sum(known) / len(known) if known else None,
+        "strategies": unique_strategies(case.trace for case in cases),
+        "cumulative_reward": [round(value, 6) for value in curve(known)],
+    }
+
+
+def reward_plot(runs: Mapping[str, Mapping[str, Any]]) -> str:
+    """Cumulative reward by round, a line a run; nothing where no run has any."""
+    rewarded = {name: each["rewards"] for name, each in runs.items() if "rewards" in each}
+    lines = {
+        name: [[float(at), total] for at, total in enumerate(each["cumulative_reward"], 1)]
+        for name, each in rewarded.items()
+    }
+    return plot("cumulative reward by round", lines, dots=False)

@@ -1,0 +1,87 @@
+"""Benches of strategies: regret and its plot, the bandit's share of the time, six ways on Game of 24."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.bench import bandit
+from streams.bench.strategies import RUNS
+from streams.learner import Learner
+from streams.policies import find
+from streams.replay.verify import Verifier
+from streams.runtime.embedded.log import SqliteLog
+from tests.crash.series import produced, quick, worked
+from tests.streams.cli.calling import call
+
+
+@pytest.mark.claim("mr-eq-01")
+def test_regret_is_sublinear_where_arms_in_turn_lose_linearly() -> None:
+    learned = [bandit.regret(seed, bandit.by_scores, 1_500) for seed in (1, 2)]
+    drawn = [bandit.regret(seed, bandit.in_turn, 1_500) for seed in (1, 2)]
+    assert all(bandit.exponent(each) < 0.5 for each in learned)
+    assert all(0.9 < bandit.exponent(each) < 1.1 for each in drawn)
+    assert max(each[-1] for each in learned) < 0.05 * min(each[-1] for each in drawn)
+    drawing = bandit.regret_plot(learned[0], drawn[0])
+    assert drawing.count("<polyline") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.claim("mr-speed")
+def test_embedding_and_choosing_take_less_than_three_percent_of_an_episode() -> None:
+    """With a model of 200 ms; prompts and parsing are counted in. The best of three."""
+    runs = [asyncio.run(bandit.shares(max_rounds=2)) for _ in range(3)]
+    assert min((embed + policy) / whole for embed, policy, whole in runs) < 0.03
+
+
+def test_six_ways_of_choosing_with_reward_curves(tmp_path: Path) -> None:
+    url, folder = f"sqlite:{tmp_path / 's.db'}", tmp_path / "out"
+    done = call("bench", "strategies", "--log", url, "--limit", 4, "--out", folder)
+    assert done.code == 0, done.err
+    assert "Simulated: no model answered." in done.out
+    made = json.loads((folder / "analysis.json").read_text())
+    assert made["simulated"] is True
+    assert len(made["runs"]) == len(RUNS) == 6
+    for figures in made["runs"].values():
+        rewards = figures["rewards"]
+        curve = rewards["cumulative_reward"]
+        assert len(curve) == rewards["judged"] >= 4
+        assert curve[-1] == pytest.approx(rewards["mean_reward"] * rewards["judged"], abs=1e-4)
+        assert figures["accuracy"] is not None
+    page = (folder / "analysis.html").read_text()
+    assert "cumulative reward by round" in page
+    assert page.index("Simulated") < page.index("cumulative reward")
+    log = SqliteLog(tmp_path / "s.db")
+    assert Verifier(log, find).run().diverged == []
+    log.close()
+
+
+def passed(path: Path, first: int, **values: Any) -> dict[str, int]:
+    """Work on five puzzles in one scope; the pulls of its arms by then."""
+    common = {"max_rounds": 3, "strategies": "fixed"}
+    source = f"game24:{first}-{first + 4}"
+    produced(path, source, policy="meta_reasoner", values=common | values)
+    log = quick(SqliteLog(path))
+    worked(log)
+    learner = Learner(find)
+    for record in log.records("learning"):
+        learner.feed(record.episode, record.address, record.event)
+    assert Verifier(log, find).run().diverged == []
+    log.close()
+    [scope] = learner.scopes.values()
+    return {arm["id"]: arm["pulls"] for arm in scope.memory.latest.learned["arms"]}
+
+
+def test_a_training_pass_then_frozen_or_continued_evaluation(tmp_path: Path) -> None:
+    """All three share a scope: what training left is used, and learned on unless it is frozen."""
+    path = tmp_path / "t.db"
+    trained = passed(path, 901, training=True)
+    assert sum(trained.values()) > 3
+    assert passed(path, 906, updates="frozen") == trained
+    continued = passed(path, 911)
+    assert continued.keys() == trained.keys()
+    assert sum(continued.values()) > sum(trained.values())
