@@ -1,4 +1,4 @@
-# make setup | demo | demo-local | broker | broker-stop | broker-clean | test | soak | lint | lock | clean
+# make setup | demo | dashboard | demo-local | broker | broker-stop | broker-clean | test | soak | lint | lock | clean
 # `setup` installs what runs; `demo-local` adds local models; `test`, `soak`, `lint` add what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 LOCKS := deploy/locks
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup local dev demo demo-local test soak lock clean
+.PHONY: help setup local dev demo dashboard demo-local test soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
@@ -36,6 +36,15 @@ $(VENV)/.ready-%: $(VENV)/.ready $(LOCKS)/%.txt
 
 demo: setup
 	@$(BIN)/metalogue demo $(if $(BACKBONE),--backbone $(BACKBONE))
+
+# The demo's log as pages; the demo is run first where there is none yet.
+dashboard: setup
+	@[[ -e demo.db ]] || $(BIN)/metalogue demo $(if $(BACKBONE),--backbone $(BACKBONE))
+	@$(BIN)/metalogue dashboard --log sqlite:demo.db --open
+
+# Six word problems on a real model in this process; it needs no key and says how weak the model is.
+demo-local: setup local
+	@$(BIN)/metalogue demo-local
 
 # Apache Kafka on loopback without Docker; its last line is the log's URL. `broker-stop` keeps its data.
 broker:

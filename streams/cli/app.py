@@ -20,7 +20,7 @@ EPILOG = (
     "NO_COLOR is honoured."
 )
 
-PARTS = ("run", "show", "log", "state", "analyse", "more", "bench", "local", "recipe")
+PARTS = ("run", "show", "log", "state", "analyse", "more", "watch", "bench", "local", "recipe")
 
 
 class Group(TyperGroup):

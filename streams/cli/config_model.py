@@ -57,6 +57,17 @@ class Kafka(BaseModel):
     """Where a worker serves /livez, /readyz and /metrics; nowhere if unset."""
 
 
+class Dashboard(BaseModel):
+    """Settings of the dashboard."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    listen: str = "127.0.0.1:8790"
+    """Where it listens, as HOST:PORT."""
+    token: str | None = None
+    """Who gives it may send dead letters on again; without one the dashboard only reads."""
+
+
 class Config(BaseSettings):
     """Everything that may stand in the environment, ``.env`` or the YAML file."""
 
@@ -92,6 +103,8 @@ class Config(BaseSettings):
     """How progress is shown."""
     kafka: Kafka = Kafka()
     """The runtime on Kafka."""
+    dashboard: Dashboard = Dashboard()
+    """The dashboard."""
 
     @classmethod
     def settings_customise_sources(

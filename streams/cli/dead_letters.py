@@ -189,19 +189,26 @@ def _replay(
     log: SqliteLog, chosen: list[Letter], mended: bytes | None, option: str
 ) -> dict[str, int]:
     from streams.cli.producing import say_error
-    from streams.cli.replaying import republish
     from streams.sources import BadLine
 
     figures = {"replayed": 0, "known": 0, "refused": 0}
     for each in chosen:
         try:
-            new = republish(log, each, each.value if mended is None else mended)
-            log.commit_position(f"dlq/{each.number}", TOPIC, each.offset)
+            new = send_on(log, each, each.value if mended is None else mended)
             figures["replayed" if new else "known"] += 1
         except BadLine as error:
             figures["refused"] += 1
             say_error(_still_bad(each, error, option))
     return figures
+
+
+def send_on(log: SqliteLog, each: Letter, value: bytes) -> bool:
+    """Publish bytes in a letter's stead and note it; whether that was new. Raises ``BadLine``."""
+    from streams.cli.replaying import republish
+
+    new = republish(log, each, value)
+    log.commit_position(f"dlq/{each.number}", TOPIC, each.offset)
+    return new
 
 
 def _still_bad(each: Letter, error: BadLine, option: str) -> CliError:

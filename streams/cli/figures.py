@@ -181,7 +181,8 @@ class Reader:
 
     def __init__(self, path: str | Path) -> None:
         uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
-        self.db = sqlite3.connect(uri, uri=True, isolation_level=None)
+        # Whoever reads from several threads sees to it that one does at a time.
+        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         self.figures = Figures()
         self.offset = self.problems = 0
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -83,6 +84,28 @@ def process(*arguments: object, cwd: Path, **more: str) -> subprocess.Popen[byte
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+
+
+def work(path: Path) -> None:
+    """Run a worker to its end in a process of its own: a browser's driver has the loop of this one."""
+    words = (
+        "worker",
+        "--backbone",
+        "rehearsal:seed=7",
+        "--until-idle",
+        "--no-tables",
+        "--log",
+        path,
+    )
+    with process(*words, cwd=path.parent) as worker:
+        assert worker.wait(60) == 0
+
+
+def copied(log: Path, to: Path) -> Path:
+    """A log as it is now, what still stands in its write-ahead log included."""
+    with closing(sqlite3.connect(log)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+    return to
 
 
 def answer(number: int, **more: Any) -> Message:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import socket
 import time
 import urllib.request
@@ -18,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from streams.telemetry.counts import Counts
 from streams.telemetry.metrics import METRICS, OF_BOTH, OF_KAFKA, OF_WORKER, Sample, exposed
 from tests.architecture.pages import ROOT
-from tests.streams.cli.calling import call, process
+from tests.streams.cli.calling import call, copied, process
 
 GRAFANA = ROOT / "deploy" / "grafana" / "metalogue.json"
 NAME = re.compile(r"\bmetalogue_\w+")
@@ -84,7 +83,7 @@ def test_counters_say_what_the_log_says(worked: Path) -> None:
 
 def test_replay_adds_nothing_to_any_counter(worked: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    shutil.copy(worked, path)
+    copied(worked, path)
     before = counted(path)
     log = ("--log", path)
     work = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--no-tables")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
@@ -16,7 +15,7 @@ from schemas.events.episode import Completed
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.otlp import AT_ONCE, Export, endpoint_of
 from streams.telemetry.spans import Span, provider
-from tests.streams.cli.calling import call
+from tests.streams.cli.calling import call, copied
 from tests.streams.telemetry.collector import attributes, collecting
 
 NAMES = import_module("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
@@ -98,7 +97,7 @@ def exported(path: Path, taker: Taker) -> Export:
 
 def test_what_is_refused_is_kept_and_sent_again(worked: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    shutil.copy(worked, path)
+    copied(worked, path)
     taker = Taker(takes=False)
     export = exported(path, taker)
     with closing(export.log):
@@ -116,7 +115,7 @@ def test_what_is_refused_is_kept_and_sent_again(worked: Path, tmp_path: Path) ->
 
 def test_no_text_of_a_problem_prompt_or_reply_leaves(worked: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    shutil.copy(worked, path)
+    copied(worked, path)
     taker = Taker()
     export = exported(path, taker)
     with closing(export.log) as log:

@@ -1,0 +1,26 @@
+"""The command to watch with: dashboard."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from streams.cli.app import Log, app
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
+
+
+@app.command()
+def dashboard(
+    log: Log = None,
+    listen: Annotated[
+        Optional[str],
+        typer.Option("--listen", metavar="HOST:PORT", help="Where; 127.0.0.1:8790 unless set."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> int:
+    """Pages over a log: its flow, episodes, answers, lessons, dead letters; live while it grows."""
+    from streams.cli.dashboarding import dashboard as run
+
+    return run(log, listen=listen, browser=browser)

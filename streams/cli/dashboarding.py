@@ -1,0 +1,105 @@
+"""The `dashboard` command: which log, where to listen, and who may change anything."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streams.cli.common import log_path, log_url, open_log, say
+from streams.cli.errors import OK
+from streams.cli.observing import need_extra, place_of, taken
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+def dashboard(log: str | None, *, listen: str | None, browser: bool) -> int:
+    """Serve the dashboard of a log until told to end; the exit code."""
+    from streams.cli.config import load
+
+    need_extra("starlette", "web")
+    said = load().dashboard
+    host, port = place_of(listen or said.listen, "--listen")
+    url = log_url(log)
+    path, catch_up = _followed(url)
+    listening = _socket(host, port)
+    from streams.dashboard.app import Dashboard
+    from streams.dashboard.glass import Glass
+    from streams.dashboard.guard import is_loopback
+    from streams.dashboard.serve import serve
+
+    if not is_loopback(host):
+        say(f"listening on {host}: whoever reaches it can read every problem, prompt and answer")
+    pages = Dashboard(Glass(path, catch_up), url, lambda: open_log(url), said.token)
+    address = f"http://{_named(host)}:{listening.getsockname()[1]}/"
+    serve(pages.app(host), listening, lambda: _ready(address, browser=browser))
+    return OK
+
+
+def _followed(url: str) -> tuple[Path, Callable[[], object] | None]:
+    """The SQLite file that the pages read, and what keeps it up with its source."""
+    open_log(url).close()  # says what is wrong with it, if anything is
+    if url.startswith("kafka://"):
+        importing = Importing(url)
+        return importing.path, importing
+    if url.startswith("jsonl:"):
+        return _copied(url), None
+    return Path(log_path(url)), None
+
+
+class Importing:
+    """Brings the local file of a log on Kafka up to date, in the thread that asks for it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.log: SqliteLog | None = None
+        first = open_log(url)
+        self.path = first.path
+        first.close()
+
+    def __call__(self) -> None:
+        if self.log is None:
+            self.log = open_log(self.url)
+        self.log.data_version()
+
+
+def _copied(url: str) -> Path:
+    """A log of JSON Lines as a file of its own, gone with this process."""
+    import atexit
+    import sqlite3
+    import tempfile
+    from contextlib import closing
+
+    folder = tempfile.TemporaryDirectory(prefix="metalogue-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / "log.db"
+    with closing(open_log(url)) as read, closing(sqlite3.connect(path)) as file:
+        read.db.backup(file)
+        file.execute("pragma journal_mode=wal")
+    return path
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    """Listens already, so that a port that is taken is told at once. Raises a ``CliError``."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise taken(host, port, error, "--listen") from error
+
+
+def _named(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _ready(address: str, *, browser: bool) -> None:
+    say(f"ready: {address}")
+    seen = sys.platform == "darwin" or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()
+    if browser and seen:
+        import webbrowser
+
+        webbrowser.open(address)

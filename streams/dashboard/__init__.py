@@ -1,0 +1,1 @@
+"""The dashboard: pages over a log, read through connections that cannot write."""

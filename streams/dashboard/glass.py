@@ -1,0 +1,131 @@
+"""What every page looks through: the log's figures, its folds and what is open, kept up with the log.
+
+One thread reads what is new, a stretch at a time; pages read under the same lock. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from state.folds.state import State
+from streams.dashboard.rates import Rates
+from streams.dashboard.reading import ReadOnlyLog, reading
+from streams.rebuild import fold
+from streams.telemetry.counts import Counts
+
+POLL_S = 0.25
+STRETCH = 5_000
+"""Records that are folded at once, so that no page waits for long."""
+MOVES = """
+select episode, kind, at_ms from records where offset > ? and offset <= ? and kind in (
+  'episode.opened', 'batch.closed', 'episode.closed', 'episode.parked', 'episode.adopted',
+  'memory.versioned') order by offset
+"""
+MESSAGES = "select topic, count(*), max(offset) from messages where offset > ? group by topic"
+OPENS = frozenset({"episode.opened", "batch.closed", "episode.adopted"})
+
+
+class Glass:
+    """Everything known of one log. ``catch_up`` is called before each look, such as to import."""
+
+    def __init__(self, path: Path, catch_up: Callable[[], object] | None = None) -> None:
+        self.path, self.catch_up = path, catch_up
+        self.lock = threading.RLock()
+        self.stopped = threading.Event()
+        self.failed: str | None = None
+        """Why learned state cannot be shown, if it cannot."""
+        self.version = 0
+        """Grows whenever anything changed."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.file = os.stat(self.path).st_ino
+        self.log = ReadOnlyLog(self.path)
+        self.counts = Counts(self.path)
+        self.state, self.rates = State(), Rates()
+        self.open: dict[str, int] = {}
+        """Episodes under way and when they began, Unix milliseconds."""
+        self.messages: dict[str, int] = {}
+        self.seen = self.moved = self.sent = -1
+
+    # -- keeping up --------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Keep up with the log until stopped; run this in one thread."""
+        try:
+            while not self.stopped.is_set():
+                more = self.refresh()
+                self.stopped.wait(0.0 if more else POLL_S)
+        finally:
+            self.log.close()
+            self.counts.close()
+
+    def refresh(self) -> bool:
+        """Take in what is new, up to a stretch. Returns whether there is more."""
+        if self.catch_up is not None:
+            self.catch_up()
+        with self.lock:
+            self._again_if_replaced()
+            seen, more = self.log.data_version(), False
+            if seen != self.seen or self.state.offset < self.counts.offset or self.moved < 0:
+                self.seen = seen
+                more = self._take()
+                self.version += 1
+            self.rates.see(time.monotonic(), self.topics())
+        return more
+
+    def _again_if_replaced(self) -> None:
+        """Another log at the same path is read from its beginning."""
+        if self.path.exists() and os.stat(self.path).st_ino != self.file:
+            self.log.close()
+            self.counts.close()
+            self._begin()
+
+    def _take(self) -> bool:
+        more = self.counts.read()
+        self._moves(self.counts.offset)
+        for topic, count, last in self.log.db.execute(MESSAGES, (max(self.sent, 0),)).fetchall():
+            self.messages[topic] = self.messages.get(topic, 0) + count
+            self.sent = max(self.sent, last)
+        return self._fold() or more
+
+    def _moves(self, upto: int) -> None:
+        for episode, kind, at_ms in self.log.db.execute(MOVES, (max(self.moved, 0), upto)):
+            if kind in OPENS:
+                self.open[episode] = at_ms
+            else:
+                self.open.pop(episode, None)
+        self.moved = upto
+
+    def _fold(self) -> bool:
+        """Fold a stretch; a log that does not add up is shown as far as it does."""
+        if self.failed is not None:
+            return False
+        upto = min(self.counts.offset, self.state.offset + STRETCH)
+        try:
+            fold(self.log, self.state, upto)
+        except (ValueError, KeyError, LookupError) as error:
+            self.failed = f"{type(error).__name__}: {error}"
+        return self.failed is None and self.state.offset < self.counts.offset
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def looking(self) -> Generator[ReadOnlyLog]:
+        """The log while a page is made; what the glass holds does not change meanwhile."""
+        with self.lock, reading(self.path) as log:
+            yield log
+
+    def topics(self) -> dict[str, int]:
+        """How much each topic holds."""
+        return self.messages | self.counts.topics
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything was read that was there at the last look."""
+        return self.state.offset >= self.counts.offset or self.failed is not None

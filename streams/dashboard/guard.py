@@ -1,0 +1,86 @@
+"""Who may do what: which hosts are answered, what a browser may load, and whose token may change anything."""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64encode
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+POLICY: Final = "content-security-policy"
+HEADERS: Final = {
+    POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+FRESH: Final = {"cache-control": "no-store"}
+
+
+def alone(style: str) -> dict[str, str]:
+    """Headers of a page that carries its own style and nothing else: just that style is let in."""
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    return {POLICY: policy}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    return host in LOOPBACK or host.startswith("127.")
+
+
+def may_change(token: str | None, given: str) -> bool:
+    """Whether what was given is the token; nothing is, where none is set."""
+    return bool(token) and hmac.compare_digest(str(token).encode(), given.encode())
+
+
+class Guard:
+    """Answers only for hosts that were meant, and tells browsers what they may load.
+
+    On loopback a page from elsewhere could reach us under a name of its own (DNS rebinding): there only
+    names of this machine are answered.
+    """
+
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        self.app, self.local = app, is_loopback(host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                known = {name for name, _ in message["headers"]}
+                extra = ((n.encode(), v.encode()) for n, v in (HEADERS | FRESH).items())
+                message["headers"] = [
+                    *message["headers"],
+                    *((name, value) for name, value in extra if name not in known),
+                ]
+            await send(message)
+
+        if self.local and not is_loopback(_host(scope)):
+            from starlette.responses import PlainTextResponse
+
+            refusal = PlainTextResponse("not a name of this machine\n", 421)
+            await refusal(scope, receive, guarded)
+            return
+        await self.app(scope, receive, guarded)
+
+
+def _host(scope: Scope) -> str:
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    said = headers.get(b"host", b"").decode("latin-1")
+    if said.startswith("["):
+        return said[1:].partition("]")[0]
+    return said.partition(":")[0]

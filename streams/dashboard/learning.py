@@ -1,0 +1,276 @@
+"""What scopes have learned: versions over time, lessons and rules with evidence and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas.events.base import Event
+from schemas.events.learning import KnowledgeConsolidated
+from schemas.identity import learning_id
+from schemas.memory import Memory
+from state.folds.lives import Life, name_of
+from state.folds.memory import MemoryFold
+from state.folds.state import State
+from streams.cli.figures import BatchFigures
+from streams.runtime.embedded.log import SqliteLog
+
+PAGE: Final = 50
+CHART: Final = (640, 140)
+USES_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One memory version beside the batch that it was learned from."""
+
+    number: int
+    lessons: int
+    rules: int
+    came: int
+    """Items that the version before did not have."""
+    went: int
+    batch: BatchFigures | None
+    episode: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeLine:
+    """One scope of the list."""
+
+    scope: str
+    policy: str
+    versions: int
+    lessons: int
+    rules: int
+    right: int
+    graded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What became of the episodes that had an item in their prompts, beside all of its scope's.
+
+    A difference is no effect: what was hard may have called for the item.
+    """
+
+    uses: int
+    right: int
+    wrong: int
+    among: float | None
+    """Share of all graded members of the scope that were right."""
+
+    @property
+    def share(self) -> float | None:
+        """Share of its graded uses that were right."""
+        known = self.right + self.wrong
+        return self.right / known if known else None
+
+
+# ── Scopes and versions ──────────────────────────────────────────────────────────────────────
+
+
+def scopes(state: State, batches: Sequence[BatchFigures]) -> list[ScopeLine]:
+    """Every scope that has a memory, by name."""
+    return [
+        _scope(name, fold, [b for b in batches if b.scope == name])
+        for name, fold in sorted(state.memories.items())
+    ]
+
+
+def _scope(name: str, fold: MemoryFold, batches: Sequence[BatchFigures]) -> ScopeLine:
+    latest = fold.latest
+    rules = sum(item.kind == "rule" for item in latest.items)
+    return ScopeLine(
+        name,
+        name.split("/")[1] if "/" in name else name,
+        latest.number,
+        len(latest.items) - rules,
+        rules,
+        sum(b.right for b in batches),
+        sum(b.graded for b in batches),
+    )
+
+
+def versions(fold: MemoryFold, batches: Mapping[tuple[str, int], BatchFigures]) -> list[Version]:
+    """Every version of a scope, oldest first."""
+    found: list[Version] = []
+    before: Memory | None = None
+    for number in sorted(fold.versions):
+        memory = fold.versions[number]
+        had = {name_of(item) for item in (() if before is None else before.items)}
+        has = {name_of(item) for item in memory.items}
+        rules = sum(item.kind == "rule" for item in memory.items)
+        batch = batches.get((fold.scope, number))
+        episode = learning_id(fold.scope, number)
+        lessons = len(memory.items) - rules
+        found.append(
+            Version(number, lessons, rules, len(has - had), len(had - has), batch, episode)
+        )
+        before = memory
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series of a chart as points of an SVG polyline, and its greatest value."""
+
+    points: str
+    most: float
+
+
+def line(values: Sequence[float | None], most: float | None = None) -> Line:
+    """Values from left to right; what is unknown is passed over."""
+    width, height = CHART
+    known = [(at, value) for at, value in enumerate(values) if value is not None]
+    top = most or max([*(value for _, value in known), 1])
+    step = width / max(len(values) - 1, 1)
+    pairs = (f"{at * step:.1f},{height - height * value / top:.1f}" for at, value in known)
+    return Line(" ".join(pairs), top)
+
+
+def overview(
+    state: State, batches: Mapping[tuple[str, int], BatchFigures], wanted: str
+) -> dict[str, Any]:
+    """All scopes, and the versions of the one that is wanted."""
+    names = sorted(state.memories)
+    scope = wanted if wanted in state.memories else next(iter(names), None)
+    shown = [] if scope is None else versions(state.memories[scope], batches)
+    graded = [v.batch.right / v.batch.graded if v.batch and v.batch.graded else None for v in shown]
+    return {
+        "scopes": scopes(state, list(batches.values())),
+        "scope": scope,
+        "versions": list(reversed(shown)),
+        "chart": CHART,
+        "lessons_line": line([v.lessons for v in shown]),
+        "rules_line": line([v.rules for v in shown]),
+        "right_line": line(graded, 1.0) if any(graded) else None,
+        "last": shown[-1].number if shown else 0,
+    }
+
+
+# ── Items ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A lesson or rule of the list."""
+
+    life: Life
+    key: str
+    worth: Worth
+
+
+def worth(life: Life, among: float | None) -> Worth:
+    """What became of an item's uses."""
+    return Worth(life.uses, life.right, life.wrong, among)
+
+
+def share_right(batches: Mapping[tuple[str, int], BatchFigures], scope: str) -> float | None:
+    """Share of a scope's graded members that were right."""
+    mine = [b for b in batches.values() if b.scope == scope]
+    graded = sum(b.graded for b in mine)
+    return sum(b.right for b in mine) / graded if graded else None
+
+
+def items(
+    state: State,
+    batches: Mapping[tuple[str, int], BatchFigures],
+    scope: str,
+    wanted: Mapping[str, str],
+) -> dict[str, Any]:
+    """A page of lessons or rules: of one version, or of all that ever were."""
+    kind = "rule" if wanted.get("kind") == "rule" else "lesson"
+    at = wanted.get("at", "")
+    number = int(at) if at.isdecimal() else None
+    fold = state.memories.get(scope)
+    lives = [life for life in state.lives.known.values() if life.scope == scope]
+    of_kind = [life for life in lives if life.item.kind == kind]
+    roles = sorted({life.item.role for life in of_kind})
+    found = [life for life in of_kind if wanted.get("role") in (None, "", life.item.role)]
+    found = [life for life in found if stands(life, fold, number, wanted.get("all", ""))]
+    order = wanted.get("order", "")
+    found.sort(key=_order(order))
+    first = int(wanted["from"]) if wanted.get("from", "").isdecimal() else 0
+    among = share_right(batches, scope)
+    return {
+        "kind": kind,
+        "scope": scope,
+        "roles": roles,
+        "count": len(found),
+        "first": first,
+        "next": first + PAGE if first + PAGE < len(found) else None,
+        "among": among,
+        "newest": fold.latest.number if fold is not None else 0,
+        "at": number,
+        "items": [
+            Item(life, name_of(life.item), worth(life, among))
+            for life in found[first : first + PAGE]
+        ],
+    }
+
+
+def stands(life: Life, fold: MemoryFold | None, number: int | None, everything: str) -> bool:
+    """Whether an item belongs to what was asked for: a version, all time, or the newest version."""
+    if number is not None and fold is not None:
+        memory = fold.versions.get(number)
+        return memory is not None and any(name_of(i) == name_of(life.item) for i in memory.items)
+    return bool(everything) or life.until is None
+
+
+def _order(order: str) -> Callable[[Life], tuple[Any, ...]]:
+    """What a list is sorted by; ties, and everything unless it is said, as it was learned."""
+
+    def key(life: Life) -> tuple[Any, ...]:
+        first = {
+            "uses": (-life.uses,),
+            "right": (-life.right, life.wrong),
+            "since": (-life.since,),
+        }.get(order, ())
+        return (*first, life.item.batch, life.item.role, life.item.id)
+
+    return key
+
+
+# ── One item ─────────────────────────────────────────────────────────────────────────────────
+
+
+def item(
+    state: State,
+    log: SqliteLog,
+    batches: Mapping[tuple[str, int], BatchFigures],
+    scope: str,
+    key: str,
+) -> dict[str, Any] | None:
+    """One lesson or rule in full; none if there is no such item."""
+    life = state.lives.known.get((scope, key))
+    if life is None:
+        return None
+    had = state.lives.used_in
+    used = [episode for episode in state.lives.uses if any(one is life for one in had(episode))]
+    outcomes = [(episode, state.outcomes.outcome(episode)) for episode in reversed(used)]
+    return {
+        "life": life,
+        "key": key,
+        "scope": scope,
+        "worth": worth(life, share_right(batches, scope)),
+        "uses": outcomes[:USES_SHOWN],
+        "more": max(len(outcomes) - USES_SHOWN, 0),
+        "evidence": [(e, state.outcomes.outcome(e)) for e in life.item.evidence],
+        "written": _written(log, scope, life),
+        "newest": state.memories[scope].latest.number,
+        "source": learning_id(scope, life.item.batch),
+    }
+
+
+def _written(log: SqliteLog, scope: str, life: Life) -> KnowledgeConsolidated | None:
+    """How a rule was first written: from which lessons."""
+    if life.item.kind != "rule":
+        return None
+    kinds = ("knowledge.consolidated",)
+    for record in log.records(episode=learning_id(scope, life.since), kinds=kinds):
+        event: Event = record.event
+        if isinstance(event, KnowledgeConsolidated) and event.role == life.item.role:
+            return event
+    return None

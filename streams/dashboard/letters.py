@@ -1,0 +1,88 @@
+"""Dead letters: a list, one of them, and sending it on again for whoever has the token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs
+
+from starlette.exceptions import HTTPException
+
+from streams.cli.dead_letters import Letter, letter, letters, send_on
+from streams.dashboard.glass import Glass
+from streams.dashboard.guard import may_change
+from streams.sources import BadLine
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from streams.dashboard.app import Dashboard
+
+PAGE: Final = 50
+MOST_BYTES: Final = 4 << 20
+
+
+def letters_page(glass: Glass, asked: Mapping[str, str]) -> dict[str, Any]:
+    """Dead letters, newest first."""
+    said = asked.get("from", "")
+    first = int(said) if said.isdecimal() else 0
+    with glass.looking() as log:
+        found = list(letters(log))
+    found.reverse()
+    return {
+        "letters": found[first : first + PAGE],
+        "count": len(found),
+        "waiting": sum(not each.sent_on for each in found),
+        "first": first,
+        "next": first + PAGE if first + PAGE < len(found) else None,
+    }
+
+
+def letter_page(glass: Glass, asked: Mapping[str, str]) -> dict[str, Any]:
+    """One dead letter with its headers and bytes."""
+    found = _found(glass, asked.get("n", ""))
+    return {"letter": found, "text": found.text(), "title": f"Dead letter {found.number}"}
+
+
+def _found(glass: Glass, number: str) -> Letter:
+    if not number.isdecimal() or len(number) > 12:
+        raise HTTPException(404, f"no dead letter {number!r}")
+    with glass.looking() as log:
+        return letter(log, int(number))
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form as browsers send it. Raises what is shown as a page of its own."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            raise HTTPException(413, f"a letter has at most {MOST_BYTES:,} bytes here")
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def replay(dashboard: Dashboard, given: Mapping[str, str]) -> dict[str, Any]:
+    """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with."""
+    if not may_change(dashboard.token, given.get("token", "")):
+        what = "that is not the token" if dashboard.token else "this dashboard only reads"
+        raise HTTPException(403, what)
+    found = _found(dashboard.glass, given.get("n", ""))
+    value = _mended(found, given.get("text"))
+    with closing(dashboard.writable()) as log:
+        try:
+            new = send_on(log, found, value)
+        except BadLine as error:
+            return {"letter": found, "sent": "", "error": error, "status": 422}
+    sent = "sent on" if new else "known already: nothing was sent"
+    return {"letter": found, "sent": sent, "error": None, "status": 200}
+
+
+def _mended(found: Letter, text: str | None) -> bytes:
+    """The bytes to send: the letter's own unless its text was changed. Browsers send lines as CRLF."""
+    if text is None:
+        return found.value
+    plain = text.replace("\r\n", "\n")
+    same = plain == found.text().replace("\r\n", "\n")
+    return found.value if same else plain.encode().strip(b"\r\n")

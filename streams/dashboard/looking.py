@@ -1,0 +1,194 @@
+"""What each page looks at: from the glass and what was asked for to the values that its template shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from starlette.exceptions import HTTPException
+
+from schemas.asking import Diverged
+from schemas.questions import Complete, Embed, Recall
+from schemas.settings import BadSetting
+from streams.cli.finding import find_episode
+from streams.cli.show.moment import Moment, moment
+from streams.cli.show.rows import rows
+from streams.cli.show.sheet import Sheet, read
+from streams.dashboard import episode, learning, letters, listing, numbers, overview
+from streams.dashboard.glass import Glass
+from streams.dashboard.reading import reading
+from streams.episodes import PolicyChanged
+from streams.policies import NoPolicy
+from streams.runtime.embedded.log import SqliteLog
+
+Asked: TypeAlias = Mapping[str, str]
+Look: TypeAlias = Callable[[Glass, Asked], dict[str, Any]]
+STATES: Final = (
+    ("", "all"),
+    ("running", "running"),
+    ("waiting", "waiting"),
+    ("closed", "closed"),
+    ("failed", "failed"),
+    ("exhausted", "exhausted"),
+    ("abstained", "abstained"),
+    ("learning", "learning"),
+    ("probes", "forks and probes"),
+)
+STATUSES: Final = ("answered", "abstained", "exhausted", "failed")
+
+
+def before(asked: Asked) -> int:
+    """Where a page of a list begins: at the newest unless it is said."""
+    said = asked.get("before", "")
+    return int(said) if said.isdecimal() and len(said) < 19 else listing.NEWEST
+
+
+def overview_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """The first page."""
+    with glass.looking() as log:
+        return overview.page(glass, log)
+
+
+def episodes_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """Episodes, newest first."""
+    wanted = {name: asked.get(name, "").strip() for name in ("state", "policy", "domain", "text")}
+    with glass.looking() as log:
+        leaf = listing.episodes(log, glass.state, wanted, before(asked))
+        found = glass.counts.figures
+        return {"leaf": leaf, "states": STATES, "wanted": wanted, "figures": found}
+
+
+def answers_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """Answers, newest first."""
+    status = asked.get("status", "")
+    with glass.looking() as log:
+        leaf = listing.answers(log, glass.state, status, before(asked))
+        counted = dict(glass.counts.answers)
+    return {"leaf": leaf, "status": status, "statuses": STATUSES, "counted": counted}
+
+
+def sheet_of(log: SqliteLog, asked: Asked) -> Sheet:
+    """The episode that is asked for. Raises what is shown as a page of its own."""
+    sheet = read(log, find_episode(log, asked.get("id") or None))
+    if sheet.admitted is None and sheet.learned_from is None:
+        raise HTTPException(404, f"{sheet.episode} is no episode")
+    return sheet
+
+
+def title_of(sheet: Sheet) -> str:
+    """What people call an episode."""
+    return overview.name_of(sheet.episode) if sheet.admitted is None else sheet.admitted.problem.id
+
+
+def episode_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """One episode."""
+    with glass.looking() as log:
+        sheet = sheet_of(log, asked)
+        return episode.page(log, glass.state, sheet) | {"title": title_of(sheet)}
+
+
+def moment_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """One step in full: its policy runs over its record once more, so no lock is held meanwhile."""
+    at = asked.get("at", "")
+    with reading(glass.path) as log:
+        sheet = sheet_of(log, asked)
+        found, why = _derived(glass, log, sheet, at)
+    addresses = [row.at for row in rows(sheet.numbered)]
+    place = addresses.index(at) if at in addresses else None
+    around = {
+        "earlier": addresses[place - 1] if place else None,
+        "later": None if place is None else next(iter(addresses[place + 1 :]), None),
+    }
+    answer = sheet.journal.get(at)
+    texts = {} if found.memory is None else {item.id: item for item in found.memory.items}
+    return {
+        "sheet": sheet,
+        "at": at,
+        "moment": found,
+        "why": why,
+        "answer": answer,
+        "asked_for": _question(found),
+        "texts": texts,
+        "title": f"{title_of(sheet)} at {at}",
+        **around,
+    }
+
+
+def _derived(glass: Glass, log: SqliteLog, sheet: Sheet, at: str) -> tuple[Moment, str]:
+    """The step with its question, or without and why this build cannot derive it."""
+    scope = "" if sheet.admitted is None else sheet.admitted.scope
+    fold = glass.state.memories.get(scope) if glass.caught_up and not glass.failed else None
+    try:
+        return moment(log, sheet, at, None if fold is None else fold.versions), ""
+    except Diverged as error:
+        why = f"the policy asks something else here now: {error}"
+    except (PolicyChanged, NoPolicy, BadSetting) as error:
+        why = str(error)
+    return Moment(at, None, sheet.journal.get(at), None, None), why
+
+
+def _question(found: Moment) -> list[tuple[str, str]]:
+    """The texts of a question, each with who speaks."""
+    match found.question:
+        case Complete() as question:
+            return list(question.messages())
+        case Recall() as question:
+            return [(f"recall, top {question.top} a role", question.query)]
+        case Embed() as question:
+            return [(f"text {n}", text) for n, text in enumerate(question.texts, 1)]
+        case _:
+            return []
+
+
+def learning_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """Scopes and their versions."""
+    with glass.looking():
+        batches = glass.counts.figures.batches
+        return learning.overview(glass.state, batches, asked.get("scope", ""))
+
+
+def items_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """Lessons or rules of a scope."""
+    with glass.looking():
+        scope = asked.get("scope") or next(iter(sorted(glass.state.memories)), "")
+        batches = glass.counts.figures.batches
+        return learning.items(glass.state, batches, scope, asked)
+
+
+def item_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """One lesson or rule."""
+    scope, key = asked.get("scope", ""), asked.get("key", "")
+    with glass.looking() as log:
+        batches = glass.counts.figures.batches
+        found = learning.item(glass.state, log, batches, scope, key)
+    if found is None:
+        raise HTTPException(404, f"no lesson or rule {key!r} in {scope or 'any scope'}")
+    return found | {"title": found["life"].item.id}
+
+
+def arms_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """Arms and beliefs."""
+    with glass.looking():
+        return {"scopes": numbers.arms_page(glass.state), "spark": numbers.SPARK}
+
+
+def graph_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+    """The graph memory."""
+    with glass.looking():
+        return {"scopes": numbers.graph_page(glass.state)}
+
+
+PAGES: Final[Mapping[str, Look]] = {
+    "overview": overview_page,
+    "episodes": episodes_page,
+    "episode": episode_page,
+    "moment": moment_page,
+    "answers": answers_page,
+    "learning": learning_page,
+    "items": items_page,
+    "item": item_page,
+    "arms": arms_page,
+    "graph": graph_page,
+    "letters": letters.letters_page,
+    "letter": letters.letter_page,
+}

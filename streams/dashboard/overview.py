@@ -1,0 +1,120 @@
+"""The first page: the topology with rates and lag, figures, what runs, what was answered last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas.identity import episode_parts
+from streams.cli.figures import BatchFigures
+from streams.dashboard import flow, listing
+from streams.dashboard.glass import Glass
+from streams.runtime.embedded.log import SqliteLog
+
+SHOWN: Final = 8
+CHART: Final = (640, 120)
+CALLS = """
+select count(*), max(at_ms), (select json_extract(o.body, '$.limits.calls') from records o
+  where o.episode = ?1 and o.address = 'opened'), (select json_extract(o.body, '$.policy')
+  from records o where o.episode = ?1 and o.address in ('opened', 'batch'))
+  from records where episode = ?1 and kind = 'completed'
+"""
+LATEST = "select max(at_ms) from records where offset > (select max(offset) from records) - 8"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An episode under way."""
+
+    episode: str
+    name: str
+    sort: str
+    policy: str
+    since_ms: int
+    calls: int
+    call_limit: int | None
+    last_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One batch in the chart of accuracy."""
+
+    x: float
+    width: float
+    right: float
+    unknown: float
+    batch: BatchFigures
+
+
+def running(glass: Glass, log: SqliteLog, most: int = SHOWN) -> list[Running]:
+    """The episodes under way, those first that began last."""
+    latest = sorted(glass.open.items(), key=lambda each: -each[1])[:most]
+    return [_running(log, episode, since) for episode, since in latest]
+
+
+def _running(log: SqliteLog, episode: str, since_ms: int) -> Running:
+    calls, last, limit, policy = log.db.execute(CALLS, (episode,)).fetchone()
+    sorts = {"p": "problem", "b": "learning", "q": "probe"}
+    sort = sorts.get(episode[:1], "episode")
+    return Running(episode, name_of(episode), sort, policy or "", since_ms, calls, limit, last)
+
+
+def name_of(episode: str) -> str:
+    """What people call an episode: its problem's id, its batch, or its whole name."""
+    if episode.startswith("b/"):
+        return f"batch {episode.rpartition('/')[2]}"
+    try:
+        return episode_parts(episode)[1]
+    except ValueError:
+        return episode
+
+
+def bars(batches: Sequence[BatchFigures]) -> list[Bar]:
+    """Accuracy by batch, each bar as high as the share that was right."""
+    width, height = CHART
+    step = width / max(len(batches), 1)
+    wide = min(step * 0.6, 36)
+    return [
+        Bar(
+            (at + 0.5) * step - wide / 2,
+            wide,
+            height * batch.right / max(batch.members, 1),
+            height * (batch.members - batch.graded) / max(batch.members, 1),
+            batch,
+        )
+        for at, batch in enumerate(batches)
+    ]
+
+
+def page(glass: Glass, log: SqliteLog) -> dict[str, Any]:
+    """What the first page shows."""
+    figures, counts = glass.counts.figures, glass.topics()
+    rates = {name: glass.rates.of(name) for name in counts}
+    batches = list(figures.batches.values())
+    return {
+        "figures": figures,
+        "counts_of": counts,
+        "boxes": flow.boxes(counts, rates, glass.counts.lags()),
+        "edges": flow.edges(rates),
+        "size": flow.SIZE,
+        "running": running(glass, log),
+        "under_way": len(glass.open),
+        "answers": listing.answers(log, glass.state, "", listing.NEWEST).lines[:SHOWN],
+        "statuses": glass.counts.answers,
+        "bars": bars(batches[-40:]),
+        "chart": CHART,
+        "batches": batches,
+        "latest_ms": log.db.execute(LATEST).fetchone()[0],
+        "models": models(log),
+        "caught_up": glass.caught_up,
+    }
+
+
+def models(log: SqliteLog) -> str | None:
+    """Which models answered lately."""
+    event = None
+    for record in log.records(kinds=("episode.opened",), after=max(log.end() - 5_000, 0)):
+        event = record.event
+    return getattr(event, "backbones", None)

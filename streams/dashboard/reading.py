@@ -1,0 +1,31 @@
+"""Reading a log without being able to write it: one short connection a page."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from streams.runtime.embedded.log import SqliteLog
+
+
+class ReadOnlyLog(SqliteLog):
+    """An embedded log that nothing can be appended to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        uri = f"file:{quote(str(path.absolute()))}?mode=ro"
+        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        self.db.execute("pragma busy_timeout=5000")
+
+
+@contextmanager
+def reading(path: Path) -> Generator[ReadOnlyLog]:
+    """The log while a page is made."""
+    log = ReadOnlyLog(path)
+    try:
+        yield log
+    finally:
+        log.close()

@@ -1,0 +1,73 @@
+"""A dashboard as a process of its own, and plain requests to it."""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+from tests.streams.cli.calling import process
+
+READY = re.compile(rb"ready: (\S+)/")
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a page answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """A dashboard that listens."""
+
+    url: str
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self._ask(urllib.request.Request(self.url + path, headers=headers))
+
+    def post(self, path: str, **fields: str) -> Answer:
+        return self._ask(urllib.request.Request(self.url + path, urlencode(fields).encode()))
+
+    def _ask(self, request: urllib.request.Request) -> Answer:
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as said:
+                return Answer(said.status, dict(said.headers), said.read().decode())
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, dict(error.headers), error.read().decode())
+
+    def caught_up(self) -> None:
+        """Wait until the whole log was read."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.get("/readyz").status != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+@contextmanager
+def serving(log: Path | str, **env: str) -> Generator[Site]:
+    """The dashboard of a log, on a port of its own."""
+    words = ("dashboard", "--log", log, "--listen", "127.0.0.1:0")
+    with process(*words, cwd=Path(__file__).parent, **env) as served:
+        try:
+            assert served.stderr is not None
+            said = served.stderr.readline()
+            found = READY.match(said)
+            assert found is not None, said + served.stderr.read()
+            site = Site(found[1].decode())
+            site.caught_up()
+            yield site
+        finally:
+            served.terminate()
+            assert served.wait(20) == 0

@@ -1,0 +1,210 @@
+"""The dashboard in a real Chromium without a screen: live, inert to attacks, quick, and usable by all."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.streams.cli.calling import call, process
+from tests.streams.dashboard.conftest import SHOTS
+from tests.streams.dashboard.logs import IMAGE, SCRIPT, hostile, many
+from tests.streams.dashboard.serving import Site, serving
+from tests.streams.dashboard.test_pages import EACH, SCOPE
+
+pytestmark = pytest.mark.live
+
+MANY = 10_000
+LOADED = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
+MENU = ("Overview", "Episodes", "Answers", "Learning", "Arms", "Graph memory", "Dead letters")
+
+
+@contextmanager
+def opened(
+    browser: Browser, scheme: Literal["light", "dark"] = "light", width: int = 1280
+) -> Generator[Page]:
+    """A page that reports whatever the browser complains of, and whatever leaves this machine."""
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 860}, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on(
+        "request", lambda asked: None if "//127.0.0.1:" in asked.url else wrong.append(asked.url)
+    )
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def loaded(page: Page, address: str) -> float:
+    """Seconds until a page is there with all that it loads."""
+    page.goto(address)
+    return float(page.evaluate(LOADED)) / 1000
+
+
+def test_every_page_is_visited_while_a_worker_runs_and_updates_arrive(
+    browser: Browser, tmp_path: Path
+) -> None:
+    log = ("--log", tmp_path / "a.db")
+    assert call("produce", "game24:901-920", "--policy", "mc2", *log).code == 0
+    work = (
+        "worker",
+        "--backbone",
+        "rehearsal:seed=7,latency_ms=200",
+        "--until-idle",
+        "--no-tables",
+    )
+    with serving(tmp_path / "a.db") as site, opened(browser) as page:
+        page.goto(site.url)
+        page.evaluate("window.untouched = true")
+        expect(page.locator("#live")).to_have_text("live")
+        expect(page.locator("#tiles")).to_contain_text("0 of 20")
+        with process(*work, *log, cwd=tmp_path) as worker:
+            expect(page.locator("#running tbody tr").first).to_be_visible(timeout=20_000)
+            expect(page.locator("#flow .edge.moving").first).to_be_attached(timeout=20_000)
+            page.screenshot(path=SHOTS / "live.png")
+            expect(page.locator("#latest tbody tr").first).to_be_visible(timeout=20_000)
+            assert page.evaluate("window.untouched"), "the page was never loaded again"
+            for name in MENU:
+                page.get_by_role("link", name=name, exact=True).click()
+                expect(page.get_by_role("heading", level=1)).to_contain_text(name)
+            page.goto(f"{site.url}/episodes?state=running")
+            page.locator("#list tbody a").first.click()
+            expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+            assert worker.wait(60) == 0
+        page.goto(site.url)
+        expect(page.locator("#tiles")).to_contain_text("20 of 20", timeout=10_000)
+
+
+def test_updates_can_be_paused_and_nothing_moves_where_somebody_is(
+    browser: Browser, tmp_path: Path
+) -> None:
+    log = ("--log", tmp_path / "a.db")
+    assert call("produce", "game24:901-902", "--policy", "cot", *log).code == 0
+    with serving(tmp_path / "a.db") as site, opened(browser) as page:
+        page.goto(site.url)
+        expect(page.locator("#live")).to_have_text("live")
+        button = page.get_by_role("button", name="Pause updates")
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        assert call("produce", "game24:903-905", "--policy", "cot", *log).code == 0
+        time.sleep(2.5)  # two rounds of updates, neither of which may come
+        expect(page.locator("#tiles")).to_contain_text("0 of 2 problems")
+        button.click()
+        expect(page.locator("#tiles")).to_contain_text("0 of 5 problems")
+
+
+def test_a_script_in_a_problem_or_a_reply_is_inert(browser: Browser, tmp_path: Path) -> None:
+    path = hostile(tmp_path)
+    episode = call("consume", "--log", path, "--json").rows[0]["episode"]
+    name = quote(episode, safe="")
+    pages = (
+        "/",
+        "/episodes",
+        "/answers",
+        f"/episode?id={name}",
+        "/dead-letters",
+        "/dead-letter?n=1",
+    )
+    with serving(path) as site, opened(browser) as page:
+        for path_ in (*pages, f"/episode/at?id={name}&at=0", f"/episodes?text={quote(SCRIPT)}"):
+            page.goto(site.url + path_)
+            assert page.evaluate("window.hacked") is None, path_
+            assert page.locator("main script, main img").count() == 0, path_
+        page.goto(f"{site.url}/episode?id={name}")
+        expect(page.locator(".problem")).to_contain_text(f"{SCRIPT} {IMAGE}")
+        page.goto(f"{site.url}/episode/at?id={name}&at=0")
+        expect(page.locator(".reply")).to_contain_text(SCRIPT)
+
+
+def test_ten_thousand_episodes_stay_responsive(
+    browser: Browser, worked: Path, tmp_path: Path
+) -> None:
+    path = many(worked, tmp_path / "many.db", MANY)
+    with serving(path) as site, opened(browser) as page:
+        seconds: dict[str, float] = {}
+        for address in ("/", "/episodes", "/episodes?text=m77", "/answers", "/learning", "/items",
+                        "/episode?id=m77", "/episodes?state=running"):  # fmt: skip
+            seconds[address] = min(loaded(page, site.url + address) for _ in range(2))
+        print({address: round(each, 3) for address, each in seconds.items()})
+        assert max(seconds.values()) < 1.0, seconds
+        page.goto(f"{site.url}/episodes")
+        expect(page.locator("#list tbody tr")).to_have_count(50)
+        expect(page.locator("#totals")).to_contain_text(f"{MANY + 20:,} admitted")
+        first = page.locator("#list tbody a").first.text_content()
+        page.get_by_role("link", name="Older episodes").click()
+        expect(page.locator("#list tbody tr")).to_have_count(50)
+        assert page.locator("#list tbody a").first.text_content() != first
+
+
+AXE: Any = import_module("axe_playwright_python.sync_playwright")
+EVERYTHING: dict[str, Any] = {}
+CONTRAST: dict[str, Any] = {"runOnly": ["color-contrast"]}
+
+
+@pytest.mark.parametrize(("scheme", "rules"), [("light", EVERYTHING), ("dark", CONTRAST)])
+def test_axe_finds_no_serious_fault(
+    browser: Browser, site: Site, scheme: Literal["light", "dark"], rules: dict[str, Any]
+) -> None:
+    """All rules once; what hangs on colours in both schemes."""
+    with opened(browser, scheme) as page:
+        faults: list[str] = []
+        for address in EACH:
+            page.goto(site.url + address)
+            found: Any = AXE.Axe().run(page, options=rules).response
+            faults += [
+                f"{address}: {each['id']} {each['impact']} {each['nodes'][0]['html'][:80]}"
+                for each in found["violations"]
+                if each["impact"] in ("serious", "critical")
+            ]
+        assert faults == []
+
+
+def test_a_keyboard_reaches_everything_and_small_screens_hold_it(
+    browser: Browser, site: Site
+) -> None:
+    with opened(browser, width=390) as page:
+        for address in EACH:
+            page.goto(site.url + address)
+            wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert wide <= 0, f"{address} is {wide} px wider than the screen"
+        page.goto(f"{site.url}/episodes")
+        page.keyboard.press("Tab")
+        expect(page.locator(":focus")).to_have_text("Skip to the content")
+        page.keyboard.press("Enter")
+        reached: set[str] = set()
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            reached.add(str(page.evaluate("document.activeElement.tagName")))
+        assert {"A", "INPUT", "BUTTON"} <= reached
+
+
+SHOWN = {
+    "overview": "/",
+    "episode": "/episode?id=n915",
+    "step": "/episode/at?id=n915&at=0",
+    "learning": "/learning",
+    "lessons": f"/items?scope={quote(SCOPE, safe='')}",
+    "answers": "/answers",
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screens_are_kept(browser: Browser, site: Site, scheme: Literal["light", "dark"]) -> None:
+    with opened(browser, scheme) as page:
+        for name, address in SHOWN.items():
+            page.goto(site.url + address)
+            taken = page.screenshot(path=SHOTS / f"{name}-{scheme}.png")
+            assert taken.startswith(b"\x89PNG")
+            assert re.search(r"Metalogue$", page.title())

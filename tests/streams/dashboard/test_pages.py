@@ -1,0 +1,248 @@
+"""Pages as a program sees them: whole without scripts, closed to strangers, and unable to write."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from contextlib import closing
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.dashboard import app, flow
+from streams.dashboard.glass import Glass
+from streams.dashboard.guard import is_loopback, may_change
+from streams.dashboard.rates import Rates
+from streams.dashboard.reading import reading
+from streams.topology import STAGES, TOPICS
+from tests.streams.cli.calling import call, copied
+from tests.streams.dashboard.serving import Site, serving
+
+SCOPE = "game24/mc2/main/44136fa355b3"
+PAGES = (
+    "/",
+    "/episodes",
+    "/episodes?state=closed&policy=mc2&domain=game24",
+    "/episodes?text=n905",
+    "/episodes?state=learning",
+    "/episodes?state=probes",
+    "/episode?id=n905",
+    f"/episode?id={quote(f'b/{SCOPE}/1', safe='')}",
+    "/episode/at?id=n905&at=1",
+    f"/episode/at?id={quote(f'b/{SCOPE}/1', safe='')}&at=0",
+    "/answers",
+    "/answers?status=answered",
+    "/learning",
+    f"/items?scope={quote(SCOPE, safe='')}&order=uses",
+    f"/items?scope={quote(SCOPE, safe='')}&kind=rule&at=1&role=monitor",
+    f"/item?scope={quote(SCOPE, safe='')}&key=L1.R1",
+    "/arms",
+    "/graph",
+    "/dead-letters",
+    "/dead-letter?n=1",
+)
+
+
+EACH = tuple({page.partition("?")[0]: page for page in PAGES}.values())
+"""One of every kind."""
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_whole_and_carries_no_code_of_its_own(site: Site, page: str) -> None:
+    found = site.get(page)
+    assert found.status == 200, found.text
+    tags = Tags(found.text).tags
+    assert [a for tag, a in tags if tag == "script"] == [{"src": "/static/live.js", "defer": None}]
+    assert not [tag for tag, _ in tags if tag in ("style", "iframe", "object", "embed", "base")]
+    assert not [a for _, a in tags if "style" in a or any(name.startswith("on") for name in a)]
+    ids = [a["id"] for _, a in tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    regions = [a for _, a in tags if "data-region" in a]
+    assert all("id" in a for a in regions)
+    targets = [str(a.get("href") or a.get("src") or "") for _, a in tags]
+    assert not [target for target in targets if target and target[0] not in "/#"], "all is ours"
+
+
+@pytest.mark.parametrize("page", ["/", "/episode?id=n905", "/nonsense", "/static/live.js", "/live"])
+def test_a_browser_is_told_to_load_nothing_else(site: Site, page: str) -> None:
+    if page == "/live":
+        return
+    headers = site.get(page).headers
+    policy = dict(
+        each.strip().split(" ", 1) for each in headers["content-security-policy"].split(";")
+    )
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_links_on_every_page_lead_somewhere(site: Site) -> None:
+    targets = {
+        str(a["href"])
+        for page in PAGES
+        for tag, a in Tags(site.get(page).text).tags
+        if tag == "a" and str(a.get("href", "")).startswith("/")
+    }
+    assert len(targets) > 60
+    broken = {target: status for target in targets if (status := site.get(target).status) != 200}
+    assert broken == {}
+
+
+def test_an_episode_shows_its_steps_its_tree_its_budget_and_what_guided_it(site: Site) -> None:
+    page = site.get("/episode?id=n915").text
+    for heading in ("Budget", "Timeline", "Tree", "Guided by"):
+        assert f"<h2>{heading}</h2>" in page
+    assert "L1.R" in page
+    assert "ACCEPT" in page or "RESTART" in page
+    step = site.get("/episode/at?id=n915&at=0").text
+    assert "Memory version 1" in step
+
+
+def test_a_step_shows_the_prompt_derived_again_and_the_reply(site: Site) -> None:
+    page = site.get("/episode/at?id=n905&at=0").text
+    assert 'class="said system"' in page
+    assert "Solve the problem" in page
+    assert 'class="said reply"' in page
+    assert "\\boxed{" in page
+
+
+def test_what_is_not_there_is_said_so(site: Site) -> None:
+    for path in (
+        "/nonsense",
+        "/episode?id=nobody",
+        "/episode/at?id=n905&at=99999",
+        "/episode/at?id=n905&at=../../x",
+        "/item?scope=x&key=y",
+        "/dead-letter?n=99",
+        "/dead-letter?n=x",
+        "/graph/drawn?scope=x",
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+    ):
+        assert site.get(path).status == 404, path
+    for path in ("/episodes?before=x", "/items?at=-1&from=x", "/answers?status=%00", "/?%ff=%fe"):
+        assert site.get(path).status == 200, path
+
+
+def test_only_names_of_this_machine_are_answered(site: Site) -> None:
+    port = site.url.rpartition(":")[2]
+    assert site.get("/", Host=f"localhost:{port}").status == 200
+    assert site.get("/", Host=f"evil.example:{port}").status == 421
+    assert is_loopback("127.0.0.1")
+    assert is_loopback("::1")
+    assert not is_loopback("0.0.0.0")
+
+
+def test_looking_changes_nothing(worked: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    copied(worked, path)
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    with serving(path) as site:
+        for page in PAGES:
+            assert site.get(page).status == 200
+        assert site.post("/", n="1").status == 405
+        assert site.post("/dead-letter/replay", n="1", token="").status == 403
+        assert site.post("/dead-letter/replay", n="1", token="guess").status == 403
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+    with reading(path) as log, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        log.publish([("problems", "x", {}, b"{}")])
+
+
+def test_a_dead_letter_is_sent_on_with_the_token(worked: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    copied(worked, path)
+    mended = '{"id": "x", "problem": "1 + 1"}'
+    with serving(path, METALOGUE_DASHBOARD__TOKEN="open sesame") as site:
+        assert site.post("/dead-letter/replay", n="1", text=mended, token="wrong").status == 403
+        assert site.post("/dead-letter/replay", n="1", token="open sesame").status == 422
+        done = site.post("/dead-letter/replay", n="1", text=mended, token="open sesame")
+        assert (done.status, "sent on" in done.text) == (200, True)
+        assert site.post("/dead-letter/replay", n="1", text="x" * (5 << 20)).status == 413
+        assert "open sesame" not in site.get("/dead-letter?n=1").text
+    assert call("dlq", "list", "--log", path, "--json").rows[0]["replayed"] is True
+    assert call("log", "stats", "--log", path, "--json").json["problems"] == 21
+    assert "open sesame" not in call("config", "show").out
+
+
+def test_no_token_opens_nothing() -> None:
+    assert not may_change(None, "")
+    assert not may_change("", "")
+    assert not may_change("a", "b")
+    assert may_change("a", "a")
+
+
+def test_metrics_are_those_of_the_log(site: Site, worked: Path) -> None:
+    families = text_string_to_metric_families(site.get("/metrics").text)
+    found = {sample.name: sample.value for family in families for sample in family.samples}
+    stats = call("log", "stats", "--log", worked, "--json").json
+    assert found["metalogue_episodes_closed_total"] == stats["closed"]
+    assert site.get("/livez").text == "ok\n"
+
+
+def test_nothing_is_ever_marked_as_safe() -> None:
+    for template in sorted((app.HERE / "templates").glob("*.html")):
+        text = template.read_text(encoding="utf-8")
+        assert not re.search(r"\|\s*safe|autoescape|Markup", text), template.name
+
+
+def test_the_drawing_has_a_place_for_every_stage_and_topic() -> None:
+    names = [each.name for each in (*STAGES, *TOPICS)]
+    assert set(flow.PLACES) == set(names)
+    assert len(set(flow.PLACES.values())) == len(names)
+    drawn = {(edge.source, edge.target) for edge in flow.edges({})}
+    assert ("problems", "intake") in drawn
+    assert ("relay", "answers") in drawn
+
+
+def test_a_rate_is_what_came_lately() -> None:
+    rates = Rates(span_s=10)
+    rates.see(0.0, {"a": 0})
+    assert rates.of("a") is None
+    for second in range(1, 61):
+        rates.see(float(second), {"a": 5 * second})
+    assert rates.of("a") == pytest.approx(5.0)
+    for second in range(61, 80):
+        rates.see(float(second), {"a": 300})
+    assert rates.of("a") == 0.0
+
+
+def test_another_log_at_the_same_path_is_read_anew(worked: Path, tmp_path: Path) -> None:
+    path, other = tmp_path / "a.db", tmp_path / "b.db"
+    copied(worked, path)
+    assert call("produce", "game24:901-903", "--log", other).code == 0
+    glass = Glass(path)
+    while glass.refresh():
+        pass
+    assert glass.counts.figures.closed == 20
+    other.replace(path)
+    while glass.refresh():
+        pass
+    assert glass.counts.figures.closed == 0
+    assert glass.topics()["problems"] == 3
+    with closing(glass.log), closing(glass.counts):
+        assert glass.caught_up
+
+
+def test_a_log_that_is_not_there_or_a_port_that_is_taken_is_told_at_once(
+    worked: Path, tmp_path: Path
+) -> None:
+    assert call("dashboard", "--log", tmp_path / "none.db").code == 2
+    assert call("dashboard", "--log", worked, "--listen", "nonsense").code == 2
