@@ -142,7 +142,9 @@ def _table(page: Page, found: list[Row]) -> None:
             last = row.round
             page.rule(f"try {row.round + 1}")
         numbers = _numbers(row)
-        said = pad(row.answered, room) if numbers.strip() else cut(row.answered, room + 18)
+        tried = f" ×{row.attempts}" if row.attempts > 1 else ""
+        said = pad(row.answered, room - len(tried)) + tried
+        said = said if numbers.strip() else cut(row.answered, room + 18)
         page.line(
             (f"{row.at:>{at}}", "dim"),
             f"  {pad(row.asked, who)} ",

@@ -84,6 +84,7 @@ def _cost(answer: Completed) -> str:
         "–" if n is None else f"{n:,}" for n in (answer.prompt_tokens, answer.completion_tokens)
     ]
     took = "" if answer.seconds is None else f", {answer.seconds:.1f} s"
+    took += "" if answer.attempts < 2 else f", {answer.attempts} attempts"
     cut = ", cut at the size cap" if answer.truncated else ""
     return f"{one_line(answer.model)}, {answer.finish}, {tokens[0]} in {tokens[1]} out{took}{cut}"
 

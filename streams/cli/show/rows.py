@@ -29,6 +29,7 @@ class Row:
     model: str | None = None
     called: bool = False
     said: tuple[tuple[str, Event], ...] = ()
+    attempts: int = 1
 
 
 def rows(steps: Sequence[tuple[str, Event]]) -> list[Row]:
@@ -84,6 +85,7 @@ def _called(at: str, event: Completed, said: tuple[tuple[str, Event], ...]) -> R
         event.model,
         True,
         said,
+        event.attempts,
     )
 
 

@@ -138,7 +138,9 @@ def spent(usage: Usage, limit: int | None = None) -> list[str]:
         if usage.tokens is None
         else f"{usage.prompt_tokens:,} tokens in  {usage.completion_tokens:,} out"
     )
-    return [calls, tokens, cost(usage.cost), seconds(usage.seconds)]
+    lost = usage.attempts - usage.calls
+    tried = [f"{plural(lost, 'attempt')} failed"] if lost > 0 else []
+    return [calls, *tried, tokens, cost(usage.cost), seconds(usage.seconds)]
 
 
 def sure(confidence: float | None, source: str | None, calibrated: float | None) -> str:
