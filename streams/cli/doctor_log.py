@@ -59,6 +59,8 @@ def _sound(log: SqliteLog) -> Check:
 def _owner(log: SqliteLog) -> Check:
     claims = [f"{number} by {worker}" for number, worker, _ in log.db.execute(CLAIMS)]
     claimed = f"; claimed: {', '.join(claims[:4])}" if claims else ""
+    if isinstance(getattr(log, "partitions", None), int):
+        return ok("worker", f"a group on Kafka{claimed}")
     holder = holder_of(log.path)
     return ok("worker", (f"process {holder} works on it" if holder else "none running") + claimed)
 

@@ -68,6 +68,10 @@ def create(log: str | None, *, partitions: int = 8, json: bool) -> None:
         out(f"{log_url(log)} has {', '.join(topic.name for topic in TOPICS)}")
 
 
+POSITIONS = "select name, topic, offset from consumers where name not like 'kafka/%'"
+"""How far readers are; an import's own positions count offsets of Kafka."""
+
+
 def faults(log: SqliteLog) -> list[str]:
     """What is wrong with the topics of a log; nothing if they are sound."""
     found = counts(log)
@@ -77,7 +81,7 @@ def faults(log: SqliteLog) -> list[str]:
         for name in found.keys() - known
     ]
 
-    for name, topic, offset in log.db.execute("select name, topic, offset from consumers"):
+    for name, topic, offset in log.db.execute(POSITIONS):
         last = found.get(topic, (0, 0))[1]
         if offset > last:
             wrong.append(f"{topic}: {name} stands at {offset}, after its last record at {last}")

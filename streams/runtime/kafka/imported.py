@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import fcntl
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
 from streams.runtime.kafka import aio, outgoing, topics
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
+from streams.runtime.kafka.localfile import alone, drop
 from streams.runtime.kafka.place import Place
 
 RECORDS = ("events", "learning")
@@ -53,7 +53,9 @@ class KafkaLog(SqliteLog):
             self.loop.close()
             raise
         self.versions = 0
-        with _alone(path):
+        self.claimants: dict[tuple[str, int], str] = {}
+        """Whose claim is in force."""
+        with alone(path):
             if path.exists() and not self._same_topics(path):
                 drop(path)
             super().__init__(path, create=True)
@@ -87,7 +89,7 @@ class KafkaLog(SqliteLog):
 
     def refresh(self) -> None:
         """Take in everything up to the present ends."""
-        with _alone(self.path):
+        with alone(self.path):
             while self._run(self._more()):
                 self.versions += 1
 
@@ -153,7 +155,7 @@ class KafkaLog(SqliteLog):
     def _keep(self, fences: Mapping[tuple[str, int], Fence], counted: Mapping[str, int]) -> None:
         for (topic, partition), fence in fences.items():
             if fence.claims:
-                row = (topic, partition, fence.epoch, "")
+                row = (topic, partition, fence.epoch, self.claimants[topic, partition])
                 self.db.execute("insert or replace into claims values (?, ?, ?, ?)", row)
         for name, more in counted.items():
             if more:
@@ -172,6 +174,8 @@ class KafkaLog(SqliteLog):
         except NotOurs:
             return
         answer = said.kind == "completed"
+        if said.kind == CLAIMED:
+            self.claimants[topic, record.partition] = _worker(said)
         if not fences[topic, record.partition].admits(record.offset, said):
             counted["stale"] += answer
             return
@@ -266,6 +270,13 @@ class KafkaLog(SqliteLog):
         return None if row is None else int(row[0])
 
 
+def _worker(said: Said) -> str:
+    try:
+        return str(orjson.loads(said.body)["worker"])
+    except (ValueError, LookupError, TypeError):
+        return ""
+
+
 def in_time(found: list[Any]) -> list[Any]:
     """Records of many partitions in one order: each partition's own, and by time between them."""
     latest: dict[tuple[str, int], int] = {}
@@ -276,17 +287,3 @@ def in_time(found: list[Any]) -> list[Any]:
         keyed.append((latest[place], index, record))
     keyed.sort(key=lambda each: each[:2])
     return [record for _, _, record in keyed]
-
-
-def drop(path: Path) -> None:
-    """Remove a file of a log that is no more."""
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone(path: Path) -> Generator[None]:
-    """One import of a file at a time."""
-    with open(f"{path}.lock", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -36,7 +36,10 @@ def consumed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> list[str]:
-    monkeypatch.setattr(consume, "open_log", lambda _: KafkaLog(runtime.place, home_of(runtime)))
+    def opened(log: str | None) -> KafkaLog:
+        return KafkaLog(runtime.place, home_of(runtime))
+
+    monkeypatch.setattr(consume, "open_log", opened)
     assert consume.consume("", start=start, group=None, follow=False, json=True) == 0
     return [json.loads(line)["problem_id"] for line in capsys.readouterr().out.splitlines()]
 
