@@ -27,7 +27,6 @@ from tests.crash.conftest import Calm
 from tests.crash.series import (
     Counted,
     StoppingLog,
-    completed,
     cut,
     end_of,
     produced,
@@ -35,6 +34,7 @@ from tests.crash.series import (
     stops,
     worked,
 )
+from tests.crash.test_every_record import check
 
 POLICY, MEMBERS, SET, CALLS = "mgv_acquisition", 7, 3, 5
 VALUES: dict[str, Any] = {"max_rounds": 2, "batch_size": SET, "samples": 2}
@@ -124,24 +124,12 @@ def test_a_changed_closing_of_a_member_diverges(calm: Calm, tmp_path: Path) -> N
     log.close()
 
 
-def check(calm: Calm, path: Path) -> None:
-    """A second life leaves what one life leaves, and asks for nothing that is on record."""
-    log = quick(SqliteLog(path))
-    before = completed(log)
-    outcome, world = worked(log)
-    assert (outcome.held, outcome.parked) == ([], [])
-    assert not before & world.asked.keys()
-    assert world.asked.total() == calm.asked.asked.total() - len(before)
-    assert end_of(log) == calm.end
-    log.close()
-
-
 @pytest.mark.claim("mgv-set")
 @pytest.mark.parametrize("chunk", range(8))
 def test_a_crash_after_every_record(calm: Calm, tmp_path: Path, chunk: int) -> None:
     for after in stops(calm.after)[chunk::8]:
         path = cut(calm.after, tmp_path / f"{after}.db", after)
-        check(calm, path)
+        check(calm, path, f"after record {after}")
         path.unlink()
 
 
