@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from streams.topology import STAGES, TOPICS
+from streams.topology import STAGES, TOPICS, Stage
 
 WIDTH, HEIGHT = 132, 56
 COLUMN, ROW, MARGIN = 168, 92, 12
@@ -72,12 +72,23 @@ def boxes(
     return [*stages, *topics]
 
 
-def edges(rates: Mapping[str, float | None]) -> list[Edge]:
-    """Every line; one moves while something comes to its topic."""
+def edges(rates: Mapping[str, float | None], lags: Mapping[str, int]) -> list[Edge]:
+    """Every line; one moves while something comes to its topic and its stage is at work."""
+    at_work = {stage.name for stage in STAGES if _is_at_work(stage, rates, lags)}
     return [
-        Edge(source, target, _path(source, target), bool(rates.get(topic)))
+        Edge(
+            source,
+            target,
+            _path(source, target),
+            bool(rates.get(topic)) and not at_work.isdisjoint((source, target)),
+        )
         for source, target, topic in _pairs()
     ]
+
+
+def _is_at_work(stage: Stage, rates: Mapping[str, float | None], lags: Mapping[str, int]) -> bool:
+    """What reads is at work while it is known how far behind it is; what only writes, while that comes."""
+    return stage.name in lags if stage.reads else bool(rates.get(stage.writes[0]))
 
 
 def _pairs() -> Iterator[tuple[str, str, str]]:

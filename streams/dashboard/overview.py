@@ -92,12 +92,12 @@ def page(glass: Glass, log: SqliteLog) -> dict[str, Any]:
     """What the first page shows."""
     figures, counts = glass.counts.figures, glass.topics()
     rates = {name: glass.rates.of(name) for name in counts}
-    batches = list(figures.batches.values())
+    lags, batches = glass.counts.lags(), list(figures.batches.values())
     return {
         "figures": figures,
         "counts_of": counts,
-        "boxes": flow.boxes(counts, rates, glass.counts.lags()),
-        "edges": flow.edges(rates),
+        "boxes": flow.boxes(counts, rates, lags),
+        "edges": flow.edges(rates, lags),
         "size": flow.SIZE,
         "running": running(glass, log),
         "under_way": len(glass.open),

@@ -207,9 +207,16 @@ def test_the_drawing_has_a_place_for_every_stage_and_topic() -> None:
     names = [each.name for each in (*STAGES, *TOPICS)]
     assert set(flow.PLACES) == set(names)
     assert len(set(flow.PLACES.values())) == len(names)
-    drawn = {(edge.source, edge.target) for edge in flow.edges({})}
+    drawn = {(edge.source, edge.target) for edge in flow.edges({}, {})}
     assert ("problems", "intake") in drawn
     assert ("relay", "answers") in drawn
+
+
+def test_a_line_moves_while_something_comes_and_its_stage_is_at_work() -> None:
+    rates, lags = {"events": 3.0, "learning": 1.0}, {"driver": 2, "relay": 0}
+    moving = {(e.source, e.target) for e in flow.edges(rates, lags) if e.moving}
+    assert {("driver", "events"), ("events", "relay"), ("relay", "learning")} <= moving
+    assert not {("produce", "learning"), ("events", "projector"), ("relay", "answers")} & moving
 
 
 def test_a_rate_is_what_came_lately() -> None:
