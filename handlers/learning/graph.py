@@ -65,7 +65,8 @@ def met(graph: Graph, fact: PathGrounded, weight: float) -> dict[str, Any]:
     now = graph["version"]
     edge = {**was, **counted, "runs": was["runs"] + 1, "at": now}
     case = {**case, "paths": {**case["paths"], fact.path: edge}, "at": now}
-    paths = {fact.path: {"principles": {}, "at": now}, **graph["paths"]}
+    new: dict[str, Any] = {"principles": {}, "at": now}
+    paths = {fact.path: new, **graph["paths"]}
     return {**graph, "cases": {**graph["cases"], fact.case: case}, "paths": paths}
 
 

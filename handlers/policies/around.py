@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from schemas.asking import All, Ask, OutOfLimit, Steps
 from schemas.events.base import Event
@@ -51,6 +51,14 @@ def slotted(template: Template) -> Template:
     return Template(template.name, instructions, (first, SLOT, *others), template.reply)
 
 
+class Watcher(Protocol):
+    """Whoever looks at what a policy does."""
+
+    def see(self, address: str, request: object, reply: object) -> None:
+        """What was yielded at an address, and what came back."""
+        ...
+
+
 @dataclass(slots=True)
 class Watch:
     """What a wrapped policy did, by addresses of its own: its facts, tool calls and replies."""
@@ -74,7 +82,7 @@ def _as_asked(question: Ask[Any]) -> Ask[Any]:
 
 
 def through(
-    steps: Steps[R], change: Change = _as_asked, watch: Watch | None = None, at: str = ""
+    steps: Steps[R], change: Change = _as_asked, watch: Watcher | None = None, at: str = ""
 ) -> Steps[R]:
     """The steps of a policy, each question changed; ``watch`` is told of everything."""
     act: Callable[[Any], Any] = steps.send
@@ -82,23 +90,27 @@ def through(
     turn = 0
     while True:
         try:
-            request = act(given)
+            request: Any = act(given)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
-        here, asked = f"{at}{turn}", request
+        here = f"{at}{turn}"
         turn += 1
-        if isinstance(request, All):
-            lanes = (
-                through(branch, change, watch, f"{here}.{lane}.")
-                for lane, branch in enumerate(request.branches)
-            )
-            asked = All(lanes, request.allow, twins=request.twins)
-        elif isinstance(request, Ask):
-            asked = change(request)
         try:
-            act, given = steps.send, (yield asked)
+            act, given = steps.send, (yield _changed(request, change, watch, here))
         except OutOfLimit as limit:
             act, given = steps.throw, limit
             continue
         if watch is not None:
             watch.see(here, request, given)
+
+
+def _changed(request: Any, change: Change, watch: Watcher | None, here: str) -> Any:
+    """What is asked or opened instead; facts stay as they are."""
+    if isinstance(request, All):
+        fork = cast("All[Any]", request)
+        lanes = (
+            through(branch, change, watch, f"{here}.{lane}.")
+            for lane, branch in enumerate(fork.branches)
+        )
+        return All(lanes, fork.allow, twins=fork.twins)
+    return change(cast("Ask[Any]", request)) if isinstance(request, Ask) else request

@@ -54,7 +54,12 @@ def rebuild(
 
 @app.command()
 def export(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the files go.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="FOLDER|grpo", help="Where the files go; grpo: for training.")
+    ],
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="With grpo: where the groups go.")
+    ] = "-",
     log: Log = None,
     episode: Annotated[
         Optional[str], typer.Option("--episode", help="One episode, with all that it refers to.")
@@ -62,6 +67,10 @@ def export(
     json: Json = False,
 ) -> int:
     """Write Parquet files for offline analysis, with their columns documented and queries to begin with."""
+    if folder == "grpo":
+        from streams.cli.export_grpo import export as groups
+
+        return groups(log, file, json=json)
     from streams.cli.exporting import export as run
 
     return run(log, folder, episode=episode, json=json)

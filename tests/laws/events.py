@@ -45,7 +45,8 @@ def values(annotation: Any, least: float | None = None) -> st.SearchStrategy[Any
     if origin is tuple:
         return st.tuples(*map(values, parts))
     if origin is dict:
-        return st.dictionaries(TEXT, JSON, max_size=3)
+        held = JSON if parts[1] is Any else values(parts[1])
+        return st.dictionaries(TEXT, held, max_size=3)
     if getattr(annotation, "__metadata__", None):
         return values(annotation.__origin__, _least(annotation.__metadata__))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

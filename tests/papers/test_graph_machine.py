@@ -26,6 +26,7 @@ from schemas.questions import Complete, ToolResult, UseTool
 from schemas.usage import Usage
 from schemas.vectors import pack
 from state.folds.memory import Learned, next_memory
+from streams.replay.differ import first_difference
 from tests.laws.events import EVENTS
 from tests.papers.gm_says import rehearsed, remembering
 from tests.scripted import NO_MEMORY, Ran, Script, hashed, run, shown
@@ -189,6 +190,25 @@ def guided_requests(base: str, memory: Memory) -> list[Complete]:
     settings = GraphSettings(base=base)
     task = Task("r1", "4 5 6 10", "game24", 7, memory.number)
     return run(GRAPH_MEMORY.solve(task, settings), rehearsed, memory=memory).requests
+
+
+@pytest.mark.claim("gm-case-3")
+def test_diff_names_where_another_principle_parts_an_episode() -> None:
+    """The same memory and problem: by learned weights b is shown, by frozen ones a; then no more agrees."""
+    memory = principled(a=1.0, b=2.0)
+    runs = [
+        agent([SEARCH, ANSWER], "graph_memory", memory, principles_shown=1, weights=weights)
+        for weights in ("learned", "frozen", "learned")
+    ]
+    learned, frozen, again = (dict(ran.events) for ran in runs)
+    found = first_difference(learned, frozen)
+    assert found is not None
+    assert (found.address, found.part) == ("1", "experience.shown.items")
+    assert "b" in found.left
+    assert "a" in found.right
+    assert first_difference(learned, again) is None
+    asked = [dict(ran.requests[0].variables)["guidance"] for ran in runs[:2]]
+    assert asked == ["advice b", "advice a"]
 
 
 def test_use_learns_nothing() -> None:

@@ -69,9 +69,8 @@ class Spy:
             self.question = request
         if isinstance(request, All):
             lanes = enumerate(request.branches)
-            return All(
-                [self.watch(steps, f"{here}.{lane}.") for lane, steps in lanes], request.allow
-            )
+            watched = [self.watch(steps, f"{here}.{lane}.") for lane, steps in lanes]
+            return All(watched, request.allow, twins=request.twins)
         return request
 
 

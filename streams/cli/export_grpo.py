@@ -1,0 +1,35 @@
+"""The `export grpo` command: groups of roll-outs for policy optimisation, a line each."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from streams.cli.common import open_log, out_json, say
+from streams.cli.errors import OK, usage
+
+
+def export(log: str | None, file: str, *, json: bool) -> int:
+    """Write the groups to a file, or with - to standard output; the exit code."""
+    from schemas.identity import canonical
+    from streams.training.groups import groups
+
+    opened = open_log(log)
+    try:
+        found = list(groups(opened))
+    finally:
+        opened.close()
+    lines = b"".join(canonical(group) + b"\n" for group in found)
+    rollouts = sum(len(group["rollouts"]) for group in found)
+    if file == "-":
+        sys.stdout.buffer.write(lines)
+        return OK
+    try:
+        Path(file).write_bytes(lines)
+    except OSError as error:
+        raise usage(f"{file}: {error.strerror}", field="FILE") from error
+    if json:
+        out_json({"file": file, "groups": len(found), "rollouts": rollouts})
+    else:
+        say(f"{len(found)} groups of {rollouts} roll-outs in {file}")
+    return OK

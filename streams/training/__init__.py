@@ -1,0 +1,1 @@
+"""The bridge to training: roll-outs as groups with advantages, and a run of TRL's GRPOTrainer."""

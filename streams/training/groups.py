@@ -1,0 +1,181 @@
+"""Groups of roll-outs for policy optimisation, read off the log: prompts, replies, rewards, advantages.
+
+A group is what was asked with the same first prompt: one problem, one policy, one q̃. Prompts are derived
+again from the record, so the memory that was shown stands in them, and what a tool returned stands in a
+prompt and never in a reply.
+
+Source: trainable graph memory, stage 3: eq. (5), (11), (12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from handlers.learning.reinforce import advantages
+from handlers.limits import Ledger
+from handlers.policies.around import through
+from handlers.policies.graph_memory.runs import reward
+from schemas.asking import OutOfLimit, ReplayError
+from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
+from schemas.identity import digest
+from schemas.memory import Memory
+from schemas.questions import Complete
+from schemas.settings import BadSetting
+from state.folds.grades import GradesFold
+from streams.drive import drive, replayed
+from streams.episodes import Work, prepare
+from streams.learner import Learner
+from streams.policies import NoPolicy, find
+from streams.records import LogRecords
+from streams.runtime.embedded.log import SqliteLog
+
+CLOSED = "select episode from records where kind = 'episode.closed' and episode like 'p/%' order by offset"
+LABELS = "select value from messages where topic = 'feedback' order by offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One reply with the prompt that led to it. ``logprob`` is the mean over its tokens, if kept."""
+
+    at: str
+    messages: tuple[tuple[str, str], ...]
+    completion: str
+    logprob: float | None
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One episode: its turns, and its reward; none where its outcome is unknown."""
+
+    episode: str
+    seed: int
+    turns: tuple[Turn, ...]
+    reward: float | None
+
+
+@dataclass(slots=True)
+class Group:
+    """Roll-outs of one first prompt."""
+
+    domain: str
+    problem_id: str
+    policy: str
+    rollouts: list[Rollout] = field(default_factory=list[Rollout])
+
+    def as_json(self, references: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+        """The group with its normalised advantages."""
+        known = [each for each in self.rollouts if each.reward is not None]
+        gains = advantages([each.reward or 0.0 for each in known])
+        return {
+            "domain": self.domain,
+            "problem_id": self.problem_id,
+            "policy": self.policy,
+            "reference": references.get((self.domain, self.problem_id)),
+            "rollouts": [_rollout(each, gain) for each, gain in zip(known, gains, strict=True)],
+        }
+
+
+def _rollout(each: Rollout, gain: float) -> dict[str, Any]:
+    return {
+        "episode": each.episode,
+        "seed": each.seed,
+        "reward": each.reward,
+        "advantage": gain,
+        "turns": [
+            {
+                "at": turn.at,
+                "prompt": [{"role": role, "content": text} for role, text in turn.messages],
+                "completion": turn.completion,
+                "logprob": turn.logprob,
+                "tokens": turn.tokens,
+            }
+            for turn in each.turns
+        ],
+    }
+
+
+def groups(log: SqliteLog, least: int = 2) -> Iterator[dict[str, Any]]:
+    """Every group with so many roll-outs of known reward, in order of their first episode."""
+    found: dict[str, Group] = {}
+    for name, group, rollout in _rollouts(log):
+        found.setdefault(name, group).rollouts.append(rollout)
+    labels = references(log)
+    for group in found.values():
+        if sum(each.reward is not None for each in group.rollouts) >= least:
+            yield group.as_json(labels)
+
+
+def references(log: SqliteLog) -> dict[tuple[str, str], Any]:
+    """The newest reference of each problem; a trainer's reward needs it, no prompt holds it."""
+    told = (orjson.loads(row[0]) for row in log.db.execute(LABELS))
+    return {
+        (each["domain"], each["problem_id"]): each["reference"]
+        for each in told
+        if each.get("reference") is not None and each.get("problem_id")
+    }
+
+
+def _rollouts(log: SqliteLog) -> Iterator[tuple[str, Group, Rollout]]:
+    learner = Learner(find, LogRecords(log))
+    grades = GradesFold()
+    for record in log.records("learning"):
+        learner.feed(record.episode, record.address, record.event)
+        if record.event.kind == "graded":
+            grades.feed(record.episode, record.event)  # type: ignore[arg-type]
+    for episode in [row[0] for row in log.db.execute(CLOSED)]:
+        work = _work(log, learner, episode)
+        turns = tuple(turns_of(work)) if work is not None else ()
+        if work is None or not turns:
+            continue
+        problem = work.admitted.problem
+        policy = f"{work.opened.policy}@{work.opened.policy_version}"
+        name = digest([problem.domain, problem.id, policy, turns[0].messages])
+        gain = reward(grades.outcome(episode))  # type: ignore[arg-type]
+        group = Group(problem.domain, problem.id, policy)
+        yield name, group, Rollout(episode, work.opened.seed, turns, gain)
+
+
+def _work(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
+    """The episode as it was worked on; none for one that this build cannot run again."""
+    journal = log.journal(episode)
+    admitted, opened = journal["admitted"], journal["opened"]
+    assert isinstance(admitted, ProblemAdmitted)
+    assert isinstance(opened, EpisodeOpened)
+    if opened.members is not None or opened.within is not None:
+        return None
+    known = learner.scopes.get(admitted.scope)
+    memories = {0: Memory(admitted.scope, 0)} if known is None else known.memory.versions
+    try:
+        return prepare(episode, admitted, journal, find(opened.policy), memories, "")
+    except (ReplayError, NoPolicy, BadSetting):
+        return None
+
+
+@dataclass(slots=True)
+class Asked:
+    """The model calls of a run by address, in the order in which they were answered."""
+
+    questions: list[tuple[str, Complete]] = field(default_factory=list[tuple[str, Complete]])
+
+    def see(self, address: str, request: object, reply: object) -> None:
+        """Keep a question."""
+        if isinstance(request, Complete):
+            self.questions.append((address, request))
+
+
+def turns_of(work: Work) -> Iterator[Turn]:
+    """Every reply of an episode with its prompt, derived again from the record."""
+    asked, run = Asked(), work.run(None, None)
+    steps = through(work.policy.solve(work.task, work.settings), watch=asked)
+    with suppress(OutOfLimit):
+        replayed(drive(steps, run, Ledger.of(work.opened.limits, work.opened.prices)))
+    for at, question in asked.questions:
+        said = run.journal[at]
+        assert isinstance(said, Completed)
+        yield Turn(at, question.messages(), said.text, said.logprob, said.completion_tokens)
