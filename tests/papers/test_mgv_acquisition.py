@@ -12,6 +12,8 @@ from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.acquisition import acquire, norm_of_study, retention
 from handlers.policies.mgv.allocate import Claim, allocate
 from handlers.policies.mgv.knowledge import Knowledge
+from handlers.policies.mgv.parts import part
+from handlers.policies.mgv.reflect import reflect
 from handlers.policies.mgv.settings import AcquisitionSettings
 from handlers.policies.mgv.signals import Knowing, ease, hardness, judgement_of_learning
 from schemas.events.episode import Completed
@@ -222,3 +224,22 @@ def test_harder_members_get_more() -> None:
     )
     first = dict(ran.of(Allocated)[0].shares)
     assert first["stories/m0"] > first["stories/m1"]
+
+
+@pytest.mark.claim("mgv-set")
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.floats(0, 1))
+def test_the_parts_of_a_set_hold_each_of_its_calls_once(limits: list[int], q: float) -> None:
+    """And what a member leaves to be known is what it would leave of a set of one."""
+    settings = acquisition()
+    ran = together(Model(["96", None, "7"], [q]), limits, settings)
+    names = [f"stories/m{at}" for at in range(len(limits))]
+    parts = [part(ran.trace, name) for name in names]
+    calls = [at for own in parts for at, event in own.events if isinstance(event, Completed)]
+    assert sorted(calls) == sorted(at for at, e in ran.events if isinstance(e, Completed))
+    for name, own, conclusion in zip(names, parts, ran.result, strict=True):
+        about = {e.subject for _, e in own.events if isinstance(e, ExperienceFelt)}
+        assert about == {name}
+        left = reflect(own, conclusion, settings)
+        assert (left["class"], left["ended_by"]) == ("stories", conclusion.ended_by)
+        assert left["vector"] is not None
+        assert len([e for _, e in own.events if isinstance(e, ExperienceKept)]) == 1
