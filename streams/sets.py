@@ -14,10 +14,11 @@ from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Together, Trace
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.base import Event
-from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
+from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import is_numbered, seed_of
 from schemas.memory import Memory
 from schemas.problem import Limits
+from schemas.usage import NOTHING
 from state.journal import Recorder
 from streams.defects import describe
 from streams.drive import Run, World, drive
@@ -133,6 +134,11 @@ def shared(limits: Iterable[Limits]) -> Limits:
         cost=joined([each.cost for each in every], sum),
         seconds=joined([each.seconds for each in every], max),
     )
+
+
+def ending() -> EpisodeClosed:
+    """The event that closes a set: its answers and what it spent stand with its members."""
+    return EpisodeClosed(status="answered", ended_by="members", usage=NOTHING)
 
 
 async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:

@@ -15,7 +15,7 @@ from streams.drive import Run, replayed
 from streams.episodes import Work
 from streams.relay import Closing
 from streams.runtime.embedded.log import SqliteLog
-from streams.sets import SetWork, closings, conclude_set, opening_of, prepare_set
+from streams.sets import SetWork, closings, conclude_set, ending, opening_of, prepare_set
 
 Record: TypeAlias = dict[str, Event]
 Find: TypeAlias = Callable[[str], Policy[Any]]
@@ -25,7 +25,8 @@ Find: TypeAlias = Callable[[str], Policy[Any]]
 class Derived:
     """What follows from a set's record. A member that is not closed yet has no end."""
 
-    opened: EpisodeOpened
+    own: list[tuple[str, Event | None, Event]]
+    """The set's own named records: address, what is recorded, what follows."""
     run: Run
     members: list[tuple[Work, Record, Closing | None]]
 
@@ -60,4 +61,9 @@ def derive_set(
             raise
     told = zip(work.members, records, ends, closed, strict=True)
     members = [(member, record, end if done else None) for member, record, end, done in told]
-    return Derived(opening_of(episode, work.members), run, members)
+    own: list[tuple[str, Event | None, Event]] = [
+        ("opened", log.find(episode, "opened"), opening_of(episode, work.members))
+    ]
+    if any(closed):
+        own.append(("closed", log.find(episode, "closed"), ending()))
+    return Derived(own, run, members)

@@ -183,7 +183,7 @@ class Verifier:
         opened = journal["opened"]
         assert isinstance(opened, EpisodeOpened)
         if opened.members is not None:
-            self._set(episode, opened)
+            self._set(episode)
             return
         if opened.within is not None:  # its part is derived with its set
             return
@@ -223,10 +223,11 @@ class Verifier:
                 )
         self._count(run, work.journal, episode)
 
-    def _set(self, episode: str, opened: EpisodeOpened) -> None:
+    def _set(self, episode: str) -> None:
         """A set episode, with what it left of each member."""
         found = derive_set(self.log, episode, self.find, self._memories)
-        expect(episode, "opened", opened, found.opened)
+        for address, recorded, derived in found.own:
+            expect(episode, address, recorded, derived)
         for member, record, end in found.members:
             self._opening(member, member.opened.model_copy(update={"within": None}))
             if end is not None:

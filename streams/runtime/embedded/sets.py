@@ -9,7 +9,7 @@ from schemas.asking import ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from streams.backbones.port import Stuck
-from streams.sets import SetWork, closings, conclude_set, prepare_set
+from streams.sets import SetWork, closings, conclude_set, ending, prepare_set
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.worker import Worker
@@ -53,6 +53,8 @@ async def _work(worker: Worker, name: str, open_now: dict[str, dict[str, Event]]
         return
     ends = zip(work.members, closings(work, conclusions), strict=True)
     mine = [(member.episode, end) for member, end in ends if member.episode in open_now]
+    # Before the members: once they are closed nobody comes back to the set.
+    worker.writer.state("events", work.episode, "closed", ending())
     await worker.close(mine, fresh=not begun)
 
 
