@@ -53,6 +53,7 @@ class Wanted:
         said: list[tuple[str, Any]] = [
             ("--backbone", models.backbone),
             *(("--role", each) for each in models.roles),
+            *(("--price", each) for each in models.prices),
             ("--model", models.model),
             ("--base-url", models.base_url),
             ("--reduced", options.stand_in),

@@ -9,12 +9,13 @@ import typer
 from streams.cli.app import Json, NewLog
 from streams.cli.commands_bench import bench_group
 from streams.cli.commands_run import (
-    Backbone,
+    Backbones,
     BaseUrl,
     CallLimit,
     Connections,
     CostLimit,
     Model,
+    Prices,
     Role,
     TimeLimit,
     TokenLimit,
@@ -36,11 +37,12 @@ def list_recipes(json: Json = False) -> int:
 def run_recipe(
     recipe: Annotated[str, typer.Argument(help="A recipe's name, or a .yaml file of your own.")],
     log: NewLog = None,
-    backbone: Backbone = None,
+    backbone: Backbones = [],  # noqa: B006
     role: Role = [],  # noqa: B006
     model: Model = None,
     base_url: BaseUrl = None,
     max_connections: Connections = None,
+    price: Prices = [],  # noqa: B006
     max_concurrency: Annotated[
         Optional[int], typer.Option("--max-concurrency", min=1, help="Episodes in flight.")
     ] = None,
@@ -80,10 +82,14 @@ def run_recipe(
     from streams.cli.setup import Models, limits_of
     from streams.world import Totals
 
-    models = Models(
-        backbone=backbone, roles=role, model=model, base_url=base_url,
+    models = Models.of(
+        backbone,
+        role,
+        model=model,
+        base_url=base_url,
         max_connections=max_connections,
-    )  # fmt: skip
+        prices=price,
+    )
     options = Options(
         files=located(data),
         problems=problems or (REDUCED_PROBLEMS if reduced else None),

@@ -193,11 +193,7 @@ class Verifier:
         if opened.parent and opened.at:
             journal = before(source, opened.at) | journal
         policy = self.find(opened.policy)
-        memories = self._memories(admitted.scope)
-        if opened.parent is None:
-            work = prepare(episode, admitted, journal, policy, memories, "")
-        else:
-            work = probe_work(self.log, episode, admitted, journal, policy, memories)
+        work = self._work(episode, opened, admitted, journal)
         run = work.run(None, None)
         try:
             conclusion, seconds = replayed(conclude(work, run))
@@ -222,6 +218,19 @@ class Verifier:
                     ),
                 )
         self._count(run, work.journal, episode)
+
+    def _work(
+        self,
+        episode: str,
+        opened: EpisodeOpened,
+        admitted: ProblemAdmitted,
+        journal: dict[str, Event],
+    ) -> Work:
+        """An episode's work as it stands on record; a probe's by what it kept of itself."""
+        policy, memories = self.find(opened.policy), self._memories(admitted.scope)
+        if opened.parent is None:
+            return prepare(episode, admitted, journal, policy, memories, "")
+        return probe_work(self.log, episode, admitted, journal, policy, memories)
 
     def _set(self, episode: str) -> None:
         """A set episode, with what it left of each member."""

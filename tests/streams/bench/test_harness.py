@@ -1,0 +1,162 @@
+"""The harness around a bench: recipes that are wrong, data from a hub, limits that match, progress."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streams.analysis.cases import read
+from streams.bench.compare import arms
+from streams.bench.curves import read as recorded
+from streams.bench.metrics import METRICS, samples
+from streams.bench.recipe import BadRecipe, load
+from streams.bench.recipe import read as read_recipe
+from streams.cli.bench_progress import BenchView
+from streams.cli.figures import Figures
+from streams.datasets.hub import NoHub, fetch
+from streams.runtime.embedded.log import SqliteLog
+from tests.data import shared
+from tests.streams.cli.calling import call
+
+RECIPE: dict[str, Any] = {
+    "recipe": "mine",
+    "claims": [],
+    "paper": "none",
+    "about": "Mine",
+    "differs": "Everything",
+    "seeds": [0],
+    "data": {"game24": {"source": "game24:901-904"}},
+    "runs": {"one": {"policy": "cot"}, "two": {"policy": "self_consistency"}},
+    "tables": [
+        {
+            "title": "T",
+            "columns": {"right": {"data": "game24", "metric": "accuracy"}},
+            "rows": {"one": {"run": "one", "paper": [1]}},
+        }
+    ],
+}
+
+
+def changed(path: list[Any], value: Any) -> dict[str, Any]:
+    recipe: dict[str, Any] = json.loads(json.dumps(RECIPE))
+    part: Any = recipe
+    for name in path[:-1]:
+        part = part[name]
+    part[path[-1]] = value
+    return recipe
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["runs", "one", "polcy"], "cot", "runs.one.polcy: Extra inputs"),
+        (["tables", 0, "rows", "one", "run"], "three", "no run 'three'"),
+        (["tables", 0, "columns", "right", "metric"], "luck", "no metric 'luck'"),
+        (["tables", 0, "rows", "one", "paper"], [1, 2], "2 figures for 1 columns"),
+        (["runs", "two", "matched"], {"run": "zero"}, "has no zero"),
+        (["seeds"], [], "seeds"),
+    ],
+)
+def test_what_is_wrong_in_a_recipe_is_named(
+    tmp_path: Path, path: list[Any], value: Any, said: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(changed(path, value)))
+    with pytest.raises(BadRecipe, match=said):
+        read_recipe(file)
+
+
+def test_an_unknown_recipe_and_missing_data_are_wrong_command_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadRecipe, match="bench list"):
+        load("nothing")
+    assert call("bench", "run", "nothing", "--backbone", "rehearsal").code == 2
+    missing = call("bench", "run", "mc2-tab-06", "--backbone", "rehearsal")
+    assert (missing.code, "--reduced" in missing.err) == (2, True)
+    waiting = changed(["runs", "one", "matched"], {"run": "one"})
+    Path("loop.yaml").write_text(json.dumps(waiting))
+    looped = call("bench", "run", "loop.yaml", "--backbone", "rehearsal")
+    assert (looped.code, "wait for each other" in looped.err) == (2, True)
+    assert "mc2-tab-01" in call("bench", "list").out
+
+
+def test_a_matched_run_has_the_others_tokens_as_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = changed(["runs", "one", "matched"], {"run": "two", "of": "tokens"})
+    Path("mine.yaml").write_text(json.dumps(recipe))
+    done = call("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db")
+    assert done.code == 0, done.err
+    cases = list(read(SqliteLog("a.db")).cases())
+    spent = {c.problem.id: c.closed.usage.tokens for c in cases if c.opened.policy != "cot"}
+    limits = {c.problem.id: c.opened.limits.tokens for c in cases if c.opened.policy == "cot"}
+    assert limits == spent
+    assert len(limits) == 4
+    page = Path("bench/mine.html").read_text()
+    assert "<script" not in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert (
+        call("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db").code
+        == 0
+    )
+    assert len(list(read(SqliteLog("a.db")).cases())) == len(cases)
+
+
+def test_rows_of_a_hub_become_a_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def load_dataset(name: str, config: str | None, *, split: str) -> list[dict[str, str]]:
+        asked.append((name, config, split))
+        return [{"question": "1 + 1?", "answer": "#### 2"}]
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    path = fetch("hub:openai/gsm8k#main/test", tmp_path)
+    assert fetch("hub:openai/gsm8k#main/test", tmp_path) == path
+    assert asked == [("openai/gsm8k", "main", "test")]
+    assert json.loads(path.read_text()) == {"question": "1 + 1?", "answer": "#### 2"}
+    with pytest.raises(NoHub, match="is not hub:"):
+        fetch("hub:nowhere", tmp_path)
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(NoHub, match="extra"):
+        fetch("hub:openai/other", tmp_path)
+
+
+@pytest.mark.slow
+def test_the_recorded_samples_are_measured_through_a_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = shared() / "game24"
+    words = ("--data", f"game24={data / '24.csv'}", "--limit", "12", "--log", "a.db")
+    done = call("bench", "run", "game24-recorded", "--backbone", f"recorded:{data}", *words)
+    assert done.code == 0, done.err
+    ours = list(read(SqliteLog("a.db")).cases())
+    theirs = {each.problem: each for each in recorded(data)}
+    for case in ours:
+        assert samples(case).right == theirs[case.problem.problem].right
+    one = METRICS["any_of_1"].of(ours)
+    right = [sum(samples(case).right) / 100 for case in ours]
+    assert one == pytest.approx(100 * sum(right) / len(right))
+    assert METRICS["any_of_100"].of(ours) == pytest.approx(100 * sum(map(bool, right)) / len(right))
+    assert arms([]) is None
+
+
+def test_progress_says_how_long_the_rest_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    monkeypatch.setattr("sys.stderr", said)
+    view = BenchView(over=False)
+    view.draw(Figures(problems=100, closed=20), 8, 10.0)
+    view.draw(Figures(problems=100, closed=60), 8, 30.0)
+    first, second = said.getvalue().splitlines()
+    assert "closed 20/100" in first
+    assert first.endswith("left unknown")
+    assert second.endswith("left 0:20")
