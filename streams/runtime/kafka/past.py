@@ -6,6 +6,7 @@ rebuilt a duplicate may run once more; its answer has the same id, and consumers
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from streams.runtime.kafka.envelope import NotOurs, read
 from streams.runtime.kafka.fence import Fence
 from streams.runtime.kafka.place import Place
 
+_log = logging.getLogger(__name__)
 AT_ONCE = 2_000
 TABLES = """
 create table if not exists closed(episode text primary key) without rowid;
@@ -32,12 +34,11 @@ insert into upto values (?, ?, ?) on conflict(partition) do update
 
 
 class Past:
-    """Closed episodes and the text of each problem. Without a path it lives in memory."""
+    """Closed episodes and the text of each problem. Without a file it lives in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self.db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=10)
+        place = ":memory:" if path is None else _writable(path)
+        self.db = sqlite3.connect(place, isolation_level=None, timeout=10)
         self.db.execute("pragma journal_mode=wal")
         self.db.execute("pragma synchronous=normal")
         self.db.executescript(TABLES)
@@ -145,3 +146,13 @@ class Past:
     def close(self) -> None:
         """Let go of the file."""
         self.db.close()
+
+
+def _writable(path: Path) -> Path | str:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        _log.warning("%s: %s; the index of what is closed is kept in memory", path, error.strerror)
+        return ":memory:"
+    return path

@@ -76,3 +76,11 @@ def test_the_index_of_another_log_is_dropped(tmp_path: Path) -> None:
         assert "p/d/a/0" in past
         assert past.begins(0, 800) == (0, -1)
         assert "p/d/a/0" not in past
+
+
+def test_without_a_place_to_write_the_index_lives_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with closing(Past(tmp_path / "file" / "i.db")) as past:
+        past.add("p/d/a/0")
+        past.note(0, 1, 0)
+        assert "p/d/a/0" in past
