@@ -19,6 +19,7 @@ from schemas.events.monitoring import Allocated
 from schemas.problem import Limits
 from schemas.usage import NOTHING
 from state.journal import Fenced
+from streams.cli.adopting import let_go_on
 from streams.policies import find
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
@@ -198,6 +199,47 @@ def test_an_episode_that_was_opened_by_itself_is_finished_by_itself(tmp_path: Pa
 def work_with(log: SqliteLog, policies: Callable[[str], Policy[Any]]) -> None:
     """Work to the end, or to where the log stops."""
     asyncio.run(Worker(log, Counted(), policies, max_concurrency=2).run(until_idle=True))
+
+
+def parked(calm: Calm, path: Path) -> tuple[SqliteLog, list[str]]:
+    """A log on which the first set does not fit its record, and what waits for a person then."""
+    places = stops(calm.after)
+    log = quick(SqliteLog(cut(calm.after, path, places[len(places) // 6])))
+    changed = "update records set body = json_replace(body, '$.asked', ?) where rowid = ?"
+    query = "select rowid, json_extract(body, '$.asked') from records where kind = 'completed'"
+    rowid, asked = log.db.execute(query).fetchone()
+    log.db.execute(changed, (f"{asked}0", rowid))
+    outcome, _ = worked(log)
+    log.db.execute(changed, (asked, rowid))
+    return log, outcome.parked
+
+
+def test_a_set_that_does_not_fit_its_record_parks_its_members(calm: Calm, tmp_path: Path) -> None:
+    """Nobody else goes on; once all are adopted, what comes is what would have come."""
+    log, waiting = parked(calm, tmp_path / "parked.db")
+    first = next(event.members for event in opened(log).values() if event.members)
+    assert tuple(waiting) == first
+    assert sum(1 for _ in log.messages("answers")) == 0
+    for at, member in enumerate(waiting):
+        let_go_on(str(log.path), member, None)
+        outcome, _ = worked(log)
+        assert (outcome.held == []) == (at == len(waiting) - 1)
+    assert end_of(log) == calm.end
+    log.close()
+
+
+def test_a_member_of_a_parked_set_may_be_left_out(calm: Calm, tmp_path: Path) -> None:
+    log, waiting = parked(calm, tmp_path / "void.db")
+    let_go_on(str(log.path), None, waiting[1])
+    for member in (waiting[0], waiting[2]):
+        let_go_on(str(log.path), member, None)
+    outcome, _ = worked(log)
+    assert outcome.held == []
+    answered = [json.loads(value)["episode"] for _, _, _, value in log.messages("answers")]
+    assert len(answered) == MEMBERS - 1
+    assert waiting[1] not in answered
+    assert Verifier(log, find).run().diverged == []
+    log.close()
 
 
 def test_the_shared_limit_is_the_sum_and_the_longest_time() -> None:
