@@ -76,53 +76,57 @@ def spans(log: str, records: Sequence[Record], backbones: str) -> Iterator[Span]
     """The spans of a closed episode, the episode's own first. ``records`` are all that it has."""
     by_address = {record.address: record for record in records}
     closed = by_address["closed"]
-    assert isinstance(closed.event, EpisodeClosed)
-    episode = closed.episode
-    trace, root = trace_of(log, episode), span_of(log, episode, "closed")
     first = by_address.get("opened") or by_address.get("batch") or closed
-    agent = _agent(first.event)
-    status = "error" if closed.event.status == "failed" else None
-    yield Span(
-        trace,
-        root,
-        f"invoke_agent {agent}",
-        first.at_ms,
-        closed.at_ms,
-        attributes=_given(
-            {
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.provider.name": provider(backbones, "*"),
-                "gen_ai.agent.name": agent,
-                "gen_ai.agent.version": getattr(first.event, "policy_version", None),
-                "gen_ai.conversation.id": episode,
-                "gen_ai.usage.input_tokens": closed.event.usage.prompt_tokens,
-                "gen_ai.usage.output_tokens": closed.event.usage.completion_tokens,
-                "metalogue.status": closed.event.status,
-                "metalogue.ended_by": closed.event.ended_by,
-                "metalogue.calls": closed.event.usage.calls,
-                "metalogue.purpose": _purpose(first.event),
-                "error.type": status,
-            }
-        ),
-        error=closed.event.ended_by if status else None,
-    )
+    root = _root(log, first, closed, backbones)
+    yield root
     noted = _assessments(records)
     for record in records:
         child = _child(record, backbones)
         if child is not None:
             name, start, attributes, error = child
+            place = {"gen_ai.conversation.id": record.episode, "metalogue.at": record.address}
             yield Span(
-                trace,
-                span_of(log, episode, record.address),
+                root.trace,
+                span_of(log, record.episode, record.address),
                 name,
                 start,
                 record.at_ms,
-                root,
+                root.id,
                 isinstance(record.event, Completed),
-                {**attributes, "gen_ai.conversation.id": episode, "metalogue.at": record.address},
+                {**attributes, **place},
                 tuple(noted.get(record.address, ())),
                 error,
             )
+
+
+def _root(log: str, first: Record, closed: Record, backbones: str) -> Span:
+    """The span of the episode itself."""
+    event, agent = closed.event, _agent(first.event)
+    assert isinstance(event, EpisodeClosed)
+    failed = event.status == "failed"
+    said = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": provider(backbones, "*"),
+        "gen_ai.agent.name": agent,
+        "gen_ai.agent.version": getattr(first.event, "policy_version", None),
+        "gen_ai.conversation.id": closed.episode,
+        "gen_ai.usage.input_tokens": event.usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": event.usage.completion_tokens,
+        "metalogue.status": event.status,
+        "metalogue.ended_by": event.ended_by,
+        "metalogue.calls": event.usage.calls,
+        "metalogue.purpose": _purpose(first.event),
+        "error.type": "error" if failed else None,
+    }
+    return Span(
+        trace_of(log, closed.episode),
+        span_of(log, closed.episode, "closed"),
+        f"invoke_agent {agent}",
+        first.at_ms,
+        closed.at_ms,
+        attributes=_given(said),
+        error=event.ended_by if failed else None,
+    )
 
 
 def graded(log: str, record: Record) -> Span:
