@@ -15,24 +15,26 @@ from schemas.identity import is_numbered
 from schemas.memory import Memory
 from schemas.settings import BadSetting
 from state.folds.versions import pinned
-from streams.episodes import PolicyChanged, Work
+from streams.episodes import PolicyChanged, Work, prepare
 from streams.replay.change import lacking
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 
-def probe_work(
+def recorded_work(
     log: SqliteLog,
     episode: str,
     admitted: ProblemAdmitted,
-    journal: Mapping[str, Event],
+    journal: dict[str, Event],
     policy: Policy[Any],
     memories: Mapping[int, Memory],
 ) -> Work:
-    """The work of a recorded probe. Raises ``PolicyChanged`` or ``BadSetting`` where it cannot be done."""
+    """The work of a recorded episode or probe. Raises ``PolicyChanged`` or ``BadSetting`` where it cannot be."""
     opened = journal["opened"]
     assert isinstance(opened, EpisodeOpened)
+    if opened.parent is None:
+        return prepare(episode, admitted, journal, policy, memories, "")
     if policy.version != opened.policy_version:
         recorded = f"{opened.policy}@{opened.policy_version}"
         raise PolicyChanged(f"opened with {recorded}; installed is {policy.reference}")

@@ -23,14 +23,14 @@ from schemas.identity import canonical, is_numbered
 from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.drive import Run, replayed
-from streams.episodes import PolicyChanged, Work, conclude, opening, prepare, resolved
+from streams.episodes import PolicyChanged, Work, conclude, opening, resolved
 from streams.grants import Grant
 from streams.learner import Learner, Scope
 from streams.policies import NoPolicy
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing, trace_of
 from streams.replay.compare import as_recorded, difference, same
-from streams.replay.probes import probe_work
+from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
@@ -193,7 +193,8 @@ class Verifier:
         if opened.parent and opened.at:
             journal = before(source, opened.at) | journal
         policy = self.find(opened.policy)
-        work = self._work(episode, opened, admitted, journal)
+        memories = self._memories(admitted.scope)
+        work = recorded_work(self.log, episode, admitted, journal, policy, memories)
         run = work.run(None, None)
         try:
             conclusion, seconds = replayed(conclude(work, run))
@@ -218,19 +219,6 @@ class Verifier:
                     ),
                 )
         self._count(run, work.journal, episode)
-
-    def _work(
-        self,
-        episode: str,
-        opened: EpisodeOpened,
-        admitted: ProblemAdmitted,
-        journal: dict[str, Event],
-    ) -> Work:
-        """An episode's work as it stands on record; a probe's by what it kept of itself."""
-        policy, memories = self.find(opened.policy), self._memories(admitted.scope)
-        if opened.parent is None:
-            return prepare(episode, admitted, journal, policy, memories, "")
-        return probe_work(self.log, episode, admitted, journal, policy, memories)
 
     def _set(self, episode: str) -> None:
         """A set episode, with what it left of each member."""
