@@ -87,6 +87,7 @@ class World:
 
     @draining.setter
     def draining(self, value: bool) -> None:
+        """Stop, or ask again."""
         self.caller.draining = value
         if value:
             self.caller.drain(self.backbones.values())

@@ -179,9 +179,9 @@ def worker(
         base_url=base_url,
         max_connections=max_connections,
         prices=price,
+        limits=limits_of(call_limit, token_limit, cost_limit, time_limit),
         tools=tools,
     )
-    limits = limits_of(call_limit, token_limit, cost_limit, time_limit)
     url = log_url(log)
     if url.startswith("kafka://"):
         from streams.cli.kafka_working import refuse
@@ -197,7 +197,6 @@ def worker(
             max_concurrency=max_concurrency or episodes_in_flight(),
             learning_limits=limits_of(learning_call_limit, None, None, None),
             totals=Totals(total_calls, total_tokens, total_cost, total_time),
-            limits=limits,
         )
     with watching(log) as watch:
         return work(
@@ -209,7 +208,6 @@ def worker(
             max_concurrency=max_concurrency or episodes_in_flight(),
             learning_limits=limits_of(learning_call_limit, None, None, None),
             totals=Totals(total_calls, total_tokens, total_cost, total_time),
-            limits=limits,
             on_change=watch,
             tables=not no_tables,
             metrics=metrics,

@@ -18,9 +18,10 @@ from streams.cli.working import report, working_world
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
+    from streams.runtime.kafka.place import Place
     from streams.runtime.kafka.worker import KafkaWorker
     from streams.runtime.progress import Outcome, Progress
-    from streams.world import Totals
+    from streams.world import Totals, World
 
 
 def work(
@@ -33,19 +34,15 @@ def work(
     max_concurrency: int,
     learning_limits: Limits,
     totals: Totals | None,
-    limits: Limits | None = None,
     on_change: Callable[[Progress], None] | None = None,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from streams.backbones.port import BackboneError
     from streams.cli.config import load
-    from streams.policies import find
-    from streams.runtime.kafka import topics
-    from streams.runtime.kafka.worker import KafkaWorker
 
     place, config = place_of(url), load()
     said, home = config.kafka, Path(config.home).expanduser()
-    world = working_world(models, totals, limits)
+    world = working_world(models, totals)
     options: dict[str, Any] = {
         "name": f"{socket.gethostname()}:{os.getpid()}",
         "default_policy": policy,
@@ -57,9 +54,7 @@ def work(
     }
 
     async def run() -> Outcome:
-        partitions, cluster = await topics.known(place)
-        index = home / cluster / f"{place.prefix or 'metalogue'}.closed.db"
-        worker = KafkaWorker(place, partitions, world, find, index=index, **options)
+        worker = await _worker(place, world, home, **options)
         return await _until_told(worker, until_idle=until_idle, settle=settle)
 
     try:
@@ -67,6 +62,17 @@ def work(
     except BackboneError as error:
         raise as_cli(error) from error
     return report(outcome)
+
+
+async def _worker(place: Place, world: World, home: Path, **options: Any) -> KafkaWorker:
+    """A worker on a cluster, with its local index of what is closed."""
+    from streams.policies import find
+    from streams.runtime.kafka import topics
+    from streams.runtime.kafka.worker import KafkaWorker
+
+    partitions, cluster = await topics.known(place)
+    index = home / cluster / f"{place.prefix or 'metalogue'}.closed.db"
+    return KafkaWorker(place, partitions, world, find, index=index, **options)
 
 
 def refuse(metrics: str | None, otlp: str | None) -> None:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """Which models answer: one for all roles, and perhaps one of its own for some."""
+    """Which models answer: one for all roles, and perhaps one of its own for some; and on what terms.
+
+    ``limits`` hold for episodes whose problem has none of its own.
+    """
 
     backbone: str | None = None
     roles: list[str] = field(default_factory=list[str])
@@ -28,6 +31,7 @@ class Models:
     base_url: str | None = None
     max_connections: int | None = None
     prices: list[str] = field(default_factory=list[str])
+    limits: Limits | None = None
     tools: str | None = None
 
     @classmethod
@@ -49,13 +53,7 @@ _FOR_ROLE = re.compile(r"[A-Za-z_][\w-]*=")
 """How a backbone for one role begins; options of a backbone come behind a colon or question mark."""
 
 
-def world_of(
-    models: Models,
-    *,
-    patient: bool = True,
-    totals: Totals | None = None,
-    limits: Limits | None = None,
-) -> World:
+def world_of(models: Models, *, patient: bool = True, totals: Totals | None = None) -> World:
     """The world of a worker. Raises a ``CliError`` where a backbone's spelling is wrong."""
     from streams.backbones.port import Backbone, BackboneError
     from streams.backbones.spelling import build
@@ -82,7 +80,7 @@ def world_of(
         patient=patient,
         totals=totals,
         prices=prices_of(models),
-        limits=limits,
+        limits=models.limits,
     )
     if models.tools is not None:
         world.tools = tools_of(models.tools, world.embedder)

@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from streams.cli.common import log_path, log_url, open_log, say
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
@@ -74,7 +74,6 @@ def work(
     max_concurrency: int = 256,
     learning_limits: Limits | None = None,
     totals: Totals | None = None,
-    limits: Limits | None = None,
     on_change: Callable[[Progress], None] | None = None,
     on_start: Callable[[Worker], None] | None = None,
     tables: bool = False,
@@ -82,25 +81,20 @@ def work(
     otlp: str | None = None,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
-    from schemas.problem import Limits
     from streams.cli.observing import exporting, place_of
     from streams.cli.tabling import Attached
-    from streams.policies import find
-    from streams.runtime.embedded.worker import Worker
     from streams.runtime.tuning import tune_collector
 
-    path, world = log_path(log_url(log)), working_world(models, totals, limits)
+    path, world = log_path(log_url(log)), working_world(models, totals)
     pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
         projector = Attached(log, on_change, wanted=tables)
-        worker = Worker(
-            open_log(log, create=True),
+        worker = _worker(
+            log,
             world,
-            find,
-            name=f"worker:{os.getpid()}",
             default_policy=policy,
             max_concurrency=max_concurrency,
-            learning_limits=learning_limits or Limits(),
+            learning_limits=learning_limits,
             on_change=projector,
         )
         projector.worker = worker
@@ -111,12 +105,20 @@ def work(
             return report(_finished(worker, pages, until_idle=until_idle, settle=settle))
 
 
-def working_world(models: Models, totals: Totals | None, limits: Limits | None) -> World:
+def _worker(log: str | None, world: World, **options: Any) -> Worker:
+    from streams.policies import find
+    from streams.runtime.embedded.worker import Worker
+
+    name = f"worker:{os.getpid()}"
+    return Worker(open_log(log, create=True), world, find, name=name, **options)
+
+
+def working_world(models: Models, totals: Totals | None) -> World:
     """Who answers; a limit of cost needs to know the prices."""
-    world = world_of(models, totals=totals, limits=limits)
+    world = world_of(models, totals=totals)
     if totals is not None and totals.cost is not None:
         need_prices(world, "--total-cost")
-    if limits is not None and limits.cost is not None:
+    if models.limits is not None and models.limits.cost is not None:
         need_prices(world, "--cost-limit")
     return world
 

@@ -12,6 +12,7 @@ from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, drops, whole
 from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, reading, think
+from tests.streams.backbones.asking import always
 from tests.streams.cli.calling import Called, call
 
 PRICE = ("--price", "check=1000,4000")
@@ -172,7 +173,7 @@ def test_a_price_that_cannot_be_read_says_how_to_write_one(folder: Path, price: 
 
 
 def test_a_total_of_cost_stops_the_worker(serve: Serve, folder: Path) -> None:
-    endpoint, log = serve(lambda _: whole("\\boxed{1}")), folder / "a.db"
+    endpoint, log = serve(always(whole("\\boxed{1}"))), folder / "a.db"
     assert call("produce", "game24:901-908", "--policy", "cot", "--log", log).code == 0
     done = worked(log, *PRICE, "--total-cost", 0.5, "--max-concurrency", 1)
     assert done.code == 4
