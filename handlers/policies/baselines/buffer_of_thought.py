@@ -1,6 +1,7 @@
 """Buffer of thoughts: distil a problem, retrieve a template of thought, instantiate it; keep new ones.
 
-After Buffer of Thoughts, simplified: one general template where none is near enough, and no code is run.
+After Buffer of Thoughts, simplified: one general template where none is near enough, no code is run, and
+of what was distilled its descriptor is what templates are found by.
 
 Source: Yang et al. 2024, § 3; MC² App. B.2 (``BoT``); baselines page (``buffer_of_thought``).
 """
@@ -74,11 +75,14 @@ so that it serves for others. It names no number and no detail of this problem."
 class BufferSettings(PolicySettings):
     """Settings of the buffer of thoughts."""
 
-    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None, "threshold": 0.6}
     learning: ClassVar[frozenset[str]] = frozenset({"threshold", "excerpt_chars", "batch_size"})
 
-    threshold: Annotated[float, Bounded(ge=0, le=1)] = 0.6
-    """A template at least as similar is retrieved; a new one at least as similar to any is not kept."""
+    threshold: Annotated[float, Bounded(ge=0, le=1)] = 0.8
+    """A template at least as similar is retrieved; a new one at least as similar to any is not kept.
+
+    The paper's 0.5 to 0.7 are for an embedder that knows meaning; shared letters are alike sooner.
+    """
     excerpt_chars: PositiveInt = 3_000
     """How much of a solution the buffer's manager sees."""
     batch_size: PositiveInt = 10
@@ -91,7 +95,7 @@ def solve(task: Task, settings: BufferSettings) -> Steps[Conclusion]:
     try:
         said = yield from DISTILLER.put({"problem": task.problem}, sampling=sampling)
         yield Generated(role=DISTILLER.name, source=said.source, parse=said.parse)
-        template = yield from retrieve(task, essentials(said) or task.problem, settings)
+        template = yield from retrieve(task, said.get("Descriptor") or task.problem, settings)
         own = {
             "problem": task.problem,
             "essentials": essentials(said),
@@ -110,11 +114,11 @@ def essentials(said: Said) -> str:
     return render_reply(DISTILLER.reply, said.values)
 
 
-def retrieve(task: Task, distilled: str, settings: BufferSettings) -> Steps[str]:
-    """The template nearest to what was distilled, if it is near enough; else the general one."""
+def retrieve(task: Task, descriptor: str, settings: BufferSettings) -> Steps[str]:
+    """The template whose descriptor is nearest to the distilled one, if near enough; else the general one."""
     if task.memory_version == 0:
         return GENERAL
-    found = yield from Recall(distilled, (ROLE,), 1, ("lesson",), exclude=task.subject)
+    found = yield from Recall(descriptor, (ROLE,), 1, ("lesson",), exclude=task.subject)
     near = [item for item in found.items if similar(item.similarity, settings.threshold)]
     if not near:
         return GENERAL
