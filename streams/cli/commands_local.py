@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.app import Json
+from streams.cli.app import Json, app, group
 from streams.cli.commands_bench import bench_group
+
+models_group = group("models", "Models that run in this process.")
 
 Data = Annotated[
     str, typer.Option("--data", help="A GSM8K file: JSON lines; its first ten are taken.")
@@ -29,3 +31,32 @@ def local(
     from streams.cli.local_bench import run
 
     return run(data, folder=folder, backbone=backbone, minutes=minutes, only=only, json=json)
+
+
+@app.command("demo-local", hidden=True)
+def demo_local() -> int:
+    """Six word problems on the bundled model, as `make demo-local` runs it."""
+    from streams.cli.demo.local import demo
+
+    return demo()
+
+
+@models_group.command("list")
+def models_list(json: Json = False) -> None:
+    """Every local model: where it lies, or how it comes here."""
+    from streams.cli.models import show
+
+    show(json=json)
+
+
+@models_group.command("pull")
+def models_pull(
+    model: Annotated[
+        str, typer.Argument(metavar="[MODEL]", help="smollm2, minilm, or OWNER/REPO/FILE.gguf.")
+    ] = "smollm2",
+    json: Json = False,
+) -> int:
+    """Bring a model here: the bundled one, MiniLM, or a GGUF of a hub."""
+    from streams.cli.models import pull
+
+    return pull(model, json=json)

@@ -35,6 +35,7 @@ def checks() -> Iterator[Check]:
     yield _python()
     yield _packages()
     yield _extras()
+    yield _models()
     yield from _shadows()
     yield from _configuration()
 
@@ -67,6 +68,15 @@ def _extras() -> Check:
     here = [name for name, modules in EXTRAS.items() if all(map(find_spec, modules))]
     absent = [name for name in EXTRAS if name not in here]
     return ok("extras", f"present: {', '.join(here) or 'none'}; not: {', '.join(absent) or 'none'}")
+
+
+def _models() -> Check:
+    """Which models can run in this process; none is needed for an endpoint."""
+    from streams.models import WHEELS
+
+    here = [wheel.name for wheel in WHEELS if wheel.file() is not None]
+    absent = [f"metalogue models pull {wheel.name}" for wheel in WHEELS if wheel.name not in here]
+    return ok("models", "; ".join((f"in this process: {', '.join(here) or 'none'}", *absent)))
 
 
 def _shadows() -> Iterator[Check]:

@@ -68,6 +68,11 @@ def keep_signals() -> None:
             signal.siginterrupt(each, False)
 
 
+def idle_cores() -> int:
+    """Cores that this process may use and that nothing else keeps busy; one at least."""
+    return max(1, len(os.sched_getaffinity(0)) - round(os.getloadavg()[0]))
+
+
 def _library() -> Any:
     return import_module("xllamacpp")
 
@@ -79,7 +84,7 @@ def _parameters(path: Path, options: Options, folder: str) -> Any:
     wanted.n_threads_http, wanted.ui, wanted.endpoint_slots = 1, False, False
     wanted.verbosity, wanted.warmup = QUIET, False
     wanted.n_parallel, wanted.n_ctx = options.slots, options.slots * options.context
-    threads = options.threads or len(os.sched_getaffinity(0))
+    threads = options.threads or idle_cores()
     wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
     wanted.cache_prompt = options.cache
     wanted.cache_ram_mib = options.cache_mib if options.cache else 0

@@ -10,7 +10,8 @@ class Options:
     """Room and pace of a model in this process.
 
     ``slots`` sequences are decoded together, each with ``context`` tokens of room for prompt and
-    reply. ``threads`` 0 takes every core that this process may use. A reply has at most
+    reply. ``threads`` 0 takes the cores that are idle when the model is loaded, one at least: threads
+    that must share a core spend their time waiting for each other. A reply has at most
     ``max_tokens``, whatever a role asks for. ``constrained`` holds each reply to its role's grammar;
     ``cache`` keeps the states of past prompts, up to ``cache_mib``, for those that begin alike.
     """

@@ -27,7 +27,7 @@ GROUP = "group/demo"
 def demo(backbone: str | None) -> int:
     """Run the demo in the working directory, or go on with one broken off; the exit code."""
     models = Models(backbone=backbone or BACKBONE)
-    _prepare(_described(models))
+    _prepare(world_described(models))
     _produce()
     code = _work(models)
     with closing(open_log(LOG)) as log:
@@ -42,7 +42,7 @@ def demo(backbone: str | None) -> int:
         return code
 
 
-def _described(models: Models) -> str:
+def world_described(models: Models) -> str:
     """The models as the log will name them; what is wrong with them shows first."""
     from streams.backbones.port import BackboneError
 

