@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked
 from tests.streams.cli.calling import call
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.claim("mr-eq-01")
@@ -85,3 +90,23 @@ def test_a_training_pass_then_frozen_or_continued_evaluation(tmp_path: Path) -> 
     continued = passed(path, 911)
     assert continued.keys() == trained.keys()
     assert sum(continued.values()) > sum(trained.values())
+
+
+@pytest.mark.slow
+@pytest.mark.claim("mr-forms")
+def test_learned_state_is_the_same_to_the_bit_under_other_kernels(tmp_path: Path) -> None:
+    """Arms folded from the log in processes whose BLAS is made for other processors."""
+    path = tmp_path / "k.db"
+    passed(path, 901)
+    code = "import sys; from streams.cli.main import main; sys.argv = ['metalogue', *sys.argv[1:]]; main()"
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", code, "state", "hash", "--log", str(path)],
+            env=os.environ | {"OPENBLAS_CORETYPE": kernel, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for kernel in ("Haswell", "Prescott", "Nehalem")
+    }
+    assert hashes == {call("state", "hash", "--log", path).out}
