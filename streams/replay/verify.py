@@ -184,9 +184,10 @@ class Verifier:
         assert isinstance(opened, EpisodeOpened)
         if opened.members is not None:
             self._set(episode)
-            return
-        if opened.within is not None:  # its part is derived with its set
-            return
+        elif opened.within is None:  # a member's part is derived with its set
+            self._alone(episode, journal, opened)
+
+    def _alone(self, episode: str, journal: dict[str, Event], opened: EpisodeOpened) -> None:
         source = self.log.journal(opened.parent) if opened.parent else journal
         admitted = source["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
