@@ -18,12 +18,13 @@ from weakref import finalize
 import orjson
 
 from schemas.identity import learning_id
-from schemas.memory import Labels, Memory, MemoryItem
+from schemas.memory import Memory, MemoryItem
 from state.collecting import uncollected
 from state.folds.lives import LifeKey
 from state.folds.state import State, Touched, scope_of
 from state.snapshot_parts import (
     SEPARATOR,
+    KeptLabels,
     batch_body,
     cost_body,
     item_body,
@@ -31,7 +32,6 @@ from state.snapshot_parts import (
     life_body,
     load_batch,
     load_cost,
-    load_labels,
     load_life,
     load_scope,
     load_stated,
@@ -230,7 +230,7 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         return body
 
     state.lives.known.update(load_life(key, body, item) for key, body in _rows(db, "life"))
-    labels = load_labels(_rows(db, "labels"))
+    labels = KeptLabels(_rows(db, "labels"))
     for (key, body), (later, _) in pairwise([*_rows(db, "version"), ("", b"")]):
         newest = key.rpartition(".")[0] != later.rpartition(".")[0]
         _version(state, key, orjson.loads(body), labels, newest=newest)
@@ -240,8 +240,7 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         load_uses(state, episode, body)
     for scope, body in _rows(db, "scope"):
         load_scope(state.memory(scope), body)
-    for key, body in _rows(db, "stated"):
-        load_stated(state, key, body)
+    load_stated(state, _rows(db, "stated"))
     for _, body in _rows(db, "forgotten"):
         state.forgotten.update(orjson.loads(body))
     for episode, body in _rows(db, "batch"):
@@ -252,9 +251,7 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         load_cost(state, column, body)
 
 
-def _version(
-    state: State, key: str, body: list[Any], labels: dict[str, Labels], *, newest: bool
-) -> None:
+def _version(state: State, key: str, body: list[Any], labels: KeptLabels, *, newest: bool) -> None:
     scope, _, name = key.partition(SEPARATOR)
     number, revision = map(int, name.split("."))
     digest, names, learned, aside, standing, labelled = body

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import astuple
+from functools import partial
 from operator import attrgetter
 from typing import Any, cast
 
@@ -127,15 +128,22 @@ def labels_body(labels: Labels) -> bytes:
     return orjson.dumps([labels.number, before, [tuple(label) for label in labels.new]])
 
 
-def load_labels(rows: Iterable[tuple[str, bytes]]) -> dict[str, Labels]:
-    """All labels by digest; those before come first."""
-    found: dict[str, Labels] = {}
-    for key, body in rows:
-        number, before, new = orjson.loads(body)
-        digest = key.rpartition(".")[2]
-        said = tuple(Label(episode, tuple(whose), at, right) for episode, whose, at, right in new)
-        found[digest] = Labels(number, digest, said, found.get(before))
-    return found
+class KeptLabels:
+    """Labels by digest, parsed when a memory version is first put together."""
+
+    def __init__(self, rows: Iterable[tuple[str, bytes]]) -> None:
+        self.rows = list(rows)
+        self.found: dict[str, Labels] = {}
+
+    def get(self, digest: str | None) -> Labels | None:
+        """The labels of this digest, on top of those before."""
+        rows, self.rows = self.rows, []
+        for key, body in rows:  # those before come first
+            number, before, new = orjson.loads(body)
+            said = tuple(Label(name, tuple(whose), at, right) for name, whose, at, right in new)
+            name = key.rpartition(".")[2]
+            self.found[name] = Labels(number, name, said, self.found.get(before))
+        return self.found.get(digest or "")
 
 
 def stated_body(fold: MemoryFold, episode: str) -> bytes | None:
@@ -143,18 +151,23 @@ def stated_body(fold: MemoryFold, episode: str) -> bytes | None:
     known = fold.labelling.stated.get(episode)
     if known is None:
         return None
-    due = episode in fold.labelling.graded
-    return orjson.dumps([known.key, known.confidence, known.member, known.right, due])
+    return orjson.dumps([known.key, known.confidence, known.member, known.right])
 
 
-def load_stated(state: State, key: str, body: bytes) -> None:
-    """Put an episode's confidence back."""
-    scope, _, episode = key.partition(SEPARATOR)
-    whose, confidence, member, right, due = orjson.loads(body)
-    labelling = state.memory(scope).labelling
-    labelling.stated[episode] = Stated(tuple(whose), confidence, member, right)
-    if due:
-        labelling.graded.add(episode)
+def load_stated(state: State, rows: Iterable[tuple[str, bytes]]) -> None:
+    """Put confidences back; those of a scope are parsed when it is first needed."""
+    bodies: dict[str, list[tuple[str, bytes]]] = {}
+    for key, body in rows:
+        scope, _, episode = key.partition(SEPARATOR)
+        bodies.setdefault(scope, []).append((episode, body))
+    for scope, held in bodies.items():
+        state.memory(scope).labelling.later.append(partial(_stated, held))
+
+
+def _stated(bodies: list[tuple[str, bytes]], known: dict[str, Stated]) -> None:
+    for episode, body in bodies:
+        whose, *rest = orjson.loads(body)
+        known[episode] = Stated(tuple(whose), *rest)
 
 
 def scope_body(fold: MemoryFold) -> bytes:
@@ -162,14 +175,14 @@ def scope_body(fold: MemoryFold) -> bytes:
     words = {address: word.to_json().decode() for address, word in fold.words.items()}
     it = fold.forgetting
     limits = it.limits.model_dump(exclude_none=True)
-    return orjson.dumps(
-        [words, it.subjects, it.owed, limits, sorted(it.withdrawn), sorted(it.stale)]
-    )
+    said = [words, it.subjects, it.owed, limits, sorted(it.withdrawn), sorted(it.stale)]
+    return orjson.dumps([*said, sorted(fold.labelling.graded)])
 
 
 def load_scope(fold: MemoryFold, body: bytes) -> None:
     """Put that back."""
-    words, subjects, owed, limits, withdrawn, stale = orjson.loads(body)
+    words, subjects, owed, limits, withdrawn, stale, graded = orjson.loads(body)
+    fold.labelling.graded.update(graded)
     for address, said in words.items():
         word = decode("knowledge.revised", said)
         assert isinstance(word, KnowledgeRevised)

@@ -10,7 +10,7 @@ Source: architecture page (*learning holds what a person decided or an episode m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from math import sqrt
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -35,32 +35,32 @@ def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def tallied(before: Standing, batch: Iterable[Opportunity]) -> dict[str, Any]:
     """The standing after the episodes of a batch; unknown and withheld outcomes count for nothing."""
-    known = [(set(marks), outcome == "right") for marks, outcome in batch if outcome in KNOWN]
+    known = [(marks, outcome == "right") for marks, outcome in batch if outcome in KNOWN]
+    counts: dict[str, list[int]] = {}
+    for marks, right in known:
+        for mark in marks:
+            counts.setdefault(mark, [0, 0])[not right] += 1
+    members, rights = len(known), sum(right for _, right in known)
     tally = dict(before.get("tally", {}))
-    for mark in sorted({mark for marks, _ in known for mark in marks}):
-        with_it = [right for marks, right in known if mark in marks]
-        others = [right for marks, right in known if mark not in marks]
+    for mark, (won, lost) in counts.items():
+        others = members - won - lost
         if others:
-            tally[mark] = _added(tally.get(mark, [0, 0, 0.0]), with_it, sum(others) / len(others))
+            right, wrong, expected = tally.get(mark, NOTHING)
+            share = (rights - won) / others
+            tally[mark] = [
+                *(right + won, wrong + lost),
+                round(expected + share * (won + lost), DIGITS),
+            ]
     return {**before, "tally": tally} if tally else dict(before)
 
 
-KNOWN = ("right", "wrong")
-
-
-def _added(so_far: Sequence[float], with_it: Sequence[bool], share: float) -> list[float]:
-    right, wrong, expected = so_far
-    won = sum(with_it)
-    return [
-        right + won,
-        wrong + len(with_it) - won,
-        round(expected + share * len(with_it), DIGITS),
-    ]
+KNOWN = frozenset({"right", "wrong"})
+NOTHING: Final = (0, 0, 0.0)
 
 
 def outmeasured(standing: Standing, mark: str) -> bool:
     """Whether answers were worse with the item than without it, by more than chance allows."""
-    right, wrong, expected = standing.get("tally", {}).get(mark, (0, 0, 0.0))
+    right, wrong, expected = standing.get("tally", {}).get(mark, NOTHING)
     uses = right + wrong
     return bool(uses >= LEAST and wilson_upper(right, uses) < round(expected / uses, DIGITS))
 
@@ -77,6 +77,14 @@ RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxy
     {"opportunities@1": outmeasured}
 )
 """Rules of retirement by ``name@version``."""
+
+
+def retired(standing: Standing, rule: str | None) -> frozenset[str]:
+    """Marks of everything that is out of service: as a person said, else by the rule."""
+    said = standing.get("ruled", {})
+    measured = () if rule is None else standing.get("tally", ())
+    found = (mark for mark in {*said, *measured} if is_retired(standing, mark, rule))
+    return frozenset(found)
 
 
 def is_retired(standing: Standing, mark: str, rule: str | None) -> bool:

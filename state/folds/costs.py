@@ -9,6 +9,8 @@ from schemas.events.episode import Completed
 
 Column: TypeAlias = Literal["episodes", "learning", "probes"]
 COLUMNS: tuple[Column, ...] = ("episodes", "learning", "probes")
+COLUMN_OF: dict[str, Column] = {"b": "learning", "q": "probes"}
+"""By the first letter of an episode's name."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,4 @@ class CostsFold:
 
     def feed(self, episode: str, said: Completed) -> None:
         """Book a completion of an episode, by what kind of episode it is."""
-        marker = episode[0]
-        column: Column = "learning" if marker == "b" else "probes" if marker == "q" else "episodes"
-        self.columns[column].add(said)
+        self.columns[COLUMN_OF.get(episode[0], "episodes")].add(said)

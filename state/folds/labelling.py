@@ -33,16 +33,28 @@ class Stated:
 class Labelling:
     """Confidences of one scope, and which of their labels the next version has to count."""
 
-    stated: dict[str, Stated] = field(default_factory=dict[str, Stated])
+    known: dict[str, Stated] = field(default_factory=dict[str, Stated])
     graded: set[str] = field(default_factory=set[str])
     """Members whose grade came after their batch."""
+    later: list[Callable[[dict[str, Stated]], None]] = field(
+        default_factory=list[Callable[[dict[str, Stated]], None]], compare=False
+    )
+    """What a snapshot holds of it, put in when it is first needed."""
+
+    @property
+    def stated(self) -> dict[str, Stated]:
+        """Confidences by episode."""
+        while self.later:
+            self.later.pop()(self.known)
+        return self.known
 
     def reflected(self, episode: str, event: Reflected) -> None:
         """Take a confidence, if the record says whose it is."""
-        key = (event.domain, event.policy, event.settings, event.backbones, event.confidence_source)
-        if event.confidence is not None and all(key):
-            names = tuple(str(part) for part in key)
-            self.stated.setdefault(episode, Stated(names, event.confidence))
+        settings, model, source = event.settings, event.backbones, event.confidence_source
+        if event.confidence is None or settings is None or model is None or source is None:
+            return
+        key = (event.domain, event.policy, settings, model, source)
+        self.stated.setdefault(episode, Stated(key, event.confidence))
 
     def regraded(self, episode: str) -> None:
         """An outcome may have changed."""

@@ -27,17 +27,19 @@ class Learned:
     """Lanes of a learning episode end in any order: what they said counts by its address."""
 
     said: dict[str, Event] = field(default_factory=dict[str, Event])
+    order: list[Event] | None = field(default=None, compare=False)
+    """What was said in order of addresses, while nothing more is."""
 
     def feed(self, address: str, event: Event) -> None:
         """Take one record of the learning episode; the first at an address counts."""
         if isinstance(event, TAUGHT):
             self.said.setdefault(address, event)
+            self.order = None
 
     def _all(self, kind: type[S]) -> Iterator[S]:
-        for address in sorted(self.said, key=address_order):
-            event = self.said[address]
-            if isinstance(event, kind):
-                yield event
+        if self.order is None:
+            self.order = [self.said[address] for address in sorted(self.said, key=address_order)]
+        return (event for event in self.order if isinstance(event, kind))
 
     @property
     def facts(self) -> list[Event]:

@@ -87,9 +87,14 @@ class LivesFold:
 
     def _retired(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
         """Items that were set aside, and those that are back."""
-        now = {name_of(item) for _, item in after.aside}
-        for name in now ^ {name_of(item) for _, item in before.aside}:
-            life = self.known[after.scope, name]
+        if not (before.aside or after.aside):
+            return
+        now = {name_of(item): item for _, item in after.aside}
+        for name in now.keys() ^ {name_of(item) for _, item in before.aside}:
+            life = self.known.get((after.scope, name))
+            if life is None:  # a rule with a retired text, written again under another id
+                life = Life(after.scope, now[name], after.number, offset, after.number)
+                self.known[after.scope, name] = life
             life.retired, life.off = name in now, offset
             yield life
 

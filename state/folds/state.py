@@ -141,6 +141,7 @@ class State:
     def _closed(self, offset: int, episode: str, address: str, event: BatchClosed) -> None:
         self._learned(offset, episode, address, event)
         for each in self.watchers:
+            each.scopes.add(event.scope)
             each.waiting.update((event.scope, member) for member in event.members)
 
     def _embedded(self, offset: int, episode: str, address: str, event: Embedded) -> None:
@@ -192,7 +193,7 @@ class State:
         if now != before:
             self.memory(event.scope).feed(episode, address, event)
             for each in self.watchers:
-                each.waiting.add((event.scope, episode))
+                each.scopes.add(event.scope)
             self._changed(self.lives.graded(episode, before, now, offset))
 
     def _said(self, offset: int, episode: str, address: str, event: KnowledgeRevised) -> None:

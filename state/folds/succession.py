@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.learning.retire import is_retired
+from handlers.learning.retire import retired
 from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.learned import Learned, rules_of
 
@@ -38,11 +38,13 @@ def next_memory(
     """
     said = learned.rules
     new = [rule for event in said.values() for rule in rules_of(event, number)]
-    retired = {id(item) for _, item in previous.aside}
-    marks = {rule.mark for rule in new}
+    aside = {id(item) for _, item in previous.aside}
     whole = previous.whole()
-    old = [i for i in whole if i.kind == "rule" and (i.role not in said or id(i) in retired)]
-    rules = [*new, *(rule for rule in old if rule.mark not in marks)]
+    rules = [i for i in whole if i.kind == "rule" and (i.role not in said or id(i) in aside)]
+    if aside:
+        marks = {rule.mark for rule in new}
+        rules = [rule for rule in rules if rule.mark not in marks]
+    rules = [*new, *rules]
     lessons = [i for i in whole if i.kind == "lesson" and i.batch >= live_from]
     kept = measures or Measures(previous.learned, previous.standing, previous.labels)
     return assembled(previous, number, rules, [*lessons, *learned.items(number)], kept)
@@ -62,13 +64,19 @@ def assembled(
     """
     whole = [*sorted(rules, key=lambda item: (item.role, item.id)), *lessons]
     standing = _pruned(measures.standing, whole)
+    out = retired(standing, measures.retirement)
+    if not out and not before.aside:
+        return Memory(
+            *(before.scope, number, tuple(whole), measures.learned, revision, ()),
+            *(standing, measures.labels),
+        )
     old = {id(item) for _, item in before.aside}
     taken = {(rule.role, rule.id) for rule in rules if id(rule) not in old}
     live: list[MemoryItem] = []
     aside: list[tuple[int, MemoryItem]] = []
     for place, item in enumerate(whole):
         hidden = id(item) in old and (item.role, item.id) in taken
-        if hidden or is_retired(standing, item.mark, measures.retirement):
+        if hidden or item.mark in out:
             aside.append((place, item))
         else:
             live.append(item)
@@ -83,5 +91,7 @@ def _pruned(standing: Mapping[str, Any], items: Sequence[MemoryItem]) -> Mapping
     if "tally" not in standing:
         return standing
     marks = {item.mark for item in items}
-    tally = {mark: counts for mark, counts in standing["tally"].items() if mark in marks}
-    return {**standing, "tally": tally}
+    tally = standing["tally"]
+    if tally.keys() <= marks:
+        return standing
+    return {**standing, "tally": {mark: tally[mark] for mark in tally if mark in marks}}

@@ -34,7 +34,8 @@ def same(left: State, right: State) -> bool:
         fold.reflected == right.memories[scope].reflected
         and fold.batches == right.memories[scope].batches
         and fold.versions == right.memories[scope].versions
-        and fold.labelling == right.memories[scope].labelling
+        and fold.labelling.stated == right.memories[scope].labelling.stated
+        and fold.labelling.graded == right.memories[scope].labelling.graded
         and fold.words == right.memories[scope].words
         and fold.forgetting == right.memories[scope].forgetting
         and fold.learning == right.memories[scope].learning
