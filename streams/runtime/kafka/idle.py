@@ -69,8 +69,8 @@ class Idle:
     async def committed(self, partition: int) -> int:
         """The offset of `problems` that the group committed."""
         admin = aio.admin(self.place)
-        await admin.start()
         try:
+            await admin.start()
             found = await admin.list_consumer_group_offsets(self.place.group)
         finally:
             await admin.close()

@@ -135,7 +135,7 @@ class Ownership:
             worker.tailing.lighten(owned, episode)
         worker.teacher.catch_up(index)
         if index not in worker.past.whole:
-            self._start(("past", index), worker.past.fill(place, index, begins))
+            self._start(("past", index), worker.past.fill(place, index, begins, events.epoch + 1))
         self.takeovers.append(time.perf_counter() - began)
         self.replayed.append(events.epoch - begins)
 

@@ -105,14 +105,23 @@ class Past:
             self.db.execute(f"delete from {table}")
         return 0, -1
 
-    async def fill(self, place: Place, partition: int, end: int) -> None:
-        """Read what lies between the index and an offset, from which on the owner reads itself."""
+    async def fill(self, place: Place, partition: int, start: int, end: int) -> None:
+        """Read what lies between the index and ``start``, from where on the owner reads itself.
+
+        ``end`` is the end of the partition.
+        """
         offset, claim = self.begins(partition, end)
-        fence = Fence(claim)
+        if offset < start:
+            await self._read(place, partition, Fence(claim), offset, start)
+        self.whole[partition] = -1
+
+    async def _read(
+        self, place: Place, partition: int, fence: Fence, offset: int, end: int
+    ) -> None:
         consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
         tp = aio.spot(place.topic("events"), partition)
-        await consumer.start()
         try:
+            await consumer.start()
             consumer.assign([tp])
             consumer.seek(tp, offset)
             while offset < end:
@@ -125,7 +134,6 @@ class Past:
                 self.db.execute(NOTE, (partition, min(offset, end), fence.epoch))
         finally:
             await consumer.stop()
-        self.whole[partition] = -1
 
     def _take(self, fence: Fence, record: Any) -> None:
         try:

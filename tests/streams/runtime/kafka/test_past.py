@@ -67,6 +67,18 @@ def test_a_lost_index_is_rebuilt_from_the_log(lived: OnKafka) -> None:
         assert past.text("d", "b") is None
 
 
+def test_an_index_that_is_ahead_of_what_is_open_is_kept(lived: OnKafka) -> None:
+    """The owner reads again from its oldest open problem on: that is no other log."""
+    other = Problem(id="b", problem="2", domain="d", policy="pupil").model_dump_json().encode()
+    lived.log().publish([("problems", "b", {}, other)])
+    lived.live(Life(drains_after=1, delays=(5,)))
+    assert lived.live(Life(settle=True)) == Outcome()
+    before = completions(lived)
+    lived.log().publish([given("again"), ("problems", "b2", {}, other)])
+    assert lived.live(Life(settle=True)) == Outcome()
+    assert completions(lived) == before
+
+
 def test_the_index_of_another_log_is_dropped(tmp_path: Path) -> None:
     with closing(Past(tmp_path / "i.db")) as past:
         past.add("p/d/a/0")
