@@ -1,4 +1,4 @@
-"""A role for each reply of several fields that the policies declare, for tests on a real model."""
+"""A role for each reply that the policies declare, for tests on a real model."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from handlers.roles.role import Role
 def _roles() -> list[Role]:
     names = (module.name for module in pkgutil.walk_packages(handlers.__path__, "handlers."))
     found = (value for name in names for value in vars(import_module(name)).values())
-    roles = {role.reply: role for role in found if isinstance(role, Role)}
-    return [role for reply, role in roles.items() if len(reply.fields) > 1]
+    return list({role.reply: role for role in found if isinstance(role, Role)}.values())
 
 
 POLICY_ROLES = _roles()

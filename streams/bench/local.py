@@ -80,14 +80,14 @@ def run(
     """
     end = time.monotonic() + 60 * minutes
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "problems.jsonl", problems(data))
-    _write(folder / "before.jsonl", sums(BEFORE, SEED + 1, TRAINING))
+    write(folder / "problems.jsonl", problems(data))
+    write(folder / "before.jsonl", sums(BEFORE, SEED + 1, TRAINING))
     for walk in walks:
         for source in ("before", "problems") if walk.experienced else ("problems",):
             left = end - time.monotonic()
             if left > 0:
-                _produce(command, walk, folder, source)
-                _work(command, backbone, log_of(folder, walk), left)
+                produce(command, walk, folder, source)
+                work(command, backbone, log_of(folder, walk), left)
 
 
 def log_of(folder: Path, walk: Walk) -> str:
@@ -95,14 +95,16 @@ def log_of(folder: Path, walk: Walk) -> str:
     return f"{folder}/{walk.name.replace(', ', '-').replace(' ', '-')}.db"
 
 
-def _produce(command: Command, walk: Walk, folder: Path, source: str) -> None:
+def produce(command: Command, walk: Walk, folder: Path, source: str) -> None:
+    """Announce the problems of a file; those that are known are skipped."""
     chosen = [part for each in walk.settings for part in ("--set", each)]
     arguments = ["produce", f"{folder}/{source}.jsonl", "--domain", DOMAIN, "--policy", walk.policy]
     limits = ["--call-limit", str(CALLS), "--seed", str(SEED), "--log", log_of(folder, walk)]
     _must(command, [*arguments, *chosen, *limits, "--json"], (0,))
 
 
-def _work(command: Command, backbone: str, log: str, seconds: float) -> None:
+def work(command: Command, backbone: str, log: str, seconds: float) -> None:
+    """Work on what was announced, so long at most."""
     arguments = ["worker", "--backbone", backbone, "--until-idle", "--settle", "--no-tables"]
     # Four sequences are decoded at once: more episodes in flight would only wait.
     flight = ["--max-concurrency", "8", "--total-time", f"{seconds:.0f}", "--log", log]
@@ -114,7 +116,8 @@ def _must(command: Command, arguments: Sequence[str], fine: Iterable[int]) -> No
         raise RuntimeError(f"{' '.join(arguments)}: exit {code}")
 
 
-def _write(path: Path, records: Iterable[dict[str, str]]) -> None:
+def write(path: Path, records: Iterable[dict[str, str]]) -> None:
+    """Write problems as a source."""
     path.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
 
 

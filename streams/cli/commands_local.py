@@ -60,3 +60,34 @@ def models_pull(
     from streams.cli.models import pull
 
     return pull(model, json=json)
+
+
+@bench_group.command("prefix")
+def prefix(
+    backbone: Who = SHORT,
+    problems: Annotated[int, typer.Option("--limit", min=1, help="Problems a policy.")] = 4,
+    only: Annotated[list[str], typer.Option("--policy", help="Only this one.")] = [],  # noqa: B006
+    json: Json = False,
+) -> int:
+    """The share of prompt tokens that were read before, for each policy on llama.cpp."""
+    from streams.cli.prefix_bench import run
+
+    return run(backbone=backbone, problems=problems, only=only, json=json)
+
+
+@bench_group.command("embed")
+def embed(
+    embedder: Annotated[
+        str, typer.Option("--embedder", help="hashed, minilm or openai:MODEL.")
+    ] = "minilm",
+    json: Json = False,
+) -> int:
+    """Milliseconds a sentence, one at a time and in batches of 8 and 32; without the cache."""
+    from streams.bench.embed import run
+    from streams.cli.commands_bench import show
+    from streams.cli.common import say
+    from streams.cli.setup import Models, embedder_of, wishes_of
+    from streams.embedders.cached import Cached
+
+    made = embedder_of(embedder, wishes_of(Models()))
+    return show(run(made.inner if isinstance(made, Cached) else made, say), json=json)

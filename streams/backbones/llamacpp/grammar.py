@@ -17,6 +17,8 @@ from streams.backbones.llamacpp.room import Room, fitting, items, room_in
 
 TOKEN = "!<[0]>"
 NUMBER = '" " "-"? [0-9]{1,7} ("." [0-9]{1,4})?'
+GROUP = 'group ::= "{" [^{}\\r\\n]{0,40} "}"'
+LONGEST_BOUND, LONGEST_ITEM = 1_000, 200
 
 Chosen = Mapping[str, str]
 
@@ -24,7 +26,8 @@ Chosen = Mapping[str, str]
 @lru_cache(maxsize=512)
 def grammar_of(reply: Reply, cap: int) -> str:
     """The GBNF grammar of a reply of at most ``cap`` tokens."""
-    return f"root ::= {' | '.join(_way(reply, chosen, cap) for chosen in _choices(reply))}"
+    ways = " | ".join(_way(reply, chosen, cap) for chosen in _choices(reply))
+    return f"root ::= {ways}\n{GROUP}"
 
 
 def _choices(reply: Reply) -> Iterator[Chosen]:
@@ -40,7 +43,7 @@ def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
     needed = [field for field in reply.fields if _needed(field, chosen)]
     fields = fitting(needed, cap)
     room = room_in(fields, cap)
-    reasoning = f'({TOKEN}{{1,{room.reasoning}}} "\\n")? ' if room.reasoning else ""
+    reasoning = f'({_tokens(room.reasoning)} "\\n")? ' if room.reasoning else ""
     return reasoning + " ".join(
         _line(field, chosen, room, not at) for at, field in enumerate(fields)
     )
@@ -66,9 +69,9 @@ def _value(field: Field, room: Room) -> str:
         case "answer":
             return _answer(field, room.answer)
         case "text":
-            return f"{TOKEN}{{1,{room.text}}}"
+            return _tokens(room.text)
         case "list":
-            item = f'("\\n- " [^ \\t\\r\\n] [^\\r\\n]{{0,{room.item}}})'
+            item = f'("\\n- " [^ \\t\\r\\n] [^\\r\\n]{{0,{min(room.item, LONGEST_ITEM)}}})'
             return f"{item}{{{field.least},{items(field)}}}"
 
 
@@ -76,10 +79,12 @@ def _answer(field: Field, most: int) -> str:
     """An answer that neither begins with a blank nor repeats the format's ``<answer>``."""
     if not field.boxed:
         return f'" ### " [^ <#\\r\\n] [^#\\r\\n]{{0,{most - 1}}} " ###"'
-    group = f'"{{" [^{{}}\\r\\n]{{0,{most}}} "}}"'
-    return (
-        f'" \\\\boxed{{" ([^ <{{}}\\r\\n] | {group}) ([^{{}}\\r\\n] | {group}){{0,{most - 1}}} "}}"'
-    )
+    return f'" \\\\boxed{{" ([^ <{{}}\\r\\n] | group) ([^{{}}\\r\\n] | group){{0,{most - 1}}} "}}"'
+
+
+def _tokens(most: int) -> str:
+    """Up to so many tokens; llama.cpp spells a bound out, and refuses a long one."""
+    return f"{TOKEN}{{1,{most}}}" if most <= LONGEST_BOUND else f"{TOKEN}+"
 
 
 def _literal(text: str) -> str:
