@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -11,14 +11,22 @@ from pydantic import ValidationError
 
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, decode
-from schemas.events.learning import MemoryVersioned, Reflected
+from schemas.events.learning import (
+    BatchClosed,
+    KnowledgeConsolidated,
+    MemoryVersioned,
+    Reflected,
+)
 from schemas.identity import canonical
 from schemas.problem import Feedback
+from state.folds.learned import MEASURED
 from streams.learner import Learner
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.place import Place
 
+KEPT = (BatchClosed, KnowledgeConsolidated, *MEASURED)
+"""What forgetting needs of a learning episode that is over."""
 Heard = Callable[[int, str, Event], None]
 
 
@@ -28,6 +36,28 @@ def _nothing(_: Feedback) -> None:
 
 def _nobody(partition: int, record: Any, why: str) -> None:
     return None
+
+
+class ViewRecords:
+    """What forgetting reads back, from what a worker keeps of `learning` in memory."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def find(self, episode: str, address: str) -> Event | None:
+        """One record's event, if it is there."""
+        return self.journal(episode).get(address)
+
+    def journal(self, episode: str) -> Mapping[str, Event]:
+        """The records of one episode by address; of a finished batch those that later versions rest on."""
+        reflected = self.view.reflected.get(episode)
+        if reflected is not None:
+            return {"reflected": reflected}
+        return self.view.journals.get(episode) or self.view.kept.get(episode, {})
+
+    def episodes(self, prefix: str) -> Iterable[str]:
+        """Names of the finished episodes that begin with this."""
+        return [name for name in self.view.reflected if name.startswith(prefix)]
 
 
 class View:
@@ -44,6 +74,9 @@ class View:
         """Reflected episodes of a problem."""
         self.journals: dict[str, dict[str, Event]] = defaultdict(dict)
         """Learning episodes whose version is not there yet."""
+        self.kept: dict[str, dict[str, Event]] = {}
+        """Closings, rules and measures of the others."""
+        learner.records = ViewRecords(self)
         self.checkpoints: dict[int, dict[str, Any]] = {}
         self.of_problem: dict[tuple[str, str], list[Feedback]] = defaultdict(list)
         self.of_episode: dict[str, list[Feedback]] = defaultdict(list)
@@ -91,7 +124,8 @@ class View:
             self.reflected[episode] = event
             self.runs[event.domain, event.problem_id].append(episode)
         elif isinstance(event, MemoryVersioned):
-            self.journals.pop(episode, None)
+            journal = self.journals.pop(episode, {})
+            self.kept[episode] = {at: e for at, e in journal.items() if isinstance(e, KEPT)}
         elif episode.startswith("b/"):
             self.journals[episode][said.address] = event
         self.heard(partition, episode, event)
