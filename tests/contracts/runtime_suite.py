@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from handlers.policies.base import Policy
-from schemas.events.episode import EpisodeAdopted
+from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from schemas.events.learning import BatchClosed
-from schemas.problem import Feedback, Problem
+from schemas.identity import episode_id
+from schemas.problem import Feedback, Limits, Problem
+from streams.lineage import command
+from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, Runtime, in_one_process
@@ -43,6 +46,11 @@ def count(log: SqliteLog, kind: str) -> int:
 def messages(log: SqliteLog, topic: str) -> list[bytes]:
     """The values on a topic, each name once."""
     return [value for _, _, _, value in log.messages(topic)]
+
+
+def verified(log: SqliteLog) -> list[Any]:
+    """What diverges when every policy is run again over its record."""
+    return Verifier(log, lambda name: PUPIL).run().diverged
 
 
 def newer(name: str) -> Policy[Any]:
@@ -154,3 +162,19 @@ class RuntimeSuite:
         runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
         assert runtime.live(Life(settle=True)) == Outcome()
         assert len(messages(runtime.log(), "answers")) == 1
+
+    def test_a_forgotten_problem_is_withdrawn_by_the_next_worker(self, runtime: Runtime) -> None:
+        runtime.log().publish(*publication(problems()))
+        assert runtime.live(Life()) == Outcome()
+        first = next(runtime.log().records(kinds=["problem.admitted"])).event
+        assert isinstance(first, ProblemAdmitted)
+        it = first.problem
+        said = command(first.scope, it.domain, it.id, Limits(), None, None)
+        runtime.log().publish(commands=[said])
+        assert runtime.live(Life()) == Outcome()
+        closed = [r.event for r in runtime.log().records(kinds=["batch.closed"])]
+        again = [e for e in closed if isinstance(e, BatchClosed) and e.revision == 1]
+        assert [each.batch for each in again] == list(range(1, len(closed) // 2 + 1))
+        prefix = episode_id(it.domain, it.id, "")
+        assert not [m for each in again for m in each.members if m.startswith(prefix)]
+        assert verified(runtime.log()) == []
