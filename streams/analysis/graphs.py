@@ -5,14 +5,18 @@ Source: trainable graph memory, eq. (1); GraphML 1.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from handlers.learning.graph import active as graph_part
 from handlers.learning.graph import evidence
+from handlers.learning.recall import nearest
+from handlers.learning.reinforce import propagated, softmax
 from handlers.roles.inducer import strength
 from schemas.memory import Memory
+from schemas.questions import Recall
 from state.projections.graph import CASE, PRINCIPLE, every_edge
 
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
@@ -82,6 +86,27 @@ def drawn(memory: Memory) -> Drawn | None:
         {name: evidence(graph, name) for name in sorted(graph["principles"])},
         edges,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """What a problem activates, layer by layer, by propagation. Source: eq. (3), (8), (9)."""
+
+    similar: Mapping[str, float]
+    paths: Mapping[str, float]
+    principles: Mapping[str, float]
+    shares: Mapping[str, float]
+
+
+def activated_by(memory: Memory, problem: str, vector: Sequence[float], top: int) -> Activated:
+    """H_Q of the nearest cases, H_T, H_M = ρ, and the chance that each principle is drawn with."""
+    question = Recall(problem, (CASE,), top, ("lesson",))
+    hits = nearest(memory.of(CASE, "lesson"), question, vector)
+    similar = {item.id: near for item, near in hits if near is not None}
+    active = graph_part(memory.learned, similar)
+    paths = propagated(active.similar, active.to_path)
+    principles = propagated(paths, active.to_principle)
+    return Activated(similar, paths, principles, softmax(principles))
 
 
 def graphml(graph: Drawn) -> str:

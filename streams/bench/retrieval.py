@@ -15,7 +15,6 @@ from typing import Any
 
 from state.tables.corpus import MODES, Corpus, Mode, Passage
 from streams.datasets import hotpotqa
-from streams.embedders.hashed import HashedEmbedder
 from streams.embedders.port import Embedder
 from streams.tools.corpus import index
 
@@ -58,9 +57,8 @@ def recalls(
     return dict(figures)
 
 
-def run(path: Path) -> dict[str, Any]:
+def run(path: Path, embedder: Embedder) -> dict[str, Any]:
     """Every figure of ``metalogue bench retrieval``."""
-    embedder = HashedEmbedder()
     with tempfile.TemporaryDirectory() as folder:
         figures = asyncio.run(measured(path, embedder, Path(folder)))
     return {**figures, "embedder": embedder.name}

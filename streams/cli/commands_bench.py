@@ -66,6 +66,9 @@ def activation(json: Json = False) -> int:
 @bench_group.command()
 def retrieval(
     data: Annotated[str, typer.Option("--data", help="HotpotQA items with their paragraphs.")],
+    embedder: Annotated[
+        str, typer.Option("--embedder", help="hashed, minilm or openai:MODEL.")
+    ] = "hashed",
     json: Json = False,
 ) -> int:
     """Recall@3 of the supporting paragraphs of HotpotQA questions: BM25, vector, hybrid."""
@@ -73,9 +76,10 @@ def retrieval(
 
     from streams.bench.retrieval import run
     from streams.cli.errors import usage
+    from streams.cli.setup import Models, embedder_of, wishes_of
 
     try:
-        return show(run(Path(data)), json=json)
+        return show(run(Path(data), embedder_of(embedder, wishes_of(Models()))), json=json)
     except (OSError, ValueError) as error:
         raise usage(str(error), field="--data") from error
 

@@ -59,12 +59,15 @@ def corpus(
         str, typer.Argument(metavar="FILE", help="JSON Lines of title and text, or HotpotQA's.")
     ],
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the index goes.")],
+    embedder: Annotated[
+        str, typer.Option("--embedder", help="hashed, minilm or openai:MODEL.")
+    ] = "hashed",
     json: Json = False,
 ) -> int:
     """Index passages for the tool `search`: worker --tools corpus:FOLDER."""
     from streams.cli.indexing import corpus as run
 
-    return run(source, folder, json=json)
+    return run(source, folder, embedder=embedder, json=json)
 
 
 @app.command()

@@ -145,13 +145,18 @@ def graph_show(
         Optional[str],
         typer.Option("--file", metavar="FILE", help="Write it as .html or .graphml."),
     ] = None,
+    problem: Annotated[
+        Optional[str],
+        typer.Option("--problem", metavar="TEXT", help="What this problem activates."),
+    ] = None,
     log: Log = None,
     json: Json = False,
 ) -> int:
     """Queries, canonical paths, principles, their weights and the evidence they rest on."""
     from streams.cli.show.graph import graph
 
-    return graph(log, scope=scope, at=at, file=file, json=json or FLAGS.json)
+    as_json = json or FLAGS.json
+    return graph(log, scope=scope, at=at, file=file, problem=problem, json=as_json)
 
 
 @app.command(hidden=True)

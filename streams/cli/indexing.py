@@ -14,21 +14,22 @@ if TYPE_CHECKING:
     from state.tables.corpus import Passage
 
 
-def corpus(source: str, folder: str, *, json: bool) -> int:
+def corpus(source: str, folder: str, *, embedder: str, json: bool) -> int:
     """Index a file of passages; the exit code."""
-    from streams.embedders.hashed import HashedEmbedder
+    from streams.cli.setup import Models, embedder_of, wishes_of
     from streams.tools.corpus import index
 
-    path, embedder = Path(source), HashedEmbedder()
+    path, maker = Path(source), embedder_of(embedder, wishes_of(Models()))
     try:
-        count = asyncio.run(index(Path(folder), passages(path), embedder))
+        count = asyncio.run(index(Path(folder), passages(path), maker))
     except (OSError, ValueError) as error:
         raise usage(str(error), field="FILE") from error
     if json:
-        out_json({"folder": folder, "passages": count, "embedder": embedder.name})
+        out_json({"folder": folder, "passages": count, "embedder": maker.name})
     else:
-        out(f"{count:,} passages in {folder}, vectors by {embedder.name}")
-        out(f"search them: --tools corpus:{folder}")
+        out(f"{count:,} passages in {folder}, vectors by {maker.name}")
+        role = "" if embedder == "hashed" else f" --role embedder={embedder}"
+        out(f"search them: --tools corpus:{folder}{role}")
     return OK
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from handlers.policies.graph_memory.machine import mermaid as paths
 from handlers.policies.registry import POLICIES
 from streams.topology import mermaid
 from tests.architecture.pages import README
@@ -59,7 +60,11 @@ def speeds(figures: Mapping[str, Any]) -> str:
 
 def parts() -> dict[str, str]:
     """The generated parts by name; each stands between two comments."""
-    return {"diagram": diagram(), "policies": policies()}
+    return {
+        "diagram": diagram(),
+        "policies": policies(),
+        "machine": f"```mermaid\n{paths()}\n```\n",
+    }
 
 
 def put(text: str, name: str, part: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import typer
 
+from handlers.policies.graph_memory.machine import mermaid as paths
 from handlers.policies.mc2.settings import Mc2Settings
 from schemas.events.codec import decode, plain
 from streams.cli.app import app
@@ -139,9 +140,9 @@ def test_generated_parts_are_up_to_date(name: str) -> None:
     assert put(text, name, parts()[name]) == text, "python -m tests.architecture.generated"
 
 
-def test_the_diagram_is_the_topology() -> None:
+def test_the_diagrams_are_the_machine_of_paths_and_the_topology() -> None:
     drawn = [block.text for block in blocks(README) if block.language == "mermaid"]
-    assert drawn == [mermaid() + "\n"]
+    assert drawn == [paths() + "\n", mermaid() + "\n"]
 
 
 def test_the_table_of_speeds_takes_what_the_bench_prints() -> None:

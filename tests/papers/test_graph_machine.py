@@ -23,6 +23,7 @@ from schemas.events.reasoning import Generated
 from schemas.events.union import KINDS
 from schemas.memory import Memory
 from schemas.questions import Complete, ToolResult, UseTool
+from schemas.settings import BadSetting
 from schemas.usage import Usage
 from schemas.vectors import pack
 from state.folds.memory import Learned, next_memory
@@ -136,6 +137,18 @@ def test_the_papers_chain() -> None:
     assert "ED" in ENDS
     assert MACHINE.step("KG", "reason") == "UR"
     assert MACHINE.step("GS", "observe") == "GS"
+
+
+def test_users_may_give_a_machine_of_their_own() -> None:
+    """The table is data: a setting, checked, shown to the Inducer and walked by paths."""
+    mine = {**MAY_GO, "IR": ("SC",), "SC": ("ED",), "ED": ()}
+    settings = GraphSettings.resolve("service", {"machine": mine})
+    assert settings.states.path(["reason", "check", "reason", "fault"]) == ("GS", "IR", "SC", "ED")
+    assert MACHINE.path(["reason", "check", "reason", "fault"]) == ("GS", "IR", "SC", "IR", "ED")
+    assert "IR (InternalReasoning): SC\n" in settings.states.described()
+    with pytest.raises(BadSetting, match="does not list: XX"):
+        GraphSettings.resolve("service", {"machine": {**MAY_GO, "IR": ("XX",)}})
+    assert "machine" in GraphSettings.learning
 
 
 @pytest.mark.claim("gm-cycles")

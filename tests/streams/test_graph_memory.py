@@ -17,6 +17,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from handlers.learning import graph
+from handlers.learning.reinforce import relevance
 from handlers.policies.registry import find
 from schemas.events.graph import ExperienceShown, PairCompared, PathGrounded, PrincipleInduced
 from state.folds.state import State
@@ -160,18 +162,18 @@ def test_the_graph_stands_in_tables(domain: Path, tables: dict[str, list[dict[st
     with closing(SqliteLog(domain)) as log:
         [memory] = fold(log, State()).memories.values()
         offsets = {r.offset for r in log.records(kinds=("memory.versioned",))}
-    graph = memory.latest.learned
+    held = memory.latest.learned
     edges = {(e["layer"], e["source"], e["target"]): e for e in tables["graph_edges"]}
-    for path, node in graph["paths"].items():
+    for path, node in held["paths"].items():
         for name, edge in node["principles"].items():
             assert edges["path_principle", path, name]["weight"] == edge["weight"]
     assert len([e for e in edges if e[0] == "case_path"]) == sum(
-        len(case["paths"]) for case in graph["cases"].values()
+        len(case["paths"]) for case in held["cases"].values()
     )
-    assert {row["path"] for row in tables["graph_paths"]} == set(graph["paths"])
-    assert {row["id"] for row in tables["graph_queries"]} == set(graph["cases"])
+    assert {row["path"] for row in tables["graph_paths"]} == set(held["paths"])
+    assert {row["id"] for row in tables["graph_queries"]} == set(held["cases"])
     live = {row["id"] for row in tables["graph_metacognitions"] if row["live"]}
-    assert live == set(graph["principles"])
+    assert live == set(held["principles"])
     assert {row["off"] for row in tables["graph_edges"]} <= offsets
 
 
@@ -198,23 +200,38 @@ def test_graph_show_on_the_screen_and_as_files(domain: Path, tmp_path: Path) -> 
     assert said.code == 0
     for part in ("principles", "paths", "queries", "M1.1", "M2.1", "strength high 85"):
         assert part in said.out
-    graph = call("graph", "show", "--log", log, "--json").json
-    assert len(graph["queries"]) == 20
-    assert {each["id"] for each in graph["principles"]} == {"M1.1", "M2.1"}
-    assert all(each["evidence"] for each in graph["principles"])
+    shown = call("graph", "show", "--log", log, "--json").json
+    assert len(shown["queries"]) == 20
+    assert {each["id"] for each in shown["principles"]} == {"M1.1", "M2.1"}
+    assert all(each["evidence"] for each in shown["principles"])
     page, xml = tmp_path / "g.html", tmp_path / "g.graphml"
     for file in (page, xml):
         assert call("graph", "show", "--log", log, "--file", file).code == 0
     text = page.read_text()
     assert "<script" not in text
     assert "http" not in text
-    assert text.count("<line ") == len(graph["edges"])
+    assert text.count("<line ") == len(shown["edges"])
     assert "M2.1" in text
     root = ET.parse(xml).getroot()
     edges = root.findall(".//{*}edge")
     nodes = {node.get("id") for node in root.findall(".//{*}node")}
-    assert len(edges) == len(graph["edges"])
+    assert len(edges) == len(shown["edges"])
     assert all({edge.get("source"), edge.get("target")} <= nodes for edge in edges)
     assert call("graph", "show", "--log", log, "--file", tmp_path / "g.png").code == 2
     early = call("graph", "show", "--log", log, "--at", 1, "--json").json
     assert len(early["queries"]) == 1
+
+
+def test_graph_show_what_a_problem_activates(domain: Path) -> None:
+    """Layer by layer; the last one is the relevance by which principles are shown."""
+    log = f"sqlite:{domain}"
+    said = call("graph", "show", "--problem", "4 5 6 10", "--log", log)
+    assert said.code == 0
+    assert all(name in said.out for name in ("queries", "paths", "principles", " p 0."))
+    found = call("graph", "show", "--problem", "4 5 6 10", "--log", log, "--json").json
+    assert len(found["similar"]) == 5
+    assert sum(found["shares"].values()) == pytest.approx(1)
+    with closing(SqliteLog(domain)) as opened:
+        [memory] = fold(opened, State()).memories.values()
+    active = graph.active(memory.latest.learned, found["similar"])
+    assert found["principles"] == pytest.approx(relevance(active))

@@ -75,7 +75,7 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     """Ground N runs of a problem, then induce. Source: Algorithm 1 lines 3 to 34."""
     case = text_digest(member.reflected.problem)
     logged = graph.runs_of(growing.graph, case)[2]
-    yield from ground(member, case, (yield from own_run(member)), growing)
+    yield from ground(member, case, (yield from own_run(member, settings)), growing)
     probes = settings.rollouts - logged - 1
     for ran in (yield from probed(batch, member, probes, settings)):
         yield from ground(member, case, ran, growing)
@@ -89,10 +89,12 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     yield from induce(Induced(what, succeeded, failed, tuple(similar)), growing, settings)
 
 
-def own_run(member: Member) -> Steps[Ran]:
+def own_run(member: Member, settings: GraphSettings) -> Steps[Ran]:
     """The member's own episode as a run; a model reads its path from what it left."""
     said = member.reflected.summary
-    path = said.get("path") or (yield from read(str(said.get("transcript") or "")))
+    path = said.get("path")
+    if path is None:
+        path = yield from read(str(said.get("transcript") or ""), settings.states)
     return Ran(path, cast("Outcome", member.outcome), member.episode)
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from handlers.learning import graph
 from handlers.learning.cosine import cosine, rounded
-from handlers.policies.graph_memory.machine import MACHINE
 from handlers.policies.graph_memory.settings import GraphSettings
 from handlers.roles.inducer import Made, bounded, checked, inducer, made_of, shown, strength
 from handlers.roles.role import Said
@@ -105,7 +104,7 @@ def _ask(
     held = growing.graph["principles"]
     said = yield from inducer(settings.principle_limit).put(
         {
-            "transitions": MACHINE.described(),
+            "transitions": settings.states.described(),
             "paths_that_succeeded": "\n".join(succeeded),
             "paths_that_failed": "\n".join(failed),
             "principles_so_far": "\n\n".join(listed(growing.graph)),

@@ -66,10 +66,19 @@ UNGROUNDED: Final = frozenset({"KG", "UR"})
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """(S, A, δ): δ goes where an action lands if that is listed, else it stays."""
+    """(S, A, δ): δ goes where an action lands if that is listed, else it stays.
+
+    Raises ``ValueError`` for a table that names a state which it does not list.
+    """
 
     may_go: Mapping[str, Sequence[str]]
     lands: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        named = {START, *ANYWHERE, *self.lands.values(), "UR"}
+        named |= {state for then in self.may_go.values() for state in then}
+        if missing := sorted(named - self.may_go.keys()):
+            raise ValueError(f"states that the machine does not list: {', '.join(missing)}")
 
     def follows(self, state: str, then: str) -> bool:
         """Whether one state may follow another. Every state that is no end may end anywhere."""
@@ -112,6 +121,17 @@ class Machine:
 
 
 MACHINE: Final = Machine(MAY_GO, LANDS)
+
+
+def mermaid(machine: Machine = MACHINE) -> str:
+    """The machine as a diagram: what leads to a state, and which states may follow it."""
+    actions = {state: [a for a, to in machine.lands.items() if to == state] for state in NAMES}
+    nodes = (
+        f'  {state}(["{NAMES[state]}<br/>{", ".join(actions[state]) or "reason in KG, UR"}"])'
+        for state in machine.may_go
+    )
+    arrows = (f"  {state} --> {' & '.join(then)}" for state, then in machine.may_go.items() if then)
+    return "\n".join(("flowchart LR", *nodes, *arrows))
 
 
 def collapsed(path: Sequence[str]) -> tuple[str, ...]:

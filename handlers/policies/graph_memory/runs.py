@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from handlers.policies.around import Watch, guided, through
 from handlers.policies.base import Conclusion, Member, Task
 from handlers.policies.graph_memory.grounding import leading, path_of
-from handlers.policies.graph_memory.machine import MACHINE, path_id
+from handlers.policies.graph_memory.machine import Machine, path_id
 from handlers.policies.graph_memory.settings import GraphSettings, base_of
 from handlers.roles.excerpt import excerpt
 from handlers.roles.grounder import GROUNDER, on, path_said
@@ -64,7 +64,7 @@ def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]
     conclusion, outcome = yield from tried(member, "", seed, settings, watch)
     if settings.grounding == "model":
         text = transcript(watch.texts, settings)
-        return Ran((yield from read(text)), outcome, "probe")
+        return Ran((yield from read(text, settings.states)), outcome, "probe")
     path = canonical(watch.events, conclusion, settings)
     return Ran(path, outcome, "probe")
 
@@ -79,7 +79,8 @@ def canonical(
         usage=Usage(),
     )
     found = leading(events, conclusion.answer)
-    return path_id(path_of([*found, closed], cycles=settings.path_cycles == "keep"))
+    cycles = settings.path_cycles == "keep"
+    return path_id(path_of([*found, closed], settings.states, cycles=cycles))
 
 
 def transcript(texts: Sequence[str], settings: GraphSettings) -> str:
@@ -87,10 +88,10 @@ def transcript(texts: Sequence[str], settings: GraphSettings) -> str:
     return excerpt("\n\n".join(texts), settings.transcript_chars)
 
 
-def read(text: str) -> Steps[str | None]:
+def read(text: str, machine: Machine) -> Steps[str | None]:
     """The path that a model reads from a transcript; asked twice at most, else there is none."""
     said = yield from GROUNDER.put(
-        {"transitions": MACHINE.described(), "transcript": text or "(nothing)"},
-        check=on(MACHINE.valid),
+        {"transitions": machine.described(), "transcript": text or "(nothing)"},
+        check=on(machine.valid),
     )
     return path_id(path_said(said.values)) if said.readable else None

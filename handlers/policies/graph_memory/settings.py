@@ -13,6 +13,7 @@ from pydantic import Field as Bounded
 
 from handlers.learning.graph import Weighing
 from handlers.policies.base import Policy
+from handlers.policies.graph_memory.machine import LANDS, MACHINE, Machine
 from schemas.settings import PolicySettings
 
 
@@ -23,6 +24,12 @@ def _known(name: str) -> str:
     if name not in POLICIES or name == "graph_memory":
         raise ValueError("must be another policy of this build, such as tool_reasoning or mc2")
     return name
+
+
+def _whole(may_go: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """A table that can be a machine. Raises ``ValueError``."""
+    Machine(may_go, LANDS)
+    return may_go
 
 
 class GraphSettings(PolicySettings):
@@ -47,6 +54,8 @@ class GraphSettings(PolicySettings):
     path_cycles: Literal["collapse", "keep"] = "collapse"
     grounding: Literal["events", "model"] = "events"
     """Paths by the table of events, or by a model that reads the transcript."""
+    machine: Annotated[dict[str, tuple[str, ...]], AfterValidator(_whole)] | None = None
+    """Which states may follow which; none: the table of our page."""
     transcript_chars: PositiveInt = 8_000
     rollouts: PositiveInt = 4
     """N: runs of a problem before anything is induced; those logged first, the rest are probes."""
@@ -73,6 +82,11 @@ class GraphSettings(PolicySettings):
     """k of stage 3; 0 is the base policy byte for byte."""
     weights: Weighing = "learned"
     """Edges as learned, all 1 (frozen), or all 1 with every case alike (structural)."""
+
+    @property
+    def states(self) -> Machine:
+        """The machine that paths go through."""
+        return MACHINE if self.machine is None else Machine(self.machine, LANDS)
 
     @property
     def constants(self) -> dict[str, Any]:

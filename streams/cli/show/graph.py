@@ -2,37 +2,78 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import asdict
 from pathlib import Path
 
 from handlers.roles.inducer import strength
+from schemas.memory import Memory
+from schemas.vectors import as_kept
 from streams.analysis.graph_page import page as html
-from streams.analysis.graphs import Drawn, as_json, drawn, graphml
+from streams.analysis.graphs import Drawn, activated_by, as_json, drawn, graphml
 from streams.cli.common import out_json
 from streams.cli.errors import OK, CliError, usage
 from streams.cli.show.library import Library
 from streams.cli.show.page import Page
 from streams.cli.show.words import cut, one_line, plural, wrap
+from streams.embedders.hashed import HashedEmbedder
 
 WRITERS = {".html": html, ".graphml": graphml}
+ACTIVE = 5
 SHOWN = 20
 """Paths and queries on the screen; files hold them all."""
 
 
 def graph(
-    log: str | None, *, scope: str | None, at: int | None, file: str | None, json: bool
+    log: str | None,
+    *,
+    scope: str | None,
+    at: int | None,
+    file: str | None,
+    problem: str | None,
+    json: bool,
 ) -> int:
     """Show the graph; ``--file`` writes it, ``--json`` gives one object."""
     shelf = Library.of(log).one(scope)
-    found = drawn(shelf.version(at))
+    memory = shelf.version(at)
+    found = drawn(memory)
     if found is None:
         raise CliError(f"{shelf.scope} keeps no graph", error="graph.none", exit=1)
     if file is not None:
         return write(found, Path(file))
+    if problem is not None:
+        return inspect(found, memory, problem, json=json)
     if json:
         out_json(as_json(found))
         return OK
     page = Page()
     draw(page, found)
+    page.show()
+    return OK
+
+
+def inspect(found: Drawn, memory: Memory, problem: str, *, json: bool) -> int:
+    """What a problem activates, layer by layer, by the default embedder."""
+    vector = asyncio.run(HashedEmbedder().embed((problem,)))[0]
+    try:
+        active = activated_by(memory, problem, as_kept(vector), ACTIVE)
+    except ValueError as error:
+        raise usage(f"{error}: another embedder made the cases", field="--problem") from error
+    if json:
+        out_json(asdict(active))
+        return OK
+    page = Page()
+    layers = (
+        ("queries", active.similar),
+        ("paths", active.paths),
+        ("principles", active.principles),
+    )
+    for name, signals in layers:
+        page.rule(name)
+        for each, signal in sorted(signals.items(), key=lambda pair: -pair[1]):
+            share = f" p {active.shares[each]:.3f}" if name == "principles" else ""
+            words = found.cases.get(each) or found.texts.get(each) or each
+            page.line(f"{signal:9.4f}{share}  ", cut(one_line(words), page.width - 20))
     page.show()
     return OK
 

@@ -158,7 +158,7 @@ def test_the_splits_are_disjoint_and_no_question_of_the_graph_is_evaluated() -> 
 
 @pytest.mark.slow
 def test_recall_of_supporting_titles_is_measured() -> None:
-    figures = run(hotpotqa_files()[0])
+    figures = run(hotpotqa_files()[0], EMBEDDER)
     assert (figures["questions"], figures["embedder"]) == (100, "hashed-256")
     recall = figures["recall_at_3"]
     assert recall["bm25"] == pytest.approx(0.655, abs=0.02)
