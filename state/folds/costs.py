@@ -63,5 +63,7 @@ class CostsFold:
     )
 
     def feed(self, episode: str, said: Completed) -> None:
-        """Book a completion of an episode, by what kind of episode it is."""
+        """Book a completion by what kind of episode it is of; what a probe took over was paid before."""
+        if said.reused:
+            return
         self.columns[COLUMN_OF.get(episode[0], "episodes")].add(said)

@@ -18,7 +18,8 @@ select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.promp
     total(json_extract(body, '$.completion_tokens')), count(json_extract(body, '$.prompt_tokens')
     + json_extract(body, '$.completion_tokens')), total(json_extract(body, '$.cost')),
     count(json_extract(body, '$.cost'))
-  from records where offset > ? and offset <= ? and kind = 'completed' group by 1, 2
+  from records where offset > ? and offset <= ? and kind = 'completed'
+    and (episode < 'q/' or episode >= 'q0' or json_extract(body, '$.reused') is null) group by 1, 2
 """
 EVENTS = """
 select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (

@@ -12,9 +12,11 @@ import pytest
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened
 from schemas.identity import address_order
+from state.folds.costs import CostsFold
 from streams.analysis.cases import read
 from streams.backbones.rehearsal import Rehearsal
 from streams.backbones.rehearsal.options import Options
+from streams.cli.figures import Reader
 from streams.cli.forking import forked
 from streams.embedders.hashed import HashedEmbedder
 from streams.replay.change import Change, by_role
@@ -67,6 +69,19 @@ def record(log: SqliteLog, parent: str, done: Forked, at: str) -> dict[str, Even
     return numbered(before(log.journal(parent), at) | log.journal(done.episode))
 
 
+def spent_on_probes(log: SqliteLog) -> int:
+    costs = CostsFold()
+    for said in log.records("events", kinds=["completed"]):
+        assert isinstance(said.event, Completed)
+        costs.feed(said.episode, said.event)
+    figures = Reader(str(log.path))
+    figures.read_all()
+    found = figures.figures.probing.calls
+    figures.close()
+    assert found == costs.columns["probes"].calls
+    return found
+
+
 def test_a_fork_anywhere_with_nothing_changed_is_its_parent_and_makes_no_call(
     log: SqliteLog,
 ) -> None:
@@ -87,6 +102,7 @@ def test_a_fork_anywhere_with_nothing_changed_is_its_parent_and_makes_no_call(
             forks += 1
     assert asked.calls_begun == 0
     assert forks > 300
+    assert spent_on_probes(log) == 0
     named = fork(log, parents[0], Change(at="3"), asked).episode
     opened = log.find(named, "opened")
     assert isinstance(opened, EpisodeOpened)
