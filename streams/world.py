@@ -18,7 +18,7 @@ from schemas.problem import Limits
 from schemas.questions import Check, Complete, Embed, Recall, Sampling, UseTool
 from schemas.vectors import pack, unpack
 from streams import normalise
-from streams.backbones.port import Backbone, ModelReply, ModelRequest
+from streams.backbones.port import Backbone, ModelReply, ModelRequest, SetupBroken
 from streams.backbones.prices import price_for
 from streams.calling import Caller, Draining, Totals, why
 from streams.drive import Run
@@ -167,6 +167,7 @@ class World:
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         query = (await self.embedder.embed((question.query,)))[0]
         rounded = tuple(unpack(pack(query)))
+        self._need_same_embedder(run.memory, len(rounded))
         items = self._select(run.memory, question, rounded)
         return Recalled(
             asked=asked,
@@ -180,6 +181,17 @@ class World:
             return checked(question, asked)
         grade = await self.references.grade(question)
         return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader)
+
+    def _need_same_embedder(self, memory: Memory, dimensions: int) -> None:
+        """Raises ``SetupBroken`` where lessons have vectors that these cannot be compared with."""
+        packed = next((item.vector for item in memory.items if item.vector), None)
+        if packed is not None and len(unpack(packed)) != dimensions:
+            detail = (
+                f"lessons of {memory.scope} have vectors of {len(unpack(packed))} numbers, "
+                f"{self.embedder.name} makes {dimensions}: use their embedder "
+                "(--role embedder=NAME), or begin another memory (--memory NAME)"
+            )
+            raise SetupBroken("embedder", self.embedder.name, detail)
 
     async def during(self, work: Awaitable[R]) -> R:
         """Await some work, and close whatever comes of it."""

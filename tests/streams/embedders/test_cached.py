@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from schemas.memory import Memory, MemoryItem
+from schemas.questions import Recall
+from schemas.vectors import pack
 from streams.backbones.port import SetupBroken, Unreachable
 from streams.backbones.spelling import Wishes
 from streams.cli.setup import Models, world_of
@@ -92,3 +97,16 @@ def test_an_embedder_is_chosen_as_a_role_is() -> None:
         build("openai", wishes)
     with pytest.raises(ValueError, match=r"no embedder 'word2vec'; there are hashed, minilm"):
         build("word2vec", wishes)
+
+
+def test_vectors_of_two_embedders_are_never_compared() -> None:
+    lesson = MemoryItem(
+        id="L1", kind="lesson", role="reasoner", text="t", text_digest="d", batch=1,
+        vector=pack([1.0] * 8),
+    )  # fmt: skip
+    world = world_of(Models(backbone="rehearsal"))
+    run: Any = SimpleNamespace(memory=Memory("default/mc2", 1, (lesson,)))
+    reserved: Any = None
+    asked = Recall("a problem", ("reasoner",), 3)
+    with pytest.raises(SetupBroken, match="vectors of 8 numbers, hashed-256 makes 256"):
+        asyncio.run(world.answer(run, asked, "", "0", reserved))
