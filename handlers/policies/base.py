@@ -138,11 +138,15 @@ class Policy(Generic[S]):
     learns: Learns = "none"
     reflect: Callable[[Trace, Conclusion, S], dict[str, Any]] = no_reflection
     learn: Callable[[Batch, S], Steps[None]] = learn_nothing
+    relearn: Callable[[Batch, S], Steps[None]] = learn_nothing
+    """What is said anew of a batch that lost a forgotten problem; rules that are not are withdrawn."""
     window: Callable[[S, int | None], int] = field(default=lambda settings, size: size or 10)
     live_batches: Callable[[S], int | None] = field(default=lambda settings: None)
     rule: str | None = None
     """The learning rule (``handlers.learning.rules``) of its arms, weights or beliefs, if it has any."""
     rule_constants: Callable[[S], dict[str, Any]] = field(default=lambda settings: {})
+    retirement: str | None = None
+    """The rule (``handlers.learning.retire``) that retires memory items, in profile ``service``."""
     together: Together[S] | None = None
     """How it works on the members of a window together, if it can."""
     warm_source: Callable[[S], str | None] = field(default=lambda settings: None)
@@ -153,13 +157,7 @@ class Policy(Generic[S]):
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
 
-    relearn: Callable[[Batch, S], Steps[None]] = learn_nothing
-    """What is said anew of a batch that lost a forgotten problem; rules that are not are withdrawn."""
-
     @property
     def reference(self) -> str:
         """``name@version``."""
         return f"{self.name}@{self.version}"
-
-    retirement: str | None = None
-    """The rule (``handlers.learning.retire``) that retires memory items, in profile ``service``."""
