@@ -234,8 +234,7 @@ class Learner:
         """One SHA-256 over everything learned: memories and outcomes."""
         import hashlib
 
-        outcomes = {**{e: g.outcome for e, g in self.grades.checker.items()}}
-        outcomes |= {e: g.outcome for e, g in self.grades.feedback.items()}
+        outcomes = {**self.grades.checker, **self.grades.feedback}
         scopes = {
             name: [[m.number, m.state()] for m in scope.memory.versions.values()]
             for name, scope in self.scopes.items()

@@ -23,6 +23,9 @@ from schemas.events.learning import (
 )
 from schemas.identity import episode_id
 
+SETTLED: set[str] = set()
+"""What an episode still waits for whose batch is closed: one for all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Due:
@@ -187,6 +190,7 @@ class ScopeWindow:
         if event.series is not None:
             self.series[event.series].done += 1
         for episode in event.members:
+            self.awaited[episode] = SETTLED
             self.late.pop(episode, None)
             self.stream.pop(episode, None)
 

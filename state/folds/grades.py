@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from schemas.events.learning import Graded
+from schemas.outcome import Outcome
 
 
 @dataclass(slots=True)
 class GradesFold:
-    """What is known of each episode's answer."""
+    """What is known of each episode's answer: outcomes alone, for a worker keeps those of all."""
 
-    feedback: dict[str, Graded] = field(default_factory=dict[str, Graded])
-    checker: dict[str, Graded] = field(default_factory=dict[str, Graded])
+    feedback: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
+    checker: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
 
     def feed(self, episode: str, event: Graded) -> None:
         """Take one grade; a later one of the same kind replaces the earlier."""
-        (self.feedback if event.by == "feedback" else self.checker)[episode] = event
+        (self.feedback if event.by == "feedback" else self.checker)[episode] = event.outcome
 
     def outcome(self, episode: str) -> str:
         """``right``, ``wrong``, ``withheld`` or ``unknown``."""
-        grade = self.feedback.get(episode) or self.checker.get(episode)
-        return "unknown" if grade is None else grade.outcome
+        return self.feedback.get(episode) or self.checker.get(episode) or "unknown"
 
     def disagreements(self) -> list[str]:
         """Episodes on which feedback and checker differ."""
         both = self.feedback.keys() & self.checker.keys()
-        return sorted(e for e in both if self.feedback[e].outcome != self.checker[e].outcome)
+        return sorted(e for e in both if self.feedback[e] != self.checker[e])
