@@ -1,4 +1,4 @@
-"""Graph memory: the sums that the paper prints, from its own cells."""
+"""Graph memory: the sums that the paper prints, from its own cells; and how our sample is split."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 import streams.bench
+from streams.datasets import hotpotqa, open_source
+from tests.data import shared
 
 RECIPES = Path(streams.bench.__file__).parent / "recipes"
 CELLS = ("NQ", "TriviaQA", "PopQA", "HotpotQA", "2wiki", "Musique", "Bamboogle")
@@ -62,3 +64,21 @@ def test_printed_changes_are_those_of_the_rounded_averages() -> None:
         assert change == pytest.approx(sign * float(found[3] or 0), abs=0.06)
         checked += 1
     assert checked == 24
+
+
+def hotpotqa_files() -> tuple[Path, Path]:
+    """The distractor items and the closed-book questions."""
+    folder = shared() / "hotpotqa"
+    return folder / "dev_distractor_100.jsonl", folder / "dev_closedbook_1000.jsonl"
+
+
+@pytest.mark.claim("gm-data")
+def test_the_splits_are_disjoint_and_no_question_of_the_graph_is_evaluated() -> None:
+    items, closed = hotpotqa_files()
+    taken = [list(positions) for positions in hotpotqa.SPLITS.values()]
+    assert [at for each in taken for at in each] == list(range(1, 101))
+    assert [len(each) for each in taken] == [20, 50, 30]
+    known = {record["problem"] for record in open_source("hotpotqa_open", path=str(items))}
+    kept = {record["problem"] for record in hotpotqa.evaluable(closed, items)}
+    assert len(kept) == 1000 - 14
+    assert not kept & known

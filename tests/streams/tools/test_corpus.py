@@ -11,7 +11,6 @@ import pytest
 from schemas.questions import ToolResult, UseTool
 from state.tables.corpus import Corpus, NoCorpus, Passage, fused
 from streams.bench.retrieval import recalls, run
-from streams.datasets import hotpotqa, open_source
 from streams.embedders.hashed import HashedEmbedder
 from streams.tools.corpus import CorpusTools, index
 from streams.tools.port import called
@@ -138,27 +137,9 @@ def test_wrong_tools_are_a_wrong_command_line(tmp_path: Path) -> None:
 # ── HotpotQA ─────────────────────────────────────────────────────────────────────────────────
 
 
-def hotpotqa_files() -> tuple[Path, Path]:
-    """The distractor items and the closed-book questions."""
-    folder = shared() / "hotpotqa"
-    return folder / "dev_distractor_100.jsonl", folder / "dev_closedbook_1000.jsonl"
-
-
-@pytest.mark.claim("gm-data")
-def test_the_splits_are_disjoint_and_no_question_of_the_graph_is_evaluated() -> None:
-    items, closed = hotpotqa_files()
-    taken = [list(positions) for positions in hotpotqa.SPLITS.values()]
-    assert [at for each in taken for at in each] == list(range(1, 101))
-    assert [len(each) for each in taken] == [20, 50, 30]
-    known = {record["problem"] for record in open_source("hotpotqa_open", path=str(items))}
-    kept = {record["problem"] for record in hotpotqa.evaluable(closed, items)}
-    assert len(kept) == 1000 - 14
-    assert not kept & known
-
-
 @pytest.mark.slow
 def test_recall_of_supporting_titles_is_measured() -> None:
-    figures = run(hotpotqa_files()[0], EMBEDDER)
+    figures = run(shared() / "hotpotqa" / "dev_distractor_100.jsonl", EMBEDDER)
     assert (figures["questions"], figures["embedder"]) == (100, "hashed-256")
     recall = figures["recall_at_3"]
     assert recall["bm25"] == pytest.approx(0.655, abs=0.02)
