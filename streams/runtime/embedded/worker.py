@@ -135,13 +135,9 @@ class Worker:
         moved = False
         # Problems are read before commands: who has seen a problem has then seen its series too.
         arrived = list(self.intake.take())
-        for record in self.log.records("learning", after=self.intake.commands_read):
-            self.intake.commands_read = record.offset
-            if (
-                record.epoch == 0
-            ):  # a command: what this worker said itself was fed when it was said
-                self.learner.feed(record.episode, record.address, record.event)
-                moved = True
+        for record in self.intake.commands():
+            self.learner.feed(record.episode, record.address, record.event)
+            moved = True
         for episode, admitted in arrived:
             if len(self.fresh) < FRESH:
                 self.fresh[episode] = admitted
