@@ -66,6 +66,11 @@ class Run:
     visited: set[str] = field(default_factory=set[str])
     restated: int = 0
 
+    @property
+    def within(self) -> bool:
+        """Whether the record must keep its limits: a probe's prefix was made under its parent's."""
+        return self.world is None and not self.episode.startswith("q/")
+
     def state(self, address: str, event: Event) -> None:
         """Record without waiting."""
         if self.recorder is None:
@@ -123,6 +128,8 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
         run.visited.add(here)
         if not isinstance(answer, AnswerEvent) or answer.asked != asked:
             _diverged(run, here, question, asked, answer)
+        if isinstance(reserved, str) and run.within and isinstance(answer, Completed):
+            raise Diverged(run.episode, here, "limit", f"limit of {reserved} kept", "not kept")
     if isinstance(answer, Completed):
         if ledger.bounded:
             _settle(ledger, reserved, answer)
