@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from streams.runtime.kafka.place import Place
+
+RETRY_S = 0.5
+T = TypeVar("T")
 
 
 def module(name: str = "") -> Any:
@@ -30,6 +35,15 @@ def consumer(place: Place, **options: Any) -> Any:
 def admin(place: Place) -> Any:
     """An administrator's client that is not started yet."""
     return module(".admin").AIOKafkaAdminClient(**place.connection())
+
+
+async def patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """Do something with a broker that may be away for a while: again, until it is there."""
+    while True:
+        try:
+            return await work()
+        except kafka_error():
+            await asyncio.sleep(RETRY_S)
 
 
 def spot(topic: str, partition: int) -> Any:

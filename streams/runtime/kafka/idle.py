@@ -70,8 +70,8 @@ class Idle:
         """The offset of `problems` that the group committed."""
         admin = aio.admin(self.place)
         try:
-            await admin.start()
-            found = await admin.list_consumer_group_offsets(self.place.group)
+            await aio.patiently(admin.start)
+            found = await aio.patiently(lambda: admin.list_consumer_group_offsets(self.place.group))
         finally:
             await admin.close()
         said = found.get(aio.spot(self.place.topic("problems"), partition))

@@ -121,7 +121,7 @@ class Past:
         consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
         tp = aio.spot(place.topic("events"), partition)
         try:
-            await consumer.start()
+            await aio.patiently(consumer.start)
             consumer.assign([tp])
             consumer.seek(tp, offset)
             while offset < end:

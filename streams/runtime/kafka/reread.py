@@ -65,7 +65,7 @@ class Rereader:
             self.consumer = aio.consumer(
                 self.place, fetch_max_wait_ms=50, max_partition_fetch_bytes=FETCH_BYTES
             )
-            await self.consumer.start()
+            await aio.patiently(self.consumer.start)
         return self.consumer
 
     async def stop(self) -> None:
