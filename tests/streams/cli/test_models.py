@@ -20,7 +20,7 @@ from streams.models import BUNDLED, WHEELS, Wheel
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("METALOGUE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("METALOGUE_HOME", str(tmp_path / "kept"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -71,7 +71,7 @@ def test_a_file_of_a_hub_is_kept_in_our_home(
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     assert main(["models", "pull", "owner/repo/sub/model.gguf"]) == 0
-    assert capsys.readouterr().out.strip() == f"{elsewhere}/home/models/sub/model.gguf"
+    assert capsys.readouterr().out.strip() == f"{elsewhere}/kept/models/sub/model.gguf"
     assert main(["models", "list"]) == 0
     assert "sub/model.gguf" in capsys.readouterr().out
 
