@@ -46,10 +46,6 @@ dashboard: setup
 demo-local: setup local
 	@$(BIN)/metalogue demo-local
 
-# Six word problems on a real model in this process; it needs no key and says how weak the model is.
-demo-local: setup local
-	@$(BIN)/metalogue demo-local
-
 # Apache Kafka on loopback without Docker; its last line is the log's URL. `broker-stop` keeps its data.
 broker:
 	@bash deploy/kafka-local/broker.sh start

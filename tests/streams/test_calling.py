@@ -108,7 +108,7 @@ def test_a_cancelled_call_releases_what_it_had_reserved() -> None:
     async def body() -> None:
         caller, forever = Caller(totals=Totals(calls=1)), Scripted([REPLY])
 
-        async def wait(_: ModelRequest) -> ModelReply:
+        async def wait(request: ModelRequest) -> ModelReply:
             await asyncio.sleep(60)
             return REPLY
 
