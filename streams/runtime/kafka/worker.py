@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,12 @@ NO_LIMITS = Limits()
 class KafkaWorker:
     """One worker of a group. ``run`` ends when idle (if asked), drained, or when the set-up is broken."""
 
+    error: BaseException | None = None
+    drained = False
+    guard: asyncio.Task[None] | None = None
+    app: Any = None
+    pages: Any = None
+
     def __init__(
         self,
         place: Place,
@@ -72,8 +78,6 @@ class KafkaWorker:
         self.world, self.find, self.default_policy = world, find, default_policy
         self.max_ready = max_ready
         self.web_port, self.on_change, self.progress = web_port, on_change, Progress()
-        self.error: BaseException | None = None
-        self.drained = False
         self.lease = Lease(session_ms / 1000)
         self.leased: Any = LeasedWorld(world, self.lease)
         self.learner = Learner(find)
@@ -89,9 +93,6 @@ class KafkaWorker:
         self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
         self.owning = Ownership(self)
         self.watchdog = Watchdog(self._mark, self._busy, still_s)
-        self.guard: asyncio.Task[None] | None = None
-        self.app: Any = None
-        self.pages: Any = None
         self._wire(learning_limits)
 
     def _wire(self, limits: Limits) -> None:
@@ -195,20 +196,28 @@ class KafkaWorker:
         return not self.lease.fresh if self.leased.asking else self.schedule.busy
 
     async def _stop(self) -> None:
+        """Let go of everything, from the last to the first; what cannot be ended keeps nothing else open."""
         self.world.draining = True
-        await self.schedule.finished()
-        if self.error is None:
-            await self._settle_relay()
-        await self.owning.stop()
-        self.teacher.close()
-        self.past.close()
-        if self.app is not None:
-            await asyncio.wait_for(self.app.stop(), 30)
-        for each in (self.tail, self.shared, self.reread, self.appender):
-            await each.stop()
+        async with AsyncExitStack() as parts:
+            parts.callback(self._unguard)
+            if self.pages is not None:
+                parts.push_async_callback(self.pages.cleanup)
+            for each in (self.appender, self.reread, self.shared, self.tail):
+                parts.push_async_callback(each.stop)
+            if self.app is not None:
+                parts.push_async_callback(self._leave)
+            parts.callback(self.past.close)
+            parts.callback(self.teacher.close)
+            parts.push_async_callback(self.owning.stop)
+            await self.schedule.finished()
+            if self.error is None:
+                await self._settle_relay()
+
+    async def _leave(self) -> None:
+        await asyncio.wait_for(self.app.stop(), 30)
+
+    def _unguard(self) -> None:
         self.watchdog.stopped.set()
-        if self.pages is not None:
-            await self.pages.cleanup()
         if self.guard is not None:
             self.guard.cancel()
 
