@@ -34,7 +34,7 @@ from tests.memory_kafka.fixture import in_memory
 from tests.streams.test_embedded_worker import Fragile, Numbers, find
 
 PARTITIONS = 4
-LONG_MS = 600_000
+SESSION_MS = 20_000
 Find = Callable[[str], Policy[Any]]
 
 
@@ -144,7 +144,7 @@ class OnKafka:
             index=self.index,
             on_change=lambda _: self._look(),
             max_ready=self.ready,
-            session_ms=LONG_MS if life.dies_after is None else 6_000,
+            session_ms=SESSION_MS if life.dies_after is None else 6_000,
         )
         self.worker = world.worker = worker
         with mortal(life.dies_after):
