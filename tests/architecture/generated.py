@@ -1,4 +1,4 @@
-"""The parts of the README that are made from the code: ``python -m tests.architecture.generated``.
+"""The parts of pages that are made from the code: ``python -m tests.architecture.generated``.
 
 With a file of ``metalogue bench speed --json`` as argument the table of speeds is filled from it too.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from handlers.policies.graph_memory.machine import mermaid as paths
 from handlers.policies.registry import POLICIES
 from streams.topology import mermaid
-from tests.architecture.pages import README
+from tests.architecture.pages import pages
 
 TEACHERS = {"self": "its own runs", "labels": "labels", "none": "nothing"}
 SPEEDS = (
@@ -67,11 +67,15 @@ def parts() -> dict[str, str]:
     }
 
 
+def page_of(name: str) -> Path:
+    """The one page that has a place for a part."""
+    (page,) = (page for page in pages() if _begin(name) in page.read_text(encoding="utf-8"))
+    return page
+
+
 def put(text: str, name: str, part: str) -> str:
-    """The page with one part renewed. Raises ``ValueError`` if it has no such place."""
-    begin, end = f"<!-- {name}: generated -->\n", f"<!-- {name}: end -->"
-    if not (begin in text and end in text):
-        raise ValueError(f"no place for {name}")
+    """The page with one part renewed."""
+    begin, end = _begin(name), f"<!-- {name}: end -->"
     return re.sub(
         f"{re.escape(begin)}.*?{re.escape(end)}",
         lambda _: f"{begin}{part}{end}",
@@ -80,15 +84,18 @@ def put(text: str, name: str, part: str) -> str:
     )
 
 
+def _begin(name: str) -> str:
+    return f"<!-- {name}: generated -->\n"
+
+
 def main(arguments: list[str]) -> None:
-    """Renew the README."""
+    """Renew the pages."""
     made = parts()
     if arguments:
         made["speed"] = speeds(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
-    text = README.read_text(encoding="utf-8")
     for name, part in made.items():
-        text = put(text, name, part)
-    README.write_text(text, encoding="utf-8")
+        page = page_of(name)
+        page.write_text(put(page.read_text(encoding="utf-8"), name, part), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+DOCS = ROOT / "deploy" / "docs"
 DECISIONS = ROOT / "deploy" / "decisions"
 
 _FENCE = re.compile(r"```(\w+)")
@@ -33,7 +34,13 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page for readers."""
-    return [*sorted(ROOT.glob("*.md")), *sorted(DECISIONS.glob("*.md"))]
+    folders = (ROOT, ROOT / "deploy", DOCS, DECISIONS)
+    return [page for folder in folders for page in sorted(folder.glob("*.md"))]
+
+
+def name(page: Path) -> str:
+    """Its path from the root, as failures and the names of tests say it."""
+    return str(page.relative_to(ROOT))
 
 
 def blocks(page: Path) -> list[Block]:
@@ -59,6 +66,12 @@ def prose(page: Path) -> str:
     return re.sub(
         r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into the page may end in: its headings, as GitHub spells them."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", head.lower()).replace(" ", "-") for head in headings}
 
 
 def commands(page: Path) -> Iterator[list[str]]:
