@@ -85,6 +85,14 @@ class OutOfLimit(Exception):
         self.which = which
 
 
+class Unanswered(OutOfLimit):
+    """Raised inside a learner where a question was given up: its endpoint never answered it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("patience")
+        self.reason = reason
+
+
 class ReplayError(Exception):
     """The record and the policy do not fit together."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 from handlers.limits import prompt_estimate
 from schemas.price import Price
@@ -28,6 +30,8 @@ WAITS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits between rounds at an unreachable endpoint; the last one repeats."""
 GLANCE_S = 0.1
 """How long such a wait overlooks that the worker was told to stop, or that the endpoint is back."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -66,19 +70,19 @@ class Caller:
     given_up: dict[str, int] = field(default_factory=dict[str, int])
     """For each endpoint, its answers when a question was last given up without others to compare."""
 
-    async def call(self, backbone: Backbone, request: ModelRequest, *, parks: bool) -> ModelReply:
+    async def call(self, backbone: Backbone, request: ModelRequest) -> ModelReply:
         """The reply, priced. Raises ``SetupBroken``, ``Draining``, ``Stuck``, or ``Unreachable`` if impatient.
 
-        What it had reserved of the totals is free again if none comes. ``parks`` says that its episode
-        can be parked, so that it may be given up.
+        What it had reserved of the totals is free again if none comes.
         """
         self._begin()
+        trying = Trying(time.monotonic())
         try:
-            reply = await self._reply(backbone, request, parks)
+            reply = await self.told(partial(backbone.complete, request), trying)
         except BaseException:
             self.released += 1
             raise
-        reply = self._priced(backbone, reply)
+        reply = self._priced(backbone, trying.with_failed(reply))
         if self.totals is not None:
             self._book(backbone, request, reply)
         return reply
@@ -126,24 +130,23 @@ class Caller:
         elif (price := price_for(self.prices, backbone.name)) is not None:
             self.cost += price.of(prompt, completion) * reply.attempts
 
-    async def _reply(self, backbone: Backbone, request: ModelRequest, parks: bool) -> ModelReply:
-        trying = Trying(time.monotonic())
+    async def told(self, ask: Callable[[], Awaitable[T]], trying: Trying) -> T:
+        """What an endpoint tells at last. Raises as ``call`` does."""
         while True:
             try:
-                reply = await backbone.complete(request)
+                told = await ask()
             except NotSent as error:
                 raise Draining from error
             except Unreachable as error:
                 if not self.patient:
                     raise
                 trying.failed(error)
-                if parks:
-                    self._give_up(error, trying)
+                self._give_up(error, trying)
                 await self._wait(error, WAITS_S[min(trying.rounds, len(WAITS_S)) - 1])
             else:
                 if trying.last is not None:
                     self.out_of_reach.discard(trying.last.where)
-                return trying.with_failed(reply)
+                return told
 
     def _give_up(self, error: Unreachable, trying: Trying) -> None:
         """Raises ``Stuck`` where the question is to blame rather than the endpoint."""
@@ -168,17 +171,17 @@ class Caller:
             if again is not None and again():
                 return
 
-    def drain(self, backbones: Iterable[Backbone]) -> None:
+    def drain(self, asked: Iterable[object]) -> None:
         """Ask nothing new, and let go of the calls that only wait."""
         self.draining = True
-        for backbone in backbones:
-            if isinstance(backbone, Endpoint):
-                backbone.drain()
+        for each in asked:
+            if isinstance(each, Endpoint):
+                each.drain()
 
 
-def why(backbones: Iterable[Backbone]) -> list[str]:
+def why(asked: Iterable[object]) -> list[str]:
     """Why calls wait, an endpoint and model each."""
-    said = [backbone.why() for backbone in backbones if isinstance(backbone, Endpoint)]
+    said = [each.why() for each in asked if isinstance(each, Endpoint)]
     return sorted({each for each in said if each is not None})
 
 

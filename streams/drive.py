@@ -14,9 +14,9 @@ from typing import Any, NoReturn, Protocol, TypeVar
 from typing_extensions import TypeIs
 
 from handlers.limits import UNBOUNDED, Ledger, Reservation, Which, prompt_estimate
-from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Stopped
+from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Stopped, Unanswered
 from schemas.events.base import AnswerEvent, Event
-from schemas.events.episode import Completed, Forked, LimitReached
+from schemas.events.episode import Completed, Forked, LimitReached, QuestionAbandoned
 from schemas.memory import Memory
 from schemas.questions import Complete, Remain
 from state.journal import Recorder
@@ -138,6 +138,8 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
             ledger.spent_seconds += answer.seconds or 0.0
     elif isinstance(answer, LimitReached):
         raise OutOfLimit(answer.which)
+    elif isinstance(answer, QuestionAbandoned):
+        raise Unanswered(answer.reason)
     return reply_to(question, answer, here, run.memory)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from handlers.answers.grade import CHECKERS, Grade
@@ -10,7 +12,7 @@ from handlers.learning.recall import Hit, select
 from handlers.limits import Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
-from schemas.events.episode import Checked, Completed, Embedded, Recalled
+from schemas.events.episode import Checked, Completed, Embedded, QuestionAbandoned, Recalled
 from schemas.identity import call_seed
 from schemas.memory import Memory
 from schemas.price import Price
@@ -18,14 +20,14 @@ from schemas.problem import Limits
 from schemas.questions import Check, Complete, Embed, Recall, Sampling, UseTool
 from schemas.vectors import pack, unpack
 from streams import normalise
-from streams.backbones.port import Backbone, ModelReply, ModelRequest, SetupBroken
+from streams.backbones.port import Backbone, ModelReply, ModelRequest, SetupBroken, Stuck
 from streams.backbones.prices import price_for
 from streams.calling import Caller, Draining, Totals, why
 from streams.drive import Run
 from streams.embedders.port import Embedder
 from streams.grants import Grant
 from streams.tools import NO_TOOLS, Tools, called
-from streams.trying import Patience
+from streams.trying import Patience, Trying
 from streams.twins import luck
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ class World:
         """Stop, or ask again."""
         self.caller.draining = value
         if value:
-            self.caller.drain(self.backbones.values())
+            self.caller.drain(self._asked)
 
     @property
     def exhausted(self) -> str | None:
@@ -104,7 +106,12 @@ class World:
 
     def why(self) -> list[str]:
         """Why calls wait, for those who watch; an endpoint and model each."""
-        return why(self.backbones.values())
+        return why(self._asked)
+
+    @property
+    def _asked(self) -> tuple[object, ...]:
+        """Whom questions go to."""
+        return *self.backbones.values(), self.embedder
 
     def _granted(self, limits: Limits) -> Grant:
         found = {
@@ -126,16 +133,29 @@ class World:
     async def answer(
         self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
     ) -> AnswerEvent:
-        """The answer to record. Raises ``SetupBroken``, ``Draining``, or ``Unreachable`` if impatient."""
+        """The answer to record. Raises ``SetupBroken``, ``Draining``, or ``Unreachable`` if impatient.
+
+        Raises ``Stuck`` where a question is given up whose episode can be parked.
+        """
         if self.caller.draining:
             raise Draining
+        try:
+            return await self._answered(run, question, asked, address, reserved)
+        except Stuck as stuck:
+            if run.topic == "events":
+                raise
+            return QuestionAbandoned(asked=asked, reason=normalise.text(str(stuck), 500)[0])
+
+    async def _answered(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
         if isinstance(question, Complete):
             return await self._complete(run, question, asked, address, reserved)
         match question:
             case Recall():
                 return await self._recall(run, question, asked)
             case Embed():
-                vectors = await self.embedder.embed(question.texts)
+                vectors = await self._vectors(question.texts)
                 return Embedded(
                     asked=asked,
                     embedder=self.embedder.name,
@@ -161,11 +181,10 @@ class World:
             schema=question.template.schema,
             reply=question.template.reply,
         )
-        reply = await self.caller.call(backbone, request, parks=run.topic == "events")
-        return completed(asked, reply)
+        return completed(asked, await self.caller.call(backbone, request))
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
-        query = (await self.embedder.embed((question.query,)))[0]
+        query = (await self._vectors((question.query,)))[0]
         rounded = tuple(unpack(pack(query)))
         self._need_same_embedder(run.memory, len(rounded))
         items = self._select(run.memory, question, rounded)
@@ -174,6 +193,11 @@ class World:
             memory_version=run.memory.number,
             items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
         )
+
+    async def _vectors(self, texts: tuple[str, ...]) -> list[tuple[float, ...]]:
+        """One for each text; where its endpoint is out of reach, once it is back."""
+        ask = partial(self.embedder.embed, texts)
+        return await self.caller.told(ask, Trying(monotonic()))
 
     async def _checked(self, question: Check, asked: str) -> Checked:
         """By the domain's checker; where it has none, a learner's question is answered by the label."""

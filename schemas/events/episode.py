@@ -139,6 +139,14 @@ class LimitReached(AnswerEvent, frozen=True):
     which: Literal["calls", "tokens", "cost", "seconds"]
 
 
+class QuestionAbandoned(AnswerEvent, frozen=True):
+    """A learner's question was given up: its endpoint answered others and never this one."""
+
+    act: ClassVar[Act] = "decided"
+    kind: Literal["question.abandoned"] = "question.abandoned"
+    reason: str
+
+
 class EpisodeParked(Event, frozen=True):
     """An open episode cannot go on with this build; it waits for a person, and is not failed."""
 

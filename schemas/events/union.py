@@ -14,6 +14,7 @@ ANSWERS: tuple[type[AnswerEvent], ...] = (
     episode.Checked,
     episode.Forked,
     episode.LimitReached,
+    episode.QuestionAbandoned,
     graph.ToolCalled,
 )
 LIFE: tuple[type[Event], ...] = (

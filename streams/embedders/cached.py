@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from streams.backbones.port import Endpoint
 from streams.embedders.port import Embedder
 
 Vector: TypeAlias = tuple[float, ...]
@@ -40,6 +41,15 @@ class Cached:
         """One vector for each text, in order."""
         asked = [self._future(text) for text in texts]
         return list(await asyncio.gather(*map(asyncio.shield, asked)))
+
+    def why(self) -> str | None:
+        """Why the inner embedder's calls wait, if it is one that waits."""
+        return self.inner.why() if isinstance(self.inner, Endpoint) else None
+
+    def drain(self) -> None:
+        """Have the inner embedder let go of what only waits."""
+        if isinstance(self.inner, Endpoint):
+            self.inner.drain()
 
     async def close(self) -> None:
         """Drop what waits, and close the inner embedder."""

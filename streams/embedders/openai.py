@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import cast
+from functools import partial
 
 from streams.backbones.openai.body import encodable
-from streams.backbones.openai.faults import MOMENT, Fault
-from streams.backbones.openai.line import Arrived, Line, need_client
+from streams.backbones.openai.faults import SETUP, Fault
+from streams.backbones.openai.line import Line, need_client
 from streams.backbones.openai.options import Options, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
-from streams.backbones.openai.reading import objects, parse
 from streams.backbones.openai.road import Roads
 from streams.backbones.port import SetupBroken, Unreachable
+from streams.embedders.reading import Vectors, read_vectors
 
 LONGEST = 8_000
 """Characters of a text that are sent: models read some 8 000 tokens, many of them fewer."""
@@ -39,9 +39,9 @@ class OpenAIEmbedder:
         found = os.environ if environ is None else environ
         self._site = find_site(found, model=model, base_url=base_url, key_source=key_source)
         self._model, options = model, options or Options()
-        road = (roads or Roads()).road(self._site.where, model, options.max_connections)
-        self._line = Line(self._site, options, road)
-        self._persistence = Persistence(options, road)
+        self._road = (roads or Roads()).road(self._site.where, model, options.max_connections)
+        self._line = Line(self._site, options, self._road)
+        self._persistence = Persistence(options, self._road)
         self._dimensions = 0
 
     @property
@@ -54,49 +54,42 @@ class OpenAIEmbedder:
         """Length of every vector; 0 until the first one came."""
         return self._dimensions
 
+    def why(self) -> str | None:
+        """Why batches wait, for people; nothing where none does."""
+        return self._road.why()
+
+    def drain(self) -> None:
+        """Let go of every batch that is not under way: it raises ``NotSent``."""
+        self._road.gate.stop()
+
     async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        """One vector for each text. Raises ``SetupBroken`` and ``Unreachable``."""
+        """One vector for each text. Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``."""
         if not texts:
             return []
-        sent = [encodable(text[:LONGEST]) or " " for text in texts]
-        body = {"model": self._model, "input": sent, "encoding_format": "float"}
-
-        async def send() -> Arrived | Fault:
-            return await self._line.embeddings(body)
-
-        arrived = await self._persistence.ask(send, Tally(), 0)
-        if isinstance(arrived, Fault):
-            raise self._error(arrived)
-        return self._vectors(arrived.raw, len(sent))
+        sent, tally = [encodable(text[:LONGEST]) or " " for text in texts], Tally()
+        found = await self._persistence.ask(partial(self._send, sent), tally, 0)
+        if isinstance(found, Fault):
+            raise self._error(found, tally)
+        self._dimensions = found.dimensions
+        return found.vectors
 
     async def close(self) -> None:
         """Close the connections."""
         await self._line.close()
 
-    def _error(self, fault: Fault) -> Exception:
+    async def _send(self, texts: list[str]) -> Vectors | Fault:
+        body = {"model": self._model, "input": texts, "encoding_format": "float"}
+        arrived = await self._line.embeddings(body)
+        if isinstance(arrived, Fault):
+            return arrived
+        if arrived.hold_s:
+            self._persistence.hold(arrived.hold_s)
+        found = read_vectors(arrived.raw, len(texts), self._dimensions)
+        return self._site.hidden(found) if isinstance(found, Fault) else found
+
+    def _error(self, fault: Fault, tally: Tally) -> Exception:
         where = self._site.where
-        if fault.kind in MOMENT or fault.kind in ("timeout", "junk"):
-            return Unreachable(where, fault.detail)
-        code = fault.kind if fault.kind in ("auth", "quota") else "model"
+        if fault.kind not in (*SETUP, "error", "refusal"):
+            return Unreachable(where, fault.detail, self._persistence.tried(tally))
+        code = fault.kind if fault.kind in SETUP else "model"
         return SetupBroken(code, where, f"{self._model} makes no vectors: {fault.detail}")
-
-    def _vectors(self, raw: bytes, count: int) -> list[tuple[float, ...]]:
-        """The vectors in the order of the texts, whatever order they came in."""
-        told = parse(raw)
-        data = (
-            objects(cast("dict[str, object]", told).get("data")) if isinstance(told, dict) else []
-        )
-        placed = {each.get("index", at): each.get("embedding") for at, each in enumerate(data)}
-        found = [_vector(placed.get(at)) for at in range(count)]
-        lengths = {len(vector) for vector in found}
-        if len(lengths) != 1 or 0 in lengths or (self._dimensions or len(found[0])) not in lengths:
-            raise SetupBroken("model", self._site.where, f"{self._model} sent no vectors that fit")
-        self._dimensions = len(found[0])
-        return found
-
-
-def _vector(numbers: object) -> tuple[float, ...]:
-    """The numbers, or none where anything else came."""
-    items = cast("list[object]", numbers) if isinstance(numbers, list) else []
-    found = [float(each) for each in items if isinstance(each, (int, float))]
-    return tuple(found) if len(found) == len(items) else ()

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from handlers.policies.base import Policy
-from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
+from schemas.events.episode import (
+    EpisodeAdopted,
+    EpisodeClosed,
+    ProblemAdmitted,
+    QuestionAbandoned,
+)
 from schemas.events.learning import BatchClosed
 from schemas.identity import episode_id
 from schemas.problem import Feedback, Limits, Problem
@@ -162,6 +167,28 @@ class RuntimeSuite:
         runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
         assert runtime.live(Life(settle=True)) == Outcome()
         assert len(messages(runtime.log(), "answers")) == 1
+
+    @pytest.mark.parametrize(
+        ("silent_on", "ended_by"),
+        [("unknown problem 4", "learned"), ("texts of a batch", "unanswered: here: it hurts: ")],
+    )
+    def test_a_learner_s_question_that_is_never_answered_is_given_up(
+        self, runtime: Runtime, silent_on: str, ended_by: str
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        assert runtime.live(Life(silent_on=silent_on)) == Outcome()
+        log = runtime.log()
+        (given_up, *_) = log.records(kinds=["question.abandoned"])
+        assert isinstance(given_up.event, QuestionAbandoned)
+        assert "here: it hurts" in given_up.event.reason
+        closed = log.find(given_up.episode, "closed")
+        assert isinstance(closed, EpisodeClosed)
+        assert closed.ended_by.startswith(ended_by)
+        assert opened_with(log) == {at: at // WINDOW for at in range(SIZE)}, "in order, to the end"
+        assert log.counter("repeated") == 0
+        assert verified(log) == []
+        assert runtime.live(Life()) == Outcome()
+        assert count(runtime.log(), "memory.versioned") == count(runtime.log(), "batch.closed") == 3
 
     def test_a_forgotten_problem_is_withdrawn_by_the_next_worker(self, runtime: Runtime) -> None:
         runtime.log().publish(*publication(problems()))

@@ -19,6 +19,7 @@ from handlers.policies.base import Policy
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
 from state.journal import Crashed
+from streams.backbones.port import Tried, Unreachable
 from streams.drive import Run
 from streams.embedders.hashed import HashedEmbedder
 from streams.runtime.embedded.log import SqliteLog
@@ -28,6 +29,7 @@ from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.worker import KafkaWorker
 from streams.runtime.progress import Outcome
+from streams.trying import Patience
 from streams.world import World
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import in_memory
@@ -50,13 +52,31 @@ class Life:
     """Records that reach the log before the process is no more."""
     drains_after: int | None = None
     """Questions that are asked before the worker is told to stop."""
+    silent_on: str | None = None
+    """What a prompt says that is never answered; ``texts of a batch``: its texts get no vectors."""
+
+
+class Deaf(HashedEmbedder):
+    """Makes vectors of single texts only."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.answered = 0
+
+    async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        self.answered += 1
+        if len(texts) > 1:
+            raise Unreachable("here", "it hurts", Tried(attempts=1, answered=self.answered))
+        return await super().embed(texts)
 
 
 class Watching(World):
     """A world that is never asked what is on record, and that may tell its worker to stop."""
 
     def __init__(self, life: Life, recorded: frozenset[tuple[str, str]]) -> None:
-        super().__init__({"*": Numbers(cycle(life.delays))}, HashedEmbedder(16))
+        model = Numbers(cycle(life.delays), silent_on=life.silent_on)
+        embedder = Deaf() if life.silent_on == "texts of a batch" else HashedEmbedder(16)
+        super().__init__({"*": model}, embedder, patience=Patience(attempts=2, seconds=0))
         self.life, self.recorded = life, recorded
         self.asked = Counter[tuple[str, str]]()
         self.worker: Any = None

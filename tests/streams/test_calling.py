@@ -67,8 +67,8 @@ def request() -> ModelRequest:
     return ModelRequest(messages=(("user", "2+2"),), sampling=DEFAULT_SAMPLING, seed=1)
 
 
-def called(backbone: Scripted, caller: Caller, parks: bool = True) -> ModelReply:
-    return asyncio.run(caller.call(backbone, request(), parks=parks))
+def called(backbone: Scripted, caller: Caller) -> ModelReply:
+    return asyncio.run(caller.call(backbone, request()))
 
 
 # -- what it costs
@@ -113,11 +113,11 @@ def test_a_cancelled_call_releases_what_it_had_reserved() -> None:
             return REPLY
 
         forever.complete = wait  # type: ignore[method-assign]
-        task = asyncio.create_task(caller.call(forever, request(), parks=True))
+        task = asyncio.create_task(caller.call(forever, request()))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert (await caller.call(Scripted([REPLY]), request(), parks=True)).text == "four"
+        assert (await caller.call(Scripted([REPLY]), request())).text == "four"
 
     asyncio.run(body())
 
@@ -157,11 +157,6 @@ def test_alone_one_question_is_given_up_and_no_second_before_an_answer() -> None
     assert called(second, caller).attempts == 31
     with pytest.raises(Stuck):
         called(Scripted([down(answered=1)]), caller)
-
-
-def test_what_cannot_be_parked_is_asked_on() -> None:
-    learning = Scripted([*[down(answered=n) for n in range(6)], REPLY])
-    assert called(learning, Caller(patience=AT_ONCE), parks=False).attempts == 31
 
 
 def test_without_patience_the_first_silence_is_told() -> None:

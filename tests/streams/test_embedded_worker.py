@@ -41,7 +41,7 @@ from schemas.record import Record
 from schemas.reply import Reply
 from schemas.settings import PolicySettings
 from state.journal import Crashed
-from streams.backbones.port import ModelReply, ModelRequest
+from streams.backbones.port import ModelReply, ModelRequest, Tried, Unreachable
 from streams.drive import Run
 from streams.embedders.hashed import HashedEmbedder
 from streams.replay.digest import log_digest
@@ -125,8 +125,14 @@ class Numbers:
     delays: Iterator[int]
     name: str = "numbers"
     simulated: bool = True
+    silent_on: str | None = None
+    """What a prompt says that is never answered."""
+    answered: int = 0
 
     async def complete(self, request: ModelRequest) -> ModelReply:
+        if self.silent_on is not None and self.silent_on in request.messages[-1][1]:
+            raise Unreachable("here", "it hurts", Tried(attempts=1, answered=self.answered))
+        self.answered += 1
         for _ in range(next(self.delays)):
             await asyncio.sleep(0)
         lucky = hash01("numbers", request.messages, request.draw)

@@ -27,6 +27,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(episode.ProblemAdmitted, episode.EpisodeOpened, episode.EpisodeParked),
         *(episode.EpisodeAdopted, episode.PartitionClaimed, episode.TextKept, episode.Completed),
         *(episode.Recalled, episode.Embedded, episode.Forked, episode.LimitReached),
+        episode.QuestionAbandoned,
         *(reasoning.ReplyReparsed, reasoning.KnowledgeReached, search.FrontierScored),
         *(search.NodeExpanded, search.ThoughtsKept, search.ValueBackedUp),
         *(monitoring.CasesReached, monitoring.Allocated, monitoring.ThresholdsSet),

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from time import monotonic
 from typing import Any
 
 from streams.backbones.openai.body import CAP_NAMES, body_of, mended
@@ -20,8 +19,6 @@ from streams.backbones.port import (
     ModelReply,
     ModelRequest,
     SetupBroken,
-    Silence,
-    Tried,
     Unreachable,
 )
 
@@ -160,21 +157,10 @@ class OpenAIBackbone:
             seconds=tally.seconds,
         )
 
-    def _tried(self, tally: Tally) -> Tried:
-        breaker = self._road.breaker
-        return Tried(
-            attempts=tally.attempts,
-            seconds=tally.seconds,
-            free=tally.free,
-            silence=silence_of(tally.faults),
-            answered=breaker.answered,
-            again=(lambda: breaker.allows(monotonic())) if breaker.is_open else None,
-        )
-
     def _raise(self, fault: Fault, tally: Tally) -> None:
         where, detail = self._site.where, fault.detail
         if fault.kind in MOMENT:
-            raise Unreachable(where, detail, self._tried(tally))
+            raise Unreachable(where, detail, self._persistence.tried(tally))
         if fault.kind in SETUP:
             said = {
                 "auth": f"key refused, {detail}; {self._site.key_source}",
@@ -194,7 +180,7 @@ class OpenAIBackbone:
         if found.kind in ("model", "error", "refusal"):  # endpoints need not list their models
             return []
         self._raise(found, tally)
-        raise Unreachable(self._site.where, found.detail, self._tried(tally))
+        raise Unreachable(self._site.where, found.detail, self._persistence.tried(tally))
 
     def _only(self, offered: list[str]) -> str:
         if len(offered) == 1:
@@ -203,8 +189,3 @@ class OpenAIBackbone:
         many = f"offers {len(offered)}: {shown}" if offered else "lists none"
         detail = f"no model was chosen and the endpoint {many}; set {MODEL} or --model"
         raise SetupBroken("model", self._site.where, detail)
-
-
-def silence_of(faults: Mapping[Kind, int]) -> Silence:
-    """What kind of silence a question met; its endpoint's own word tells most."""
-    return "error" if faults.get("failed") else "busy" if faults.get("busy") else "lost"

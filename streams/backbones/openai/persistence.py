@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol, TypeVar
@@ -13,6 +13,7 @@ from streams.backbones.openai.faults import LOST, MOMENT, ONCE_MORE, Fault, Kind
 from streams.backbones.openai.options import Options
 from streams.backbones.openai.patience import pause_before
 from streams.backbones.openai.road import Road
+from streams.backbones.port import Silence, Tried
 
 
 class Said(Protocol):
@@ -145,6 +146,18 @@ class Persistence:
         """Let nobody ask for so long, within reason."""
         self.road.gate.pause(min(seconds, self.options.longest_pause_s))
 
+    def tried(self, tally: Tally) -> Tried:
+        """What a call took that got no reply, and what its endpoint did for others."""
+        breaker = self.road.breaker
+        return Tried(
+            attempts=tally.attempts,
+            seconds=tally.seconds,
+            free=tally.free,
+            silence=silence_of(tally.faults),
+            answered=breaker.answered,
+            again=(lambda: breaker.allows(monotonic())) if breaker.is_open else None,
+        )
+
     def _attempts(self, kind: Kind) -> int:
         if kind in MOMENT:
             return self.options.max_attempts
@@ -164,3 +177,8 @@ class Persistence:
         finally:
             self.road.resting -= 1
         tally.seconds += seconds
+
+
+def silence_of(faults: Mapping[Kind, int]) -> Silence:
+    """What kind of silence a question met; its endpoint's own word tells most."""
+    return "error" if faults.get("failed") else "busy" if faults.get("busy") else "lost"

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schemas.events.base import AnswerEvent, Event
-from schemas.events.episode import Completed, Embedded, Forked, LimitReached, Recalled
+from schemas.events.episode import (
+    Completed,
+    Embedded,
+    Forked,
+    LimitReached,
+    QuestionAbandoned,
+    Recalled,
+)
 from schemas.events.reasoning import KnowledgeReached
 from streams.cli.show.facts import says
 from streams.cli.show.words import one_line, plural
@@ -114,6 +121,8 @@ def _answered(event: AnswerEvent) -> tuple[str, str, str]:
             return "fork", plural(event.lanes, "lane"), "dim"
         case LimitReached():
             return "limit", f"{event.which} spent: not asked", "warn"
+        case QuestionAbandoned():
+            return "given up", one_line(event.reason), "warn"
         case _:
             return event.kind, "", ""
 

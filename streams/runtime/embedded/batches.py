@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from handlers.limits import Ledger
-from schemas.asking import OutOfLimit
+from schemas.asking import OutOfLimit, Unanswered
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed
@@ -109,6 +109,8 @@ async def learn(
     ended_by, status = "learned", "answered"
     try:
         await drive(learner.steps(scope, closed), run, ledger)
+    except Unanswered as question:
+        ended_by, status = f"unanswered: {question.reason}", "failed"
     except OutOfLimit as limit:
         ended_by, status = f"limit: {limit.which}", "exhausted"
     except NOT_AN_OUTCOME:

@@ -1,0 +1,61 @@
+"""What an embeddings endpoint said: bytes in, vectors or a fault out. Pure; never raises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from typing_extensions import TypeIs
+
+from schemas.vectors import HALF_LIMIT
+from streams.backbones.openai.faults import Fault, of_status
+from streams.backbones.openai.reading import objects, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """One vector for each text, all of one length."""
+
+    vectors: list[tuple[float, ...]]
+    size: int
+    """Tokens, by the bytes."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return len(self.vectors[0])
+
+
+def read_vectors(raw: bytes, count: int, dimensions: int = 0) -> Vectors | Fault:
+    """The vectors of so many texts, by their index; each of so many dimensions, where that is known."""
+    value = parse(raw)
+    if not isinstance(value, dict):
+        return Fault("junk", f"not a JSON object: {raw[:80]!r}")
+    told = cast("dict[str, Any]", value)
+    if told.get("error") and not told.get("data"):
+        return of_status(502, told)
+    data = objects(told.get("data"))
+    placed = {str(each.get("index", at)): each.get("embedding") for at, each in enumerate(data)}
+    found = [_vector(placed.get(str(at))) for at in range(count)]
+    if () in found:
+        return Fault(
+            "junk", f"no vector of finite numbers for text {found.index(()) + 1} of {count}"
+        )
+    lengths = {len(vector) for vector in found} | {dimensions or len(found[0])}
+    if len(lengths) > 1:
+        return Fault("model", f"vectors of {' and '.join(map(str, sorted(lengths)))} numbers")
+    return Vectors(found, len(raw) // 4)
+
+
+def _vector(numbers: object) -> tuple[float, ...]:
+    """The numbers, or none where anything else came."""
+    items = cast("list[object]", numbers) if isinstance(numbers, list) else []
+    found = [float(each) for each in items if _is_kept(each)]
+    return tuple(found) if len(found) == len(items) else ()
+
+
+def _is_kept(number: object) -> TypeIs[int | float]:
+    """Whether it is a finite number that a log can hold."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return False
+    return abs(number) <= HALF_LIMIT
