@@ -61,6 +61,16 @@ def write(
     return int(table.count_rows())
 
 
+def vectors_of(folder: Path, embedder: str) -> dict[str, list[float]]:
+    """What a corpus holds already, by the whole text of a passage; nothing where another made it."""
+    try:
+        table = Corpus(folder, embedder).table
+    except NoCorpus:
+        return {}
+    rows = table.search().select(["whole", "vector"]).limit(table.count_rows()).to_list()
+    return {row["whole"]: row["vector"] for row in rows}
+
+
 def _row(passage: Passage, vector: Sequence[float], embedder: str) -> dict[str, Any]:
     return {
         "title": passage.title,

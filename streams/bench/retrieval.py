@@ -57,8 +57,8 @@ def recalls(
     return dict(figures)
 
 
-def run(path: Path, embedder: Embedder) -> dict[str, Any]:
-    """Every figure of ``metalogue bench retrieval``."""
-    with tempfile.TemporaryDirectory() as folder:
-        figures = asyncio.run(measured(path, embedder, Path(folder)))
+def run(path: Path, embedder: Embedder, folder: Path | None = None) -> dict[str, Any]:
+    """Every figure of ``metalogue bench retrieval``; a ``folder`` keeps the index for the next time."""
+    with tempfile.TemporaryDirectory() as passing:
+        figures = asyncio.run(measured(path, embedder, folder or Path(passing)))
     return {**figures, "embedder": embedder.name}

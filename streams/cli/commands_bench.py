@@ -69,6 +69,9 @@ def retrieval(
     embedder: Annotated[
         str, typer.Option("--embedder", help="hashed, minilm or openai:MODEL.")
     ] = "hashed",
+    index: Annotated[
+        str | None, typer.Option("--index", help="Folder that keeps the vectors for the next time.")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Recall@3 of the supporting paragraphs of HotpotQA questions: BM25, vector, hybrid."""
@@ -79,7 +82,8 @@ def retrieval(
     from streams.cli.setup import Models, embedder_of, wishes_of
 
     try:
-        return show(run(Path(data), embedder_of(embedder, wishes_of(Models()))), json=json)
+        maker = embedder_of(embedder, wishes_of(Models()))
+        return show(run(Path(data), maker, None if index is None else Path(index)), json=json)
     except (OSError, ValueError) as error:
         raise usage(str(error), field="--data") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +21,8 @@ DIMENSIONS, LONGEST = 384, 256
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of the published weights: others would make vectors that cannot be compared."""
 NEEDED = ("safetensors", "tokenizers", "threadpoolctl")
-TOGETHER = 32
-"""Sentences of one forward pass; those of like length go together."""
+TOKENS = 256
+"""Of one forward pass, padding too: more of them do not fit a core's cache, and take longer each."""
 
 
 class MiniLm:
@@ -75,28 +75,42 @@ class Model:
         self._encoder = Encoder.of(_untyped("safetensors.numpy").load_file(weights))
         self._tokens: Any = Tokenizer.from_file(str(weights.with_name("tokenizer.json")))
         self._tokens.enable_truncation(LONGEST)
-        self._tokens.enable_padding()
+        self._tokens.no_padding()
         self._threads: Any = _untyped("threadpoolctl").ThreadpoolController()
 
     def vectors(self, texts: list[str]) -> list[tuple[float, ...]]:
         """One vector for each text, those of like length in one pass."""
-        order = sorted(range(len(texts)), key=lambda at: (len(texts[at]), at))
-        found: dict[int, tuple[float, ...]] = {}
-        for start in range(0, len(order), TOGETHER):
-            places = order[start : start + TOGETHER]
-            found |= zip(places, self._pass([texts[at] for at in places]), strict=True)
-        return [found[at] for at in range(len(texts))]
-
-    def _pass(self, texts: list[str]) -> list[tuple[float, ...]]:
-        import numpy as np
-
         from streams.backbones.openai.body import encodable
 
         read = self._tokens.encode_batch([encodable(text) for text in texts])
-        tokens = np.array([each.ids for each in read], dtype=np.int64)
-        mask = np.array([each.attention_mask for each in read], dtype=np.float32)
+        ids = [each.ids for each in read]
+        found: dict[int, tuple[float, ...]] = {}
+        for places in passes([len(each) for each in ids]):
+            found |= zip(places, self._pass([ids[at] for at in places]), strict=True)
+        return [found[at] for at in range(len(texts))]
+
+    def _pass(self, texts: list[list[int]]) -> list[tuple[float, ...]]:
+        import numpy as np
+
+        tokens = np.zeros((len(texts), max(map(len, texts))), dtype=np.int64)
+        mask = np.zeros(tokens.shape, dtype=np.float32)
+        for row, ids in enumerate(texts):
+            tokens[row, : len(ids)] = ids
+            mask[row, : len(ids)] = 1
         with self._threads.limit(limits=1):
             return [tuple(row) for row in self._encoder(tokens, mask).tolist()]
+
+
+def passes(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts by length, so many together as hold ``TOKENS`` when padded; one at least."""
+    part: list[int] = []
+    for at in sorted(range(len(lengths)), key=lambda at: (lengths[at], at)):
+        if part and lengths[at] * (len(part) + 1) > TOKENS:
+            yield part
+            part = []
+        part.append(at)
+    if part:
+        yield part
 
 
 def _untyped(module: str) -> Any:

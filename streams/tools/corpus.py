@@ -58,10 +58,15 @@ def shown(passages: Sequence[Passage]) -> str:
 
 
 async def index(folder: Path, passages: Iterable[Passage], embedder: Embedder) -> int:
-    """Make a corpus anew of these passages; how many it holds."""
-    from state.tables.corpus import write
+    """Make a corpus of these passages; how many it holds. What stood in it is not embedded again."""
+    from state.tables.corpus import vectors_of, write
 
-    rest, rows = iter(passages), list[tuple["Passage", Sequence[float]]]()
+    vectors: dict[str, Sequence[float]] = {}
+    vectors |= await asyncio.to_thread(vectors_of, folder, embedder.name)
+    rest, rows = iter(passages), list["Passage"]()
     while part := list(islice(rest, AT_ONCE)):
-        rows += zip(part, await embedder.embed([each.whole for each in part]), strict=True)
-    return await asyncio.to_thread(write, folder, rows, embedder.name, embedder.dimensions)
+        new = list(dict.fromkeys(each.whole for each in part if each.whole not in vectors))
+        vectors |= zip(new, await embedder.embed(new), strict=True)
+        rows += part
+    made = [(each, vectors[each.whole]) for each in rows]
+    return await asyncio.to_thread(write, folder, made, embedder.name, embedder.dimensions)

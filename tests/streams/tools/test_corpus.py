@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from schemas.questions import ToolResult, UseTool
-from state.tables.corpus import Corpus, NoCorpus, Passage, fused
+from state.tables.corpus import Corpus, NoCorpus, Passage, fused, vectors_of
 from streams.bench.retrieval import recalls, run
 from streams.embedders.hashed import HashedEmbedder
+from streams.embedders.minilm import MiniLm
 from streams.tools.corpus import CorpusTools, index
 from streams.tools.port import called
 from streams.tools.spelling import build
@@ -32,6 +35,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("corpus") / "index"
     assert asyncio.run(index(made, PASSAGES, EMBEDDER)) == len(PASSAGES)
     return made
+
+
+class Counting(HashedEmbedder):
+    """Counts what it is asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        self.asked.extend(texts)
+        return await super().embed(texts)
+
+
+def test_what_was_embedded_once_is_not_embedded_again(tmp_path: Path) -> None:
+    made = asyncio.run(index(tmp_path, PASSAGES[:2], EMBEDDER))
+    more = asyncio.run(index(tmp_path, (*PASSAGES, PASSAGES[3]), Counting()))
+    assert (made, more) == (2, 5)
+    assert Counting.asked == [each.whole for each in PASSAGES[2:]]
+    fresh = tmp_path / "fresh"
+    asyncio.run(index(fresh, (*PASSAGES, PASSAGES[3]), EMBEDDER))
+    kept, anew = (vectors_of(folder, EMBEDDER.name) for folder in (tmp_path, fresh))
+    assert kept == anew
+    assert vectors_of(tmp_path, "other") == {}
 
 
 def search(folder: Path, query: str, topk: int = 3, tool: str = "search") -> ToolResult:
@@ -144,3 +169,11 @@ def test_recall_of_supporting_titles_is_measured() -> None:
     recall = figures["recall_at_3"]
     assert recall["bm25"] == pytest.approx(0.655, abs=0.02)
     assert 0.3 < recall["vector"] < recall["hybrid"] < recall["bm25"]
+
+
+@pytest.mark.soak
+def test_with_vectors_that_mean_something_both_find_more_than_either() -> None:
+    figures = run(shared() / "hotpotqa" / "dev_distractor_100.jsonl", MiniLm())
+    recall = figures["recall_at_3"]
+    assert recall["vector"] == pytest.approx(0.655, abs=0.02)
+    assert recall["hybrid"] > max(recall["bm25"], recall["vector"]) + 0.03
