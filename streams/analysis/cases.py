@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -27,6 +27,10 @@ from streams.sets import with_part
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
+
+
+RIGHT: Final[Mapping[str, bool]] = {"right": True, "wrong": False, "withheld": False}
+"""Whether an outcome counts as right; one that is not here is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +61,28 @@ class Case:
         return " ".join(filter(None, (*parts, profile)))
 
     def right(self, answer: str | None) -> bool:
-        """Whether any answer would have been right: by checker, else by the reference."""
-        if answer is None:
-            return False
-        check = CHECKERS.get(self.problem.domain)
-        if check is not None:
-            return check(self.problem.problem, answer).outcome == "right"
-        if self.reference is None:
-            return answer == self.closed.answer and self.outcome == "right"
-        dataset = self.problem.dataset or ""
-        text = self.problem.problem
-        grade = grade_reference(answer, self.reference, dataset=dataset, problem=text)
-        return grade.outcome == "right"
+        """Whether any answer is known to be right."""
+        return self.judged(answer) is True
+
+    def judged(self, answer: str | None) -> bool | None:
+        """Whether any answer would have been right; unknown where nobody can say."""
+        return judged(self.problem, answer, self.reference, (self.closed.answer, self.outcome))
+
+
+def judged(
+    problem: Problem, answer: str | None, reference: str | None, graded: tuple[str | None, str]
+) -> bool | None:
+    """Whether an answer is right: by checker, else by the reference, else as the same answer was graded."""
+    if answer is None:
+        return False
+    check = CHECKERS.get(problem.domain)
+    if check is not None:
+        return RIGHT.get(check(problem.problem, answer).outcome)
+    if reference is not None:
+        dataset, text = problem.dataset or "", problem.problem
+        return RIGHT.get(grade_reference(answer, reference, dataset=dataset, problem=text).outcome)
+    given, outcome = graded
+    return RIGHT.get(outcome) if answer == given else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +149,7 @@ class Reading:
 
 def read(log: SqliteLog) -> Reading:
     """Everything that an analysis needs, in one pass."""
-    reading = Reading(references=dict(_references(log)))
+    reading = Reading(references=references(log))
     for record in log.records():
         if record.episode.startswith(("p/", "q/", "s/")) and record.topic == "events":
             reading.journals.setdefault(record.episode, {})[record.address] = record.event
@@ -155,11 +169,14 @@ def read(log: SqliteLog) -> Reading:
     return reading
 
 
-def _references(log: SqliteLog) -> Iterator[tuple[str, str]]:
+def references(log: SqliteLog) -> dict[str, str]:
+    """The newest reference of each problem that feedback gave one, by domain and problem."""
+    found: dict[str, str] = {}
     for _, _, _, value in log.messages("feedback"):
         said = orjson.loads(value)
         if said.get("reference") is not None and said.get("problem_id") is not None:
-            yield f"{said.get('domain')}/{said['problem_id']}", str(said["reference"])
+            found[f"{said.get('domain')}/{said['problem_id']}"] = str(said["reference"])
+    return found
 
 
 def chosen(cases: Iterable[Case], run: str | None) -> list[Case]:

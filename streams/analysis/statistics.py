@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, exp, fsum, isfinite, lgamma, log, log1p, nan, sqrt
+from statistics import NormalDist
 
 TINY = 1e-300
 PRECISION = 1e-16
@@ -148,6 +149,23 @@ def mcnemar(only_one: int, only_other: int) -> float:
     n, few = only_one + only_other, min(only_one, only_other)
     tail = sum(comb(n, k) for k in range(few + 1))
     return min(1.0, tail / (1 << (n - 1))) if n else 1.0
+
+
+def paired_interval(
+    only_one: int, only_other: int, pairs: int, level: float = 0.95
+) -> tuple[float, float] | None:
+    """The interval of a difference of two shares over the same problems; unknown for none.
+
+    Each count of problems that just one side solved is taken as one more than it is, of two problems more:
+    so a few problems without a difference are no proof that there is none, as a bootstrap would have it.
+    Source: Bonett & Price 2012, adjusted Wald interval for paired proportions.
+    """
+    if not pairs:
+        return None
+    one, other = (only_one + 1) / (pairs + 2), (only_other + 1) / (pairs + 2)
+    middle = one - other
+    half = NormalDist().inv_cdf((1 + level) / 2) * sqrt((one + other - middle**2) / (pairs + 2))
+    return max(middle - half, -1.0), min(middle + half, 1.0)
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> list[bool]:

@@ -121,31 +121,38 @@ def _tell(done: Forked, json: bool) -> None:
     out(f"kept {done.kept} calls, reused {done.reused}, made {done.made}")
 
 
+def _rightly(right: Sequence[bool], spread: tuple[float, float] | None) -> str:
+    """How many of those that somebody can judge were right."""
+    if spread is None:
+        return "nobody can judge them"
+    low, high = (100 * bound for bound in spread)
+    return f"{sum(right)} of {len(right)} right ({low:.0f} to {high:.0f} %)"
+
+
 def _tell_all(log: SqliteLog, parent: str, done: Sequence[Forked], json: bool) -> None:
     """What came of all samples together: their answers, how many were right, what they cost."""
-    from streams.analysis.cases import read
+    from streams.analysis.cases import RIGHT, read
     from streams.analysis.intervals import mean_interval
 
     case = next(case for case in read(log).cases() if case.episode == parent)
-    right = [case.right(each.closed.answer) for each in done]
+    judged = [case.judged(each.closed.answer) for each in done]
+    right = [each for each in judged if each is not None]
     answers = Counter(each.closed.answer or "no answer" for each in done)
-    spread = mean_interval(right) or (0.0, 1.0)
+    spread = mean_interval(right)
     told: dict[str, Any] = {
         "parent": parent,
         "samples": len(done),
-        "right": sum(right),
-        "parent_right": case.outcome == "right",
-        "interval": [round(bound, 6) for bound in spread],
+        "judged": len(right),
+        "right": sum(right) if right else None,
+        "parent_right": RIGHT.get(case.outcome),
+        "interval": None if spread is None else [round(bound, 6) for bound in spread],
         "answers": dict(answers.most_common()),
         "made_calls": sum(each.made for each in done),
     }
     if json:
         out_json(told)
         return
-    low, high = (100 * bound for bound in spread)
-    out(
-        f"{len(done)} samples: {sum(right)} right ({low:.0f} to {high:.0f} %), {told['made_calls']} calls"
-    )
+    out(f"{len(done)} samples: {_rightly(right, spread)}, {told['made_calls']} calls")
     out("answers: " + ", ".join(f"{answer} ×{count}" for answer, count in answers.most_common()))
 
 

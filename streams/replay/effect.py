@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.identity import address_order, is_numbered
 from schemas.usage import Usage, total
-from streams.analysis.intervals import mean_interval
-from streams.analysis.statistics import mcnemar
+from streams.analysis.cases import RIGHT
+from streams.analysis.statistics import mcnemar, paired_interval
 from streams.policies import find
 from streams.replay.change import Change
 from streams.replay.fork import Forked, forked_work, run_fork
@@ -32,7 +32,11 @@ class Pair:
     right_with: bool | None
     right_without: bool | None
     calls_with: int
-    calls_without: int
+
+    @property
+    def calls_without(self) -> int:
+        """What its probe took, replies that were taken over among them."""
+        return self.probe.closed.usage.calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +59,40 @@ class Effect:
         """What the probes paid for themselves."""
         return total(pair.probe.spent for pair in self.pairs)
 
+    @property
+    def helped(self) -> int:
+        """Episodes that were right with it alone."""
+        return sum(with_it and not without for with_it, without in self.judged)
+
+    @property
+    def hurt(self) -> int:
+        """Episodes that were right without it alone."""
+        return sum(without and not with_it for with_it, without in self.judged)
+
+    @property
+    def points(self) -> float | None:
+        """The effect: points of accuracy that the item brought; unknown where nobody can judge."""
+        judged = len(self.judged)
+        return round(100 * (self.helped - self.hurt) / judged, 6) if judged else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The effect's 95 % interval over episodes, in points."""
+        found = paired_interval(self.helped, self.hurt, len(self.judged))
+        return None if found is None else (round(100 * found[0], 6), round(100 * found[1], 6))
+
     def said(self) -> dict[str, Any]:
-        """Everything as plain values; the effect in points of accuracy, with its interval over episodes."""
-        gains = [100.0 * (with_it - without) for with_it, without in self.judged]
-        interval = mean_interval(gains)
-        wins, losses = gains.count(100.0), gains.count(-100.0)
+        """Everything as plain values."""
         return {
             "episodes": len(self.pairs),
-            "judged": len(gains),
+            "judged": len(self.judged),
             "right_with": sum(pair[0] for pair in self.judged),
             "right_without": sum(pair[1] for pair in self.judged),
-            "effect": round(sum(gains) / len(gains), 6) if gains else None,
-            "interval": None if interval is None else [round(bound, 6) for bound in interval],
-            "p": round(mcnemar(wins, losses), 9) if gains else None,
+            "helped": self.helped,
+            "hurt": self.hurt,
+            "effect": self.points,
+            "interval": self.interval,
+            "p": round(mcnemar(self.helped, self.hurt), 9) if self.judged else None,
             "calls_with": mean(pair.calls_with for pair in self.pairs),
             "calls_without": mean(pair.calls_without for pair in self.pairs),
             "cost": self.spent.model_dump(exclude={"attempts"}),
@@ -87,15 +112,9 @@ async def without(log: SqliteLog, case: Case, item: str, world: World) -> Pair:
     change = Change(at=first, without=(item,), purpose="effect")
     work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
     probe = await run_fork(log, work, change, record, world)
-    known = case.outcome != "unknown"
-    return Pair(
-        case.episode,
-        probe,
-        case.outcome == "right" if known else None,
-        case.right(probe.closed.answer) if known else None,
-        case.closed.usage.calls,
-        probe.closed.usage.calls,
-    )
+    was = RIGHT.get(case.outcome)
+    without_it = None if was is None else case.judged(probe.closed.answer)
+    return Pair(case.episode, probe, was, without_it, case.closed.usage.calls)
 
 
 async def effect(log: SqliteLog, cases: Sequence[Case], item: str, world: World) -> Effect:

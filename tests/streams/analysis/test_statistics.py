@@ -143,6 +143,37 @@ def test_the_t_interval_covers_the_truth_at_its_rate() -> None:
     assert low <= held <= high
 
 
+@pytest.mark.parametrize("pairs_judged", [5, 12, 40])
+@pytest.mark.parametrize("chances", [(0.1, 0.1), (0.3, 0.1), (0.05, 0.4)])
+def test_the_interval_of_an_effect_covers_the_truth_at_its_rate(
+    pairs_judged: int, chances: tuple[float, float]
+) -> None:
+    """Exactly: over all outcomes of so few pairs, by their probability."""
+    helped, hurt = chances
+    rate = 0.0
+    for one in range(pairs_judged + 1):
+        for other in range(pairs_judged + 1 - one):
+            found = ours.paired_interval(one, other, pairs_judged)
+            assert found is not None
+            if found[0] <= helped - hurt <= found[1]:
+                rest = (pairs_judged - one - other, 1 - helped - hurt)
+                odds = stats.multinomial.pmf(
+                    [one, other, rest[0]], pairs_judged, [*chances, rest[1]]
+                )
+                rate += float(odds)
+    assert 0.93 <= rate < (0.98 if pairs_judged == 40 else 1.0)
+
+
+def test_a_few_pairs_without_a_difference_prove_nothing() -> None:
+    found = ours.paired_interval(0, 0, 5)
+    assert found is not None
+    assert found[0] < -0.3 < 0.3 < found[1]
+    assert ours.paired_interval(0, 0, 0) is None
+    sure = ours.paired_interval(5, 0, 5)
+    assert sure is not None
+    assert 0.15 < sure[0] < sure[1] == 1.0
+
+
 @given(st.lists(st.booleans(), min_size=1, max_size=40))
 def test_the_quick_interval_is_the_slow_one(right: list[bool]) -> None:
     slow = metrics.interval(
