@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from state.folds.state import State
+from streams.analysis.effects import Effects
 from streams.dashboard.rates import Rates
 from streams.dashboard.reading import ReadOnlyLog, reading
 from streams.rebuild import fold
@@ -47,7 +48,7 @@ class Glass:
         self.file = os.stat(self.path).st_ino
         self.log = ReadOnlyLog(self.path)
         self.counts = Counts(self.path)
-        self.state, self.rates = State(), Rates()
+        self.state, self.rates, self.effects = State(), Rates(), Effects()
         self.open: dict[str, int] = {}
         """Episodes under way and when they began, Unix milliseconds."""
         self.messages: dict[str, int] = {}
@@ -89,6 +90,7 @@ class Glass:
     def _take(self) -> bool:
         more = self.counts.read()
         self._moves(self.counts.offset)
+        self.effects.read(self.log, self.counts.offset)
         for topic, count, last in self.log.db.execute(MESSAGES, (max(self.sent, 0),)).fetchall():
             self.messages[topic] = self.messages.get(topic, 0) + count
             self.sent = max(self.sent, last)

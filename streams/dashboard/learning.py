@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 from schemas.events.base import Event
@@ -13,7 +14,9 @@ from schemas.memory import Memory
 from state.folds.lives import Life, name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
+from streams.analysis.effects import Measured
 from streams.cli.figures import BatchFigures
+from streams.replay.effect import Effect
 from streams.runtime.embedded.log import SqliteLog
 
 PAGE: Final = 50
@@ -58,8 +61,14 @@ class Worth:
     uses: int
     right: int
     wrong: int
+    """The rest of its uses is without a grade, or no answer was given."""
     among: float | None
     """Share of all graded members of the scope that were right."""
+
+    @property
+    def other(self) -> int:
+        """Uses that were neither right nor wrong: not graded, or without an answer."""
+        return self.uses - self.right - self.wrong
 
     @property
     def share(self) -> float | None:
@@ -154,12 +163,28 @@ def overview(
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """An effect as pages draw it: who answered the probes, the effect itself, and its figures."""
+
+    who: str
+    effect: Effect
+    said: Mapping[str, Any]
+
+
+def shown(by_whom: Mapping[str, Effect]) -> list[Shown]:
+    """An item's effects, first the one with the most probes."""
+    found = [Shown(who, effect, effect.said()) for who, effect in by_whom.items()]
+    return sorted(found, key=lambda each: (-len(each.effect.pairs), each.who))
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """A lesson or rule of the list."""
 
     life: Life
     key: str
     worth: Worth
+    effects: Sequence[Shown]
 
 
 def worth(life: Life, among: float | None) -> Worth:
@@ -177,6 +202,7 @@ def share_right(batches: Mapping[tuple[str, int], BatchFigures], scope: str) -> 
 def items(
     state: State,
     batches: Mapping[tuple[str, int], BatchFigures],
+    measured: Measured,
     scope: str,
     wanted: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -190,8 +216,7 @@ def items(
     roles = sorted({life.item.role for life in of_kind})
     found = [life for life in of_kind if wanted.get("role") in (None, "", life.item.role)]
     found = [life for life in found if stands(life, fold, number, wanted.get("all", ""))]
-    order = wanted.get("order", "")
-    found.sort(key=_order(order))
+    found.sort(key=_order(wanted.get("order", ""), measured))
     first = int(wanted["from"]) if wanted.get("from", "").isdecimal() else 0
     among = share_right(batches, scope)
     return {
@@ -204,8 +229,9 @@ def items(
         "among": among,
         "newest": fold.latest.number if fold is not None else 0,
         "at": number,
+        "measured": bool(measured),
         "items": [
-            Item(life, name_of(life.item), worth(life, among))
+            Item(life, name_of(life.item), worth(life, among), shown(measured.get(life.key, {})))
             for life in found[first : first + PAGE]
         ],
     }
@@ -219,7 +245,7 @@ def stands(life: Life, fold: MemoryFold | None, number: int | None, everything: 
     return bool(everything) or life.until is None
 
 
-def _order(order: str) -> Callable[[Life], tuple[Any, ...]]:
+def _order(order: str, measured: Measured) -> Callable[[Life], tuple[Any, ...]]:
     """What a list is sorted by; ties, and everything unless it is said, as it was learned."""
 
     def key(life: Life) -> tuple[Any, ...]:
@@ -227,10 +253,16 @@ def _order(order: str) -> Callable[[Life], tuple[Any, ...]]:
             "uses": (-life.uses,),
             "right": (-life.right, life.wrong),
             "since": (-life.since,),
+            "effect": (-_greatest(measured.get(life.key, {})),),
         }.get(order, ())
         return (*first, life.item.batch, life.item.role, life.item.id)
 
     return key
+
+
+def _greatest(by_whom: Mapping[str, Effect]) -> float:
+    """An item's greatest effect in points; below all of them where none is known."""
+    return max((each for e in by_whom.values() if (each := e.points) is not None), default=-inf)
 
 
 # ── One item ─────────────────────────────────────────────────────────────────────────────────
@@ -240,6 +272,7 @@ def item(
     state: State,
     log: SqliteLog,
     batches: Mapping[tuple[str, int], BatchFigures],
+    measured: Measured,
     scope: str,
     key: str,
 ) -> dict[str, Any] | None:
@@ -255,6 +288,7 @@ def item(
         "key": key,
         "scope": scope,
         "worth": worth(life, share_right(batches, scope)),
+        "effects": shown(measured.get((scope, key), {})),
         "uses": outcomes[:USES_SHOWN],
         "more": max(len(outcomes) - USES_SHOWN, 0),
         "evidence": [(e, state.outcomes.outcome(e)) for e in life.item.evidence],

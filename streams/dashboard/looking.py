@@ -149,10 +149,11 @@ def learning_page(glass: Glass, asked: Asked) -> dict[str, Any]:
 
 def items_page(glass: Glass, asked: Asked) -> dict[str, Any]:
     """Lessons or rules of a scope."""
-    with glass.looking():
+    with glass.looking() as log:
         scope = asked.get("scope") or next(iter(sorted(glass.state.memories)), "")
         batches = glass.counts.figures.batches
-        return learning.items(glass.state, batches, scope, asked)
+        measured = glass.effects.measured(log, glass.state, scope)
+        return learning.items(glass.state, batches, measured, scope, asked)
 
 
 def item_page(glass: Glass, asked: Asked) -> dict[str, Any]:
@@ -160,7 +161,8 @@ def item_page(glass: Glass, asked: Asked) -> dict[str, Any]:
     scope, key = asked.get("scope", ""), asked.get("key", "")
     with glass.looking() as log:
         batches = glass.counts.figures.batches
-        found = learning.item(glass.state, log, batches, scope, key)
+        measured = glass.effects.measured(log, glass.state, scope)
+        found = learning.item(glass.state, log, batches, measured, scope, key)
     if found is None:
         raise HTTPException(404, f"no lesson or rule {key!r} in {scope or 'any scope'}")
     return found | {"title": found["life"].item.id}

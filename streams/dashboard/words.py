@@ -59,6 +59,16 @@ def two(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
+def points(value: float | None) -> str:
+    """Points of accuracy with their sign; that it is unknown."""
+    return UNKNOWN if value is None else f"{value:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def known(value: bool | None) -> str:
+    """Right, wrong or unknown."""
+    return UNKNOWN if value is None else "right" if value else "wrong"
+
+
 def rate(value: float | None) -> str:
     """So many a second."""
     if value is None:
@@ -91,6 +101,8 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "seconds": seconds,
     "share": share,
     "two": two,
+    "points": points,
+    "known": known,
     "rate": rate,
     "cost": cost,
     "size": size,

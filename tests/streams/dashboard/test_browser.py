@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.streams.cli.calling import call, process
+from tests.streams.cli.calling import call, copied, process
 from tests.streams.dashboard.conftest import SHOTS
 from tests.streams.dashboard.logs import IMAGE, SCRIPT, hostile, many
 from tests.streams.dashboard.serving import Site, serving
@@ -93,6 +93,27 @@ def test_every_page_is_visited_while_a_worker_runs_and_updates_arrive(
             assert worker.wait(60) == 0
         page.goto(site.url)
         expect(page.locator("#tiles")).to_contain_text("20 of 20", timeout=10_000)
+
+
+def test_an_effect_appears_where_its_lesson_is_read(
+    browser: Browser, worked: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.db"
+    copied(worked, path)
+    with serving(path) as site, opened(browser) as page:
+        page.goto(f"{site.url}/items?scope={quote(SCOPE, safe='')}&order=uses")
+        lesson = str(page.locator("#items tbody a").first.text_content())
+        page.locator("#items tbody a").first.click()
+        expect(page.locator("#item")).to_contain_text("Not measured.")
+        expect(page.locator("#live")).to_have_text("live")
+        probes = ("effect", "lesson", lesson, "--backbone", "rehearsal:seed=7", "--log", path)
+        with process(*probes, cwd=tmp_path) as measuring:
+            assert measuring.wait(60) == 0
+        expect(page.locator("#item .whisker")).to_be_visible(timeout=10_000)
+        expect(page.locator("#item")).to_contain_text("right without it")
+        page.get_by_text("Each episode, with it and without").click()
+        page.get_by_role("table").get_by_role("link").last.click()
+        expect(page.locator(".crumbs")).to_contain_text("/effect/")
 
 
 def test_updates_can_be_paused_and_nothing_moves_where_somebody_is(

@@ -8,12 +8,13 @@ import sqlite3
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.dashboard import app, flow
+from streams.dashboard import app, flow, words
 from streams.dashboard.glass import Glass
 from streams.dashboard.guard import is_loopback, may_change
 from streams.dashboard.rates import Rates
@@ -122,6 +123,44 @@ def test_a_step_shows_the_prompt_derived_again_and_the_reply(site: Site) -> None
     assert "Solve the problem" in page
     assert 'class="said reply"' in page
     assert "\\boxed{" in page
+
+
+def test_a_measured_effect_is_drawn_with_its_interval_its_cost_and_its_episodes(
+    worked: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.db"
+    copied(worked, path)
+    listed = call("lessons", "list", "--json", "--log", path).rows
+    lesson = max(listed, key=lambda row: row["used"])["id"]
+    said = measured(path, lesson)
+    with serving(path) as site:
+        page = site.get(f"/item?scope={quote(SCOPE, safe='')}&key={lesson}").text
+        listed_page = site.get(f"/items?scope={quote(SCOPE, safe='')}&order=effect&all=1").text
+    drawn = drawing(said)
+    assert drawn in page
+    assert drawn in listed_page
+    assert f"{said['episodes']} of {said['episodes']} use" in page
+    assert f"{said['cost']['calls']} call" in page
+    assert "(SIMULATED)" in page
+    for pair in said["pairs"]:
+        assert quote(pair["probe"], safe="") in page
+    assert listed_page.count('class="whisker') == 1, "of no other item is it known"
+    assert listed_page.index(drawn) < listed_page.index(">–</span></td></tr>"), "known ones first"
+
+
+def measured(path: Path, item: str) -> dict[str, Any]:
+    """What the command says that measures an effect."""
+    probes = ("effect", "lesson", item, "--backbone", "rehearsal:seed=7", "--json")
+    said = call(*probes, "--log", path)
+    assert said.code == 0, said.err
+    found: dict[str, Any] = said.json
+    return found
+
+
+def drawing(said: dict[str, Any]) -> str:
+    """How a page describes that effect's drawing to who cannot see it."""
+    effect, low, high = (words.points(each) for each in (said["effect"], *said["interval"]))
+    return f'aria-label="effect {effect} points, 95 % {low} to {high}"'
 
 
 def test_what_is_not_there_is_said_so(site: Site) -> None:

@@ -1,0 +1,96 @@
+"""What memory items were worth, by the probes that stand on a log: episodes that had one, again without it.
+
+Nothing is asked of a model: `metalogue effect lesson` made the probes. Source: evaluation page
+(effect of a memory item).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.problem import Problem
+from state.folds.lives import LifeKey
+from state.folds.state import State
+from streams.analysis.cases import RIGHT, judged, references
+from streams.replay.differ import paid
+from streams.replay.effect import Effect, Pair
+from streams.replay.fork import Forked
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+Measured: TypeAlias = dict[LifeKey, dict[str, Effect]]
+"""Effects by item and by who answered its probes: an effect on one model is none on another."""
+ENDED: Final = """
+select episode from records where offset > ? and offset <= ? and kind = 'episode.closed'
+  and episode >= 'q/' and episode < 'q0' order by offset
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A closed probe of what an item was worth, beside the episode that had the item."""
+
+    ended: Forked
+    without: str
+    backbones: str
+    parent: str
+    problem: Problem
+    was: EpisodeClosed
+
+    def pair(self, outcome: str, reference: str | None) -> Pair:
+        """The episode with the item and without it, by the episode's outcome as it is known now."""
+        right = RIGHT.get("withheld" if self.was.answer is None else outcome)
+        answer, graded = self.ended.closed.answer, (self.was.answer, outcome)
+        without = None if right is None else judged(self.problem, answer, reference, graded)
+        return Pair(self.parent, self.ended, right, without, self.was.usage.calls)
+
+
+class Effects:
+    """The probes of a log, read from where the last reading ended."""
+
+    def __init__(self) -> None:
+        self.probes: list[Probe] = []
+        self.offset = 0
+
+    def read(self, log: SqliteLog, upto: int) -> None:
+        """Take in the probes that ended since."""
+        ended = log.db.execute(ENDED, (self.offset, upto)).fetchall()
+        self.probes += (probe for (episode,) in ended for probe in probes(log, episode))
+        self.offset = upto
+
+    def measured(self, log: SqliteLog, state: State, scope: str) -> Measured:
+        """What was measured of a scope's items so far."""
+        known = references(log) if self.probes else {}
+        pairs: dict[LifeKey, dict[str, list[Pair]]] = {}
+        for probe in self.probes:
+            outcome = state.outcomes.outcome(probe.parent)
+            reference = known.get(f"{probe.problem.domain}/{probe.problem.id}")
+            for life in state.lives.used_in(probe.parent):
+                if (life.scope, life.item.id) == (scope, probe.without):
+                    of_item = pairs.setdefault(life.key, {})
+                    pair = probe.pair(outcome, reference)
+                    of_item.setdefault(probe.backbones, []).append(pair)
+        return {
+            key: {who: Effect(found) for who, found in by_whom.items()}
+            for key, by_whom in pairs.items()
+        }
+
+
+def probes(log: SqliteLog, episode: str) -> Iterator[Probe]:
+    """The probe that this episode is, if it is one of an item's effect."""
+    journal = log.journal(episode)
+    opened, closed = journal["opened"], journal["closed"]
+    assert isinstance(opened, EpisodeOpened)
+    assert isinstance(closed, EpisodeClosed)
+    parent, without = opened.parent, opened.without or ()
+    if opened.purpose != "effect" or parent is None:
+        return
+    admitted, was = log.find(parent, "admitted"), log.find(parent, "closed")
+    if isinstance(admitted, ProblemAdmitted) and isinstance(was, EpisodeClosed):
+        ended = Forked(episode, closed, 0, paid(journal))
+        for item in without:
+            yield Probe(ended, item, opened.backbones, parent, admitted.problem, was)
