@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,6 +15,13 @@ PROFILES: tuple[Profile, ...] = ("service", "paper")
 
 class BadSetting(ValueError):
     """A setting is unknown or its value is wrong; the message names it."""
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """What a misspelled word may have been meant to be, else every word that there is."""
+    names = sorted(known)
+    near = " or ".join(map(repr, get_close_matches(word, names, n=3)))
+    return f"did you mean {near}?" if near else f"there are {', '.join(names) or 'none'}"
 
 
 class PolicySettings(BaseModel):
@@ -35,9 +43,9 @@ class PolicySettings(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"]))
-            known = ", ".join(sorted(cls.model_fields)) or "none"
-            hint = f" (settings: {known})" if first["type"] == "extra_forbidden" else ""
-            raise BadSetting(f"settings.{name}: {first['msg']}{hint}") from error
+            unknown = first["type"] == "extra_forbidden"
+            what = f"no such setting; {meant(name, cls.model_fields)}" if unknown else first["msg"]
+            raise BadSetting(f"settings.{name}: {what}") from error
 
     @classmethod
     def learning_values(cls, profile: Profile, values: Mapping[str, Any]) -> dict[str, Any]:

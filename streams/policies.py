@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from handlers.policies.base import Policy
 from handlers.policies.registry import POLICIES
+from schemas.settings import meant
 
 GROUP = "metalogue.policies"
 
@@ -31,9 +32,7 @@ def find(name: str) -> Policy[Any]:
         return from_file(Path(path), attribute)
     for entry in entry_points(group=GROUP, name=name):
         return _checked(entry.load(), name)
-    raise NoPolicy(
-        f"no policy {name!r}; there are {', '.join(sorted(POLICIES))}, or give FILE.py:NAME"
-    )
+    raise NoPolicy(f"no policy {name!r}; {meant(name, POLICIES)}")
 
 
 def from_file(path: Path, attribute: str) -> Policy[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
@@ -23,6 +23,7 @@ from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.sources import BadLine, Line, parse
 
+Order: TypeAlias = Literal["released", "shuffled"]
 PLAN = "__metalogue.plan"
 """Header of a refused line: how to produce it, once it is mended."""
 
@@ -45,7 +46,7 @@ class Plan:
     memory: str = "main"
     series: str | None = None
     timing: Timing = "barrier"
-    order: str = "released"
+    order: Order = "released"
     perturb: Perturbation | None = None
     """Puts each problem another way, as a problem of its own."""
     finite: bool = True

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typer._click import Context
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-LOG_HELP = "sqlite:PATH or jsonl:PATH (METALOGUE_LOG)."
+LOG_HELP = "sqlite:PATH, kafka://HOST:PORT or jsonl:PATH (METALOGUE_LOG)."
 EPILOG = (
     "Anywhere: -q, --display full|plain|none, --log-level LEVEL, --log-format text|json, --debug. "
     "NO_COLOR is honoured."
@@ -71,10 +71,6 @@ NewLog = Annotated[
 ]
 """For commands that may make a log, or that say of a missing one what they find."""
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
-Policy = Annotated[str | None, typer.Option("--policy", help="A policy's name, or FILE.py:NAME.")]
-Set = Annotated[
-    list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the policy.")
-]
 
 
 @app.callback(invoke_without_command=True)

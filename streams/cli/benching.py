@@ -23,9 +23,9 @@ from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources
 from streams.bench.recipe import BadRecipe, Recipe, load, names
 from streams.bench.report import report
 from streams.bench.results import gather
-from streams.cli.common import FLAGS, open_log, out, out_json, say
+from streams.cli.common import open_log, out, out_json, say
 from streams.cli.errors import OK, usage
-from streams.cli.setup import Models, world_of
+from streams.cli.setup import Duty, Models, world_of
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
@@ -167,19 +167,20 @@ def _produce(
 def _work(log: str, wanted: Wanted) -> int:
     from streams.cli.bench_progress import watching_bench
 
-    options: dict[str, Any] = {
-        "policy": "cot", "until_idle": True, "settle": True,
-        "max_concurrency": wanted.max_concurrency, "totals": wanted.totals,
-    }  # fmt: skip
+    duty = Duty(
+        until_idle=True,
+        settle=True,
+        max_concurrency=wanted.max_concurrency,
+        totals=wanted.totals,
+    )
     if log.startswith("kafka://"):
-        from schemas.problem import Limits
         from streams.cli.kafka_working import work as work_on_kafka
 
-        return work_on_kafka(log, wanted.models, learning_limits=Limits(), **options)
+        return work_on_kafka(log, wanted.models, duty)
     from streams.cli.working import work
 
     with watching_bench(log) as watch:
-        return work(log, wanted.models, on_change=watch, **options)
+        return work(log, wanted.models, duty, on_change=watch)
 
 
 # ── The report ───────────────────────────────────────────────────────────────────────────────
@@ -222,7 +223,7 @@ def write(made: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
 
 
 def _tell(made: dict[str, Any], written: Sequence[Path], *, json: bool) -> None:
-    if json or FLAGS.json:
+    if json:
         out_json(made)
         return
     out(markdown(made).rstrip())

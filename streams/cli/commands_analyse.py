@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.commands_run import Backbone
+from streams.cli.options import Backbone
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 

@@ -6,18 +6,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from streams.cli.app import Json, Log, NewLog, Policy, Set, app, group
-from streams.cli.commands_run import (
-    Backbones,
-    BaseUrl,
-    CallLimit,
-    CostLimit,
-    Model,
-    Prices,
-    Role,
-    TimeLimit,
-    TokenLimit,
-)
+from streams.cli.app import Json, Log, NewLog, app, group
+from streams.cli.options import LimitOptions, ModelOptions, Policy, Set, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -85,15 +75,13 @@ def verify(
 
 
 @app.command()
+@grouped
 def fork(
+    *,
     episode: Episode,
     at: Annotated[str, typer.Option("--at", help="The address from which to go another way.")],
     log: Log = None,
-    backbone: Backbones = [],  # noqa: B006
-    role: Role = [],  # noqa: B006
-    model: Model = None,
-    base_url: BaseUrl = None,
-    price: Prices = [],  # noqa: B006
+    answering: ModelOptions,
     settings: Set = [],  # noqa: B006
     policy: Policy = None,
     edit: Annotated[
@@ -103,50 +91,42 @@ def fork(
     samples: Annotated[
         int, typer.Option("--samples", min=1, help="So many draws of what follows.")
     ] = 1,
-    call_limit: CallLimit = None,
-    token_limit: TokenLimit = None,
-    cost_limit: CostLimit = None,
-    time_limit: TimeLimit = None,
+    limits: LimitOptions,
     json: Json = False,
 ) -> int:
     """What if: the record up to an address at no cost, then another model, policy, reply or limit."""
     from streams.cli.forking import Wanted
     from streams.cli.forking import fork as run
-    from streams.cli.setup import Models, limits_of
 
-    models = Models.of(backbone, role, model=model, base_url=base_url, prices=price)
     wanted = Wanted(
         episode=episode,
         at=at,
         settings=settings,
-        limits=limits_of(call_limit, token_limit, cost_limit, time_limit),
+        limits=limits.limits(),
         policy=policy,
         edit=edit,
         samples=samples,
     )
-    return run(log, wanted, models, json=json)
+    return run(log, wanted, answering.models(), json=json)
 
 
 @effect_group.command("lesson")
+@grouped
 def effect_lesson(
+    *,
     id: Annotated[str, typer.Argument(help="A lesson's id, such as L4.R2, or a rule's.")],
     log: Log = None,
     scope: Annotated[Optional[str], typer.Option("--scope", help="Whose lesson.")] = None,
     limit: Annotated[
         Optional[int], typer.Option("--limit", min=1, help="At most so many episodes.")
     ] = None,
-    backbone: Backbones = [],  # noqa: B006
-    role: Role = [],  # noqa: B006
-    model: Model = None,
-    base_url: BaseUrl = None,
+    answering: ModelOptions,
     json: Json = False,
 ) -> int:
     """What a lesson is worth: each episode that used it, again without it, at the same limit."""
     from streams.cli.effects import lesson
-    from streams.cli.setup import Models
 
-    models = Models.of(backbone, role, model=model, base_url=base_url)
-    return lesson(log, id, models, scope=scope, limit=limit, json=json)
+    return lesson(log, id, answering.models(), scope=scope, limit=limit, json=json)
 
 
 @app.command()

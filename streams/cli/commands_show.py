@@ -7,7 +7,6 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app, group
-from streams.cli.common import FLAGS
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -46,7 +45,7 @@ def show(
     """An episode step by step: what was asked, answered, decided and spent."""
     from streams.cli.show.command import show as run
 
-    return run(id, at=at, log=log, json=json or FLAGS.json, tree=tree)
+    return run(id, at=at, log=log, json=json, tree=tree)
 
 
 @lessons_group.command("list")
@@ -60,7 +59,7 @@ def lessons_list(
     """The live lessons of a memory version, with where they were used."""
     from streams.cli.show.lessons import listed
 
-    return listed(log, scope=scope, role=role, at=at, json=json or FLAGS.json)
+    return listed(log, scope=scope, role=role, at=at, json=json)
 
 
 @lessons_group.command("show")
@@ -75,7 +74,7 @@ def lessons_show(
     """One lesson in full: its text, what it came from, where it was used, with which outcomes."""
     from streams.cli.show.lessons import single
 
-    return single(log, id, scope=scope, json=json or FLAGS.json)
+    return single(log, id, scope=scope, json=json)
 
 
 @lessons_group.command("diff")
@@ -89,7 +88,7 @@ def lessons_diff(
     """What two memory versions do not share."""
     from streams.cli.show.lessons import difference
 
-    return difference(log, old, new, scope=scope, json=json or FLAGS.json)
+    return difference(log, old, new, scope=scope, json=json)
 
 
 Reason = Annotated[Optional[str], typer.Option("--reason", help="Why, for the record.")]
@@ -109,7 +108,7 @@ def lessons_retire(
     """Take a lesson or rule out of prompts, from the next memory version on."""
     from streams.cli.retiring import revise
 
-    return revise(log, id, "retired", scope=scope, reason=reason, by=by, json=json or FLAGS.json)
+    return revise(log, id, "retired", scope=scope, reason=reason, by=by, json=json)
 
 
 @lessons_group.command("restore")
@@ -124,7 +123,7 @@ def lessons_restore(
     """Put a retired lesson or rule back, from the next memory version on."""
     from streams.cli.retiring import revise
 
-    return revise(log, id, "restored", scope=scope, reason=reason, by=by, json=json or FLAGS.json)
+    return revise(log, id, "restored", scope=scope, reason=reason, by=by, json=json)
 
 
 @knowledge_group.command("show")
@@ -134,7 +133,7 @@ def knowledge_show(
     """The rules of a memory version, role by role, and since when each stands."""
     from streams.cli.show.knowledge import knowledge
 
-    return knowledge(log, scope=scope, at=at, json=json or FLAGS.json)
+    return knowledge(log, scope=scope, at=at, json=json)
 
 
 @graph_group.command("show")
@@ -155,7 +154,7 @@ def graph_show(
     """Queries, canonical paths, principles, their weights and the evidence they rest on."""
     from streams.cli.show.graph import graph
 
-    as_json = json or FLAGS.json
+    as_json = json
     return graph(log, scope=scope, at=at, file=file, problem=problem, json=as_json)
 
 

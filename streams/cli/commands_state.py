@@ -7,8 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.commands_run import Backbone, BaseUrl, Model, Otlp
-from streams.cli.common import FLAGS
+from streams.cli.options import Backbone, BaseUrl, Model, Otlp
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -109,5 +108,5 @@ def forget(
         by=by,
         reason=reason,
         yes=yes,
-        json=json or FLAGS.json,
+        json=json,
     )

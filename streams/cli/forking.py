@@ -12,8 +12,8 @@ from streams.backbones.port import BackboneError
 from streams.cli.common import open_log, out, out_json, pairs
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.finding import find_episode
-from streams.cli.setup import Models, as_cli, need_prices, world_of
-from streams.policies import NoPolicy, find
+from streams.cli.setup import Models, as_cli, need_prices, policy_of, world_of
+from streams.policies import find
 from streams.replay.change import Change
 from streams.replay.differ import first_difference
 from streams.replay.fork import CannotFork, Forked, forked_work, run_fork
@@ -40,16 +40,9 @@ class Wanted:
 
     def change(self) -> Change:
         """What is changed. Raises a usage error for an unknown policy or setting, or a missing file."""
-        from schemas.settings import BadSetting
-
         values = pairs(self.settings, "--set")
-        try:
-            if self.policy is not None:
-                find(self.policy).settings.resolve("service", values)
-        except NoPolicy as error:
-            raise usage(str(error), field="--policy", error="policy.unknown") from error
-        except BadSetting as error:
-            raise usage(str(error), field="--set", error="policy.setting") from error
+        if self.policy is not None:
+            policy_of(self.policy, values=values)
         edit = None if self.edit is None else _text(self.edit)
         return Change(
             at=self.at, settings=values, limits=self.limits, policy=self.policy, edit=edit

@@ -13,41 +13,36 @@ from typing import TYPE_CHECKING, Any
 from streams.cli.common import say
 from streams.cli.errors import usage
 from streams.cli.kafka_log import place_of, reached
-from streams.cli.setup import Models, as_cli
+from streams.cli.setup import Duty, Models, as_cli
 from streams.cli.working import report, working_world
 
 if TYPE_CHECKING:
-    from schemas.problem import Limits
     from streams.runtime.kafka.place import Place
     from streams.runtime.kafka.worker import KafkaWorker
     from streams.runtime.progress import Outcome, Progress
-    from streams.world import Totals, World
+    from streams.world import World
 
 
 def work(
     url: str,
     models: Models,
+    duty: Duty,
     *,
-    policy: str,
-    until_idle: bool,
-    settle: bool,
-    max_concurrency: int,
-    learning_limits: Limits,
-    totals: Totals | None,
     on_change: Callable[[Progress], None] | None = None,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
+    from schemas.problem import Limits
     from streams.backbones.port import BackboneError
     from streams.cli.config import load
 
     place, config = place_of(url), load()
     said, home = config.kafka, Path(config.home).expanduser()
-    world = working_world(models, totals)
+    world = working_world(models, duty.totals)
     options: dict[str, Any] = {
         "name": f"{socket.gethostname()}:{os.getpid()}",
-        "default_policy": policy,
-        "max_concurrency": max_concurrency,
-        "learning_limits": learning_limits,
+        "default_policy": duty.policy,
+        "max_concurrency": duty.max_concurrency,
+        "learning_limits": duty.learning_limits or Limits(),
         "session_ms": said.session_ms,
         "web_port": said.web_port,
         "on_change": on_change,
@@ -55,7 +50,7 @@ def work(
 
     async def run() -> Outcome:
         worker = await _worker(place, world, home, **options)
-        return await _until_told(worker, until_idle=until_idle, settle=settle)
+        return await _until_told(worker, until_idle=duty.until_idle, settle=duty.settle)
 
     try:
         outcome = reached(place, lambda: asyncio.run(run()), printed=True)

@@ -60,11 +60,17 @@ def _usage_errors() -> type[Exception]:
 
 
 def _as_usage(error: Exception) -> CliError:
+    from typer._click.exceptions import BadParameter, MissingParameter
+
     from streams.cli.errors import usage
 
-    message = getattr(error, "format_message", lambda: str(error))()
     context = getattr(error, "ctx", None)
     hint = f"See {context.command_path} --help" if context is not None else "See metalogue --help"
+    if isinstance(error, BadParameter) and error.param and not isinstance(error, MissingParameter):
+        option = max(error.param.opts, key=len)
+        detail = error.message.removeprefix("Value error, ").rstrip(".")
+        return usage(detail, field=option, hint=hint)
+    message = getattr(error, "format_message", lambda: str(error))()
     return usage(message, hint=hint)
 
 

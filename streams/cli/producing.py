@@ -3,58 +3,88 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schemas.identity import digest
 from schemas.problem import Limits
 from streams.cli.common import open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, CliError, usage
-from streams.policies import NoPolicy, find
+from streams.cli.setup import policy_of
+from streams.policies import find
 from streams.produce import Plan, Produced, Producer, Refusal
 from streams.runtime.embedded.log import SqliteLog
-from streams.sources import NoSource, built_in, lines_of
+from streams.sources import Line, NoSource, built_in, lines_of
+
+if TYPE_CHECKING:
+    from streams.cli.commands_run import ReadOptions, SeriesOptions
+    from streams.cli.options import WayOptions
 
 
 def produce(
     source: str,
-    *,
     log: str | None,
-    options: dict[str, Any],
-    settings: list[str],
-    limit: int | None,
-    data: str | None,
-    follow: bool,
-    dry_run: bool,
+    way: WayOptions,
+    learning: SeriesOptions,
+    reading: ReadOptions,
+    *,
+    limits: Limits,
     json: bool,
 ) -> int:
     """Produce a source; the exit code. Raises ``CliError`` for a wrong command line or source."""
-    if follow and source != "-":
+    if reading.follow and source != "-":
         raise usage("only standard input can be followed: produce - --follow", field="--follow")
-    if options["series"] is not None and options["policy"] is None:
+    if learning.series is not None and way.policy is None:
         raise usage("a series is of one policy: name it with --policy", field="--series")
-    values = pairs(settings, "--set")
-    if options["policy"] is not None:
-        _check_policy(options["policy"], options["profile"], values)
+    plan = _plan(source, way, learning, limits)
+    lines = _lines(source, reading)
+    if reading.follow:
+        with closing(open_log(log, create=True)) as opened:
+            return _follow(opened, replace(plan, finite=False), lines, json)
+    whole = list(lines)  # before there is a log: a source that cannot be read makes none
+    if source == "-":
+        plan = replace(plan, content=digest([line.raw.hex() for line in whole]))
+    with closing(open_log(log, create=True)) as opened:
+        done = Producer(opened, plan).run(whole, dry=reading.dry_run)
+        return _report(opened, plan, done, json)
+
+
+def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits) -> Plan:
+    """What holds of every line. Raises a usage error for a policy, setting or name that cannot be."""
+    values = pairs(way.settings, "--set")
+    if way.policy is not None:
+        policy_of(way.policy, way.profile, values)
+    _check_names(way)
+    return Plan(
+        source=source,
+        find=find,
+        policy=way.policy,
+        domain=way.domain,
+        profile=way.profile,
+        values=values,
+        limits=limits,
+        seed=way.seed,
+        walk=learning.walk,
+        memory=way.memory,
+        series=learning.series,
+        timing=learning.timing,
+        order=learning.order,
+        perturb=learning.perturb,
+    )
+
+
+def _lines(source: str, reading: ReadOptions) -> Iterator[Line]:
+    """The source's first lines. Raises a usage error where there is no such source."""
+    data = reading.data
     if data is None and built_in(source) and source.startswith("game24"):
         data = _ranks()
-    _check_names(options)
     try:
-        lines = islice(lines_of(source, data), limit)
-        first = list(lines) if not follow else []
+        yield from islice(lines_of(source, data), reading.limit)
     except NoSource as error:
         raise usage(str(error), field="SOURCE", error="input.source") from error
-    content = digest([line.raw.hex() for line in first]) if source == "-" else None
-    told: dict[str, Any] = {"content": content, "values": values, "finite": not follow}
-    plan = Plan(source=source, find=find, **told, **options)
-    opened = open_log(log, create=True)
-    try:
-        if follow:
-            return _follow(opened, plan, lines, json)
-        done = Producer(opened, plan).run(first, dry=dry_run)
-        return _report(opened, plan, done, json)
-    finally:
-        opened.close()
 
 
 def _ranks() -> str | None:
@@ -63,28 +93,15 @@ def _ranks() -> str | None:
     return load().game24_csv
 
 
-def _check_policy(name: str, profile: Any, values: dict[str, Any]) -> None:
-    from schemas.settings import BadSetting
-
-    try:
-        find(name).settings.resolve(profile, values)
-    except NoPolicy as error:
-        raise usage(str(error), field="--policy", error="policy.unknown") from error
-    except BadSetting as error:
-        raise usage(str(error), field="--set", error="policy.setting") from error
-
-
-def _check_names(options: dict[str, Any]) -> None:
+def _check_names(way: WayOptions) -> None:
     """Raises a usage error where no problem could bear what is said of all of them."""
     from pydantic import ValidationError
 
     from schemas.problem import Problem
 
-    said = {
-        name: options[name] for name in ("domain", "memory", "seed") if options[name] is not None
-    }
+    said = {"domain": way.domain or "default", "memory": way.memory, "seed": way.seed}
     try:
-        Problem.model_validate({"id": "-", "problem": "-", "domain": "default"} | said)
+        Problem.model_validate({"id": "-", "problem": "-"} | said)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise usage(first["msg"], field=f"--{first['loc'][0]}") from error

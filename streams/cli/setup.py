@@ -9,13 +9,28 @@ from typing import TYPE_CHECKING, Any
 from streams.cli.errors import SETUP, UNREACHABLE, CliError, usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from handlers.policies.base import Policy
     from schemas.price import Price
-    from schemas.problem import Limits
+    from schemas.problem import Limits, Profile
     from streams.backbones.port import BackboneError
     from streams.backbones.spelling import Wishes
     from streams.embedders.port import Embedder
     from streams.tools.port import Tools
     from streams.world import Totals, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """How a worker goes about its work, and when it ends."""
+
+    policy: str = "cot"
+    until_idle: bool = False
+    settle: bool = False
+    max_concurrency: int = 256
+    learning_limits: Limits | None = None
+    totals: Totals | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +100,33 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     if models.tools is not None:
         world.tools = tools_of(models.tools, world.embedder)
     return world
+
+
+def policy_of(
+    given: str | None, profile: Profile = "service", values: Mapping[str, Any] | None = None
+) -> Policy[Any]:
+    """The policy of that name, else the configured one. Raises a usage error for it or a setting."""
+    from schemas.settings import BadSetting
+    from streams.cli.config import load
+    from streams.policies import NoPolicy, find
+
+    try:
+        policy = find(given or load().policy)
+        policy.settings.resolve(profile, values or {})
+    except NoPolicy as error:
+        hint = "metalogue policies list names all; FILE.py:NAME is one of your own"
+        raise usage(str(error), field="--policy", error="policy.unknown", hint=hint) from error
+    except BadSetting as error:
+        hint = "metalogue policies list shows the settings of each"
+        raise usage(str(error), field="--set", error="policy.setting", hint=hint) from error
+    return policy
+
+
+def episodes_in_flight() -> int:
+    """How many episodes a worker drives at once, where the command line does not say."""
+    from streams.cli.config import load
+
+    return load().max_concurrency
 
 
 def embedder_of(spelling: str, wishes: Wishes) -> Embedder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -14,73 +15,56 @@ from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, digest, is_numbered
 from schemas.problem import Limits, Problem
-from schemas.settings import BadSetting
 from streams.backbones.port import BackboneError
 from streams.cli.common import FLAGS, open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, SPENT, usage
-from streams.cli.setup import Models, as_cli, need_prices, world_of
+from streams.cli.setup import Models, as_cli, need_prices, policy_of, world_of
 from streams.cli.show.words import sure
 from streams.episodes import conclude, prepare
 from streams.learner import settings_text
-from streams.policies import NoPolicy, find
-from streams.relay import Closing, closing
+from streams.policies import find
+from streams.relay import Closing
+from streams.relay import closing as closed_by
 from streams.replay.fork import memories_of
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.world import World
 
 if TYPE_CHECKING:
-    from schemas.problem import Profile
+    from streams.cli.options import WayOptions
 
 
 def solve(
     text: str,
-    *,
     log: str | None,
+    way: WayOptions,
     models: Models,
-    policy: str,
-    domain: str,
-    memory: str,
-    settings: list[str],
-    profile: Any,
-    seed: int,
+    *,
     limits: Limits,
     json: bool,
 ) -> int:
     """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
-    found = _policy(policy, profile, pairs(settings, "--set"))
+    settings = pairs(way.settings, "--set")
+    found = policy_of(way.policy, way.profile, settings)
     problem = _problem(
         sys.stdin.read() if text == "-" else text,
-        domain=domain,
+        domain=way.domain or "default",
         policy=found.name,
-        profile=profile,
-        settings=pairs(settings, "--set"),
+        profile=way.profile,
+        settings=settings,
         limits=limits,
-        seed=seed,
-        memory=memory,
+        seed=way.seed,
+        memory=way.memory,
     )
     world = world_of(models, patient=False)
     if limits.cost is not None:
         need_prices(world, "--cost-limit")
-    opened = open_log(log, create=True)
-    try:
-        episode, end = asyncio.run(world.during(_solve(opened, found, problem, world)))
-    except BackboneError as error:
-        raise as_cli(error) from error
-    finally:
-        opened.close()
+    with closing(open_log(log, create=True)) as opened:
+        try:
+            episode, end = asyncio.run(world.during(_solve(opened, found, problem, world)))
+        except BackboneError as error:
+            raise as_cli(error) from error
     return _tell(episode, end, world, json)
-
-
-def _policy(name: str, profile: Profile, values: dict[str, Any]) -> Policy[Any]:
-    try:
-        policy = find(name)
-        policy.settings.resolve(profile, values)
-    except NoPolicy as error:
-        raise usage(str(error), field="--policy", error="policy.unknown") from error
-    except BadSetting as error:
-        raise usage(str(error), field="--set", error="policy.setting") from error
-    return policy
 
 
 def _problem(text: str, **given: Any) -> Problem:
@@ -119,7 +103,7 @@ async def _solve(
     elif work.opened.limits != problem.limits:
         say(f"resumed with the limits it was begun with: {worded(work.opened.limits)}")
     conclusion, seconds = await conclude(work, work.run(Live(writer), world))
-    end = closing(
+    end = closed_by(
         policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
     )
     writer.state("events", episode, "closed", end.closed)

@@ -8,16 +8,15 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from streams.cli.common import log_path, log_url, open_log, say
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
-from streams.cli.setup import Models, as_cli, need_prices, world_of
+from streams.cli.setup import Duty, Models, as_cli, need_prices, world_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
 
-    from schemas.problem import Limits
     from streams.runtime.embedded.worker import Outcome, Progress, Worker
     from streams.world import Totals, World
 
@@ -67,13 +66,8 @@ def _claimed(path: str, detail: str) -> CliError:
 def work(
     log: str | None,
     models: Models,
+    duty: Duty,
     *,
-    policy: str = "cot",
-    until_idle: bool = False,
-    settle: bool = False,
-    max_concurrency: int = 256,
-    learning_limits: Limits | None = None,
-    totals: Totals | None = None,
     on_change: Callable[[Progress], None] | None = None,
     on_start: Callable[[Worker], None] | None = None,
     tables: bool = False,
@@ -85,32 +79,34 @@ def work(
     from streams.cli.tabling import Attached
     from streams.runtime.tuning import tune_collector
 
-    path, world = log_path(log_url(log)), working_world(models, totals)
+    path, world = log_path(log_url(log)), working_world(models, duty.totals)
     pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
         projector = Attached(log, on_change, wanted=tables)
-        worker = _worker(
-            log,
-            world,
-            default_policy=policy,
-            max_concurrency=max_concurrency,
-            learning_limits=learning_limits,
-            on_change=projector,
-        )
-        projector.worker = worker
+        worker = projector.worker = _worker(log, world, duty, projector)
         if on_start is not None:
             on_start(worker)
         tune_collector()
         with projector, exporting(worker.log.path, otlp):
-            return report(_finished(worker, pages, until_idle=until_idle, settle=settle))
+            return report(_finished(worker, duty, pages))
 
 
-def _worker(log: str | None, world: World, **options: Any) -> Worker:
+def _worker(
+    log: str | None, world: World, duty: Duty, on_change: Callable[[Progress], None]
+) -> Worker:
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
 
-    name = f"worker:{os.getpid()}"
-    return Worker(open_log(log, create=True), world, find, name=name, **options)
+    return Worker(
+        open_log(log, create=True),
+        world,
+        find,
+        name=f"worker:{os.getpid()}",
+        default_policy=duty.policy,
+        max_concurrency=duty.max_concurrency,
+        learning_limits=duty.learning_limits,
+        on_change=on_change,
+    )
 
 
 def working_world(models: Models, totals: Totals | None) -> World:
@@ -123,16 +119,14 @@ def working_world(models: Models, totals: Totals | None) -> World:
     return world
 
 
-def _finished(
-    worker: Worker, pages: tuple[str, int] | None, *, until_idle: bool, settle: bool
-) -> Outcome:
+def _finished(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outcome:
     """How the worker's run ended. Raises a ``CliError`` where its set-up or its claim is gone."""
     from state.journal import Fenced
     from streams.backbones.port import BackboneError
 
     log = worker.log
     try:
-        return asyncio.run(_run(worker, pages, until_idle=until_idle, settle=settle))
+        return asyncio.run(_run(worker, duty, pages))
     except BackboneError as error:
         raise as_cli(error, log.db.execute(OPEN).fetchone()[0]) from error
     except Fenced as error:
@@ -141,15 +135,13 @@ def _finished(
         log.close()
 
 
-async def _run(
-    worker: Worker, pages: tuple[str, int] | None, *, until_idle: bool, settle: bool
-) -> Outcome:
+async def _run(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outcome:
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, _drain, worker, each)
     try:
         async with _pages(worker, pages):
-            return await worker.run(until_idle=until_idle, settle=settle)
+            return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
     finally:
         await worker.world.close()
 

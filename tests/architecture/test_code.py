@@ -75,17 +75,11 @@ def test_no_file_is_long() -> None:
     assert {name: size for name, size in found.items() if size > FILE_LINES} == {}
 
 
-def is_command(function: Function) -> bool:
-    """A command of the command line: its parameters are its options, one a line."""
-    return any("command(" in ast.unparse(decorator) for decorator in function.decorator_list)
-
-
 def test_no_function_is_long() -> None:
     found = {
         f"{name_of(path)}:{each.lineno} {each.name}": length(each)
         for path in sources(*PACKAGES)
         for each in functions(path)
-        if not is_command(each)
     }
     assert {name: size for name, size in found.items() if size > FUNCTION_LINES} == {}
 

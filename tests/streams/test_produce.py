@@ -310,12 +310,14 @@ def test_limit_dry_run_and_order(log: Path) -> None:
 
 WRONG = [
     (("--policy", "no-such"), "policy.unknown"),
+    (("--policy", "mc3"), "no policy 'mc3'; did you mean 'mcr' or 'mc2'"),
+    (("--policy", "mc2", "--set", "max_round=1"), "did you mean 'max_rounds'?"),
     (("--set", "nope=1"), "policy.setting"),
     (("--set", "output_cap=many"), "policy.setting"),
     (("--set", "output_cap"), "NAME=VALUE"),
-    (("--order", "random"), "released, shuffled"),
-    (("--timing", "never"), "barrier, streaming"),
-    (("--profile", "best"), "service, paper"),
+    (("--order", "random"), "--order: 'random' is not one of 'released', 'shuffled'"),
+    (("--timing", "never"), "'barrier', 'streaming'"),
+    (("--profile", "best"), "'service', 'paper'"),
     (("--call-limit", "0"), "--call-limit"),
     (("--call-limit", "many"), "--call-limit"),
     (("--pass", "0"), "--pass"),

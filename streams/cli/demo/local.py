@@ -10,7 +10,7 @@ from streams.analysis.cases import Case, read
 from streams.cli.common import open_log, out
 from streams.cli.demo.run import world_described
 from streams.cli.live import watching
-from streams.cli.setup import Models
+from streams.cli.setup import Duty, Models
 from streams.cli.working import work
 
 PATH = "demo-local.db"
@@ -34,8 +34,9 @@ def demo() -> int:
     name = world_described(models)
     for policy in POLICIES:
         _produce(policy)
+    duty = Duty(until_idle=True, max_concurrency=TOGETHER)
     with watching(LOG) as watch:
-        code = work(LOG, models, until_idle=True, max_concurrency=TOGETHER, on_change=watch)
+        code = work(LOG, models, duty, on_change=watch)
     with closing(open_log(LOG)) as log:
         for line in screen(list(read(log).cases()), name):
             out(line)

@@ -11,7 +11,7 @@ from streams.cli.common import open_log, say
 from streams.cli.demo.file import begun, set_aside
 from streams.cli.errors import CliError
 from streams.cli.live import watching
-from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.setup import Duty, Models, as_cli, world_of
 from streams.cli.working import only_worker, work
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _work(models: Models) -> int:
     from streams.cli.demo.views import chosen
 
     with watching(LOG, chosen) as watch:
-        return work(LOG, models, until_idle=True, settle=True, on_change=watch)
+        return work(LOG, models, Duty(until_idle=True, settle=True), on_change=watch)
 
 
 def _consume(log: SqliteLog) -> int:

@@ -1,0 +1,194 @@
+"""Options that several commands share, alone and in groups.
+
+A group is a dataclass whose fields are options. ``@grouped`` shows its options to typer one by one and
+hands the command the dataclass, so that what belongs together is declared once and travels together.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from schemas.problem import Limits
+    from streams.cli.setup import Models
+    from streams.world import Totals
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
+
+R = TypeVar("R")
+
+Backbone = Annotated[
+    Optional[str],
+    typer.Option(
+        "--backbone", metavar="B", help="openai[:MODEL], recorded:PATH, rehearsal[:seed=7,…]"
+    ),
+]
+Model = Annotated[Optional[str], typer.Option("-m", "--model", help="Model at the endpoint.")]
+BaseUrl = Annotated[Optional[str], typer.Option("--base-url", help="Endpoint (OPENAI_BASE_URL).")]
+MaxConcurrency = Annotated[
+    Optional[int], typer.Option("--max-concurrency", min=1, help="Episodes in flight.")
+]
+Policy = Annotated[
+    Optional[str], typer.Option("--policy", help="A policy's name, or FILE.py:NAME.")
+]
+Set = Annotated[
+    list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the policy.")
+]
+Otlp = Annotated[
+    Optional[str], typer.Option("--otlp", metavar="URL", help="Send spans to this collector.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """Which models answer."""
+
+    backbone: Annotated[
+        list[str],
+        typer.Option(
+            "--backbone",
+            metavar="[ROLE=]B",
+            help="openai[:MODEL], recorded:PATH, rehearsal[:seed=7,…]; ROLE=B for one role.",
+        ),
+    ] = field(default_factory=list[str])
+    role: Annotated[
+        list[str], typer.Option("--role", metavar="ROLE=B", help="A backbone for one role.")
+    ] = field(default_factory=list[str])
+    model: Model = None
+    base_url: BaseUrl = None
+    max_connections: Annotated[
+        Optional[int], typer.Option("--max-connections", min=1, help="Model calls in flight.")
+    ] = None
+    price: Annotated[
+        list[str],
+        typer.Option("--price", metavar="MODEL=IN,OUT[,CACHED]", help="Cost of a million tokens."),
+    ] = field(default_factory=list[str])
+
+    def models(self, limits: Limits | None = None, tools: str | None = None) -> Models:
+        """The models that they name. Raises a usage error for two of the same roles."""
+        from streams.cli.setup import Models
+
+        return Models.of(
+            self.backbone,
+            self.role,
+            model=self.model,
+            base_url=self.base_url,
+            max_connections=self.max_connections,
+            prices=self.price,
+            limits=limits,
+            tools=tools,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """What an episode may spend."""
+
+    call_limit: Annotated[
+        Optional[int], typer.Option("--call-limit", min=1, help="Calls an episode.")
+    ] = None
+    token_limit: Annotated[
+        Optional[int], typer.Option("--token-limit", min=1, help="Tokens an episode.")
+    ] = None
+    cost_limit: Annotated[
+        Optional[float], typer.Option("--cost-limit", help="Cost an episode.")
+    ] = None
+    time_limit: Annotated[
+        Optional[float], typer.Option("--time-limit", help="Seconds an episode.")
+    ] = None
+
+    def limits(self) -> Limits:
+        """Them as limits. Raises a usage error for one that is not positive."""
+        from streams.cli.setup import limits_of
+
+        return limits_of(self.call_limit, self.token_limit, self.cost_limit, self.time_limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalOptions:
+    """What a process may spend before it pauses."""
+
+    total_calls: Annotated[
+        Optional[int], typer.Option("--total-calls", min=1, help="Calls of this run.")
+    ] = None
+    total_tokens: Annotated[
+        Optional[int], typer.Option("--total-tokens", min=1, help="Tokens of this run.")
+    ] = None
+    total_cost: Annotated[
+        Optional[float], typer.Option("--total-cost", help="Cost of this run.")
+    ] = None
+    total_time: Annotated[
+        Optional[float], typer.Option("--total-time", help="Seconds of this run.")
+    ] = None
+
+    def totals(self) -> Totals:
+        """Them as totals."""
+        from streams.world import Totals
+
+        return Totals(self.total_calls, self.total_tokens, self.total_cost, self.total_time)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayOptions:
+    """How to work on a problem, where it does not say so itself."""
+
+    policy: Policy = None
+    settings: Set = field(default_factory=list[str])
+    profile: Annotated[
+        Literal["service", "paper"], typer.Option("--profile", help="Whose constants.")
+    ] = "service"
+    domain: Annotated[Optional[str], typer.Option("--domain", help="What kind of problem.")] = None
+    memory: Annotated[str, typer.Option("--memory", help="Name of the memory.")] = "main"
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Every random choice follows from it.")
+    ] = 0
+
+
+def grouped(command: Callable[..., R]) -> Callable[..., R]:
+    """A command whose groups of options typer sees one by one."""
+    kinds = _kinds(command)
+    groups = {
+        name: kind for name, kind in kinds.items() if isinstance(kind, type) and is_dataclass(kind)
+    }
+
+    @wraps(command)
+    def flat(**given: Any) -> R:
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+        return command(**given)
+
+    parameters = list(_flattened(command, kinds))
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {each.name: each.annotation for each in parameters}
+    return flat
+
+
+def _kinds(owner: Any) -> dict[str, Any]:
+    return {k: v for k, v in get_type_hints(owner, include_extras=True).items() if k != "return"}
+
+
+def _flattened(command: Callable[..., Any], kinds: dict[str, Any]) -> Iterator[inspect.Parameter]:
+    """The command's own parameters, and in the place of a group its fields."""
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = kinds[name]
+        if not is_dataclass(kind):
+            yield parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
+            continue
+        options = _kinds(kind)
+        for each in fields(kind):
+            yield inspect.Parameter(
+                each.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=_default(each),
+                annotation=options[each.name],
+            )
+
+
+def _default(option: Field[Any]) -> Any:
+    return option.default if option.default_factory is MISSING else option.default_factory()
