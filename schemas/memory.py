@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from schemas.identity import digest
@@ -96,6 +97,8 @@ class Memory:
     standing: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What items are retired on: a person's word, and opportunities with their outcomes."""
     labels: Labels | None = None
+    embedder: str | None = None
+    """What made its vectors, all of them; unknown where it holds none."""
 
     @property
     def name(self) -> str:
@@ -114,6 +117,27 @@ class Memory:
         for place, item in self.aside:
             items.insert(place, item)
         return tuple(items)
+
+    def item(self, name: str) -> MemoryItem | None:
+        """The lesson of this id, retired or not."""
+        lessons = (item for item in self.whole() if item.kind == "lesson")
+        return next((item for item in lessons if item.id == name), None)
+
+    def embedded(self) -> tuple[MemoryItem, ...]:
+        """The items that have a vector, those that are retired too."""
+        return tuple(item for item in self.whole() if item.vector)
+
+    def embedded_anew(self, vectors: Sequence[str], embedder: str, revision: int) -> Memory:
+        """The same with other vectors, in the order of ``embedded``; an item without a new one loses its own."""
+        pairs = zip_longest(self.embedded(), vectors[: len(self.embedded())])
+        new = {id(item): replace(item, vector=vector) for item, vector in pairs}
+        return replace(
+            self,
+            items=tuple(new.get(id(item), item) for item in self.items),
+            aside=tuple((place, new.get(id(item), item)) for place, item in self.aside),
+            embedder=embedder,
+            revision=revision,
+        )
 
     def state(self) -> str:
         """Digest of everything that an episode of this version may know."""

@@ -109,7 +109,7 @@ def _matrix(items: Sequence[MemoryItem], before: Block | None) -> Vectors | None
         known = {id(item): row for row, item in enumerate(before.items)}
     new = [row for row, item in enumerate(items) if id(item) not in known]
     made = _rows([items[row] for row in new])
-    if made is None or before is None or before.matrix is None:
+    if made is None or before is None or before.matrix is None or len(new) == len(items):
         return made
     old = [row for row, item in enumerate(items) if id(item) in known]
     if new and made.shape[1] != before.matrix.shape[1]:

@@ -7,7 +7,7 @@ then begin at nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -43,7 +43,7 @@ from state.snapshot_parts import (
     version_body,
 )
 
-FORMAT = 2
+FORMAT = 3
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,
@@ -60,8 +60,8 @@ class Snapshots:
         self.touched: Touched | None = None
         self.tables: dict[str, int] = {}
         """Up to which offset each table was written when the snapshot was."""
-        self.known: set[LifeKey] = set()
-        """Items that are in the file: they do not change."""
+        self.known: dict[LifeKey, str | None] = {}
+        """Items that are in the file, and by which embedder: nothing else of them changes."""
 
     def load(self) -> State:
         """The state as it was kept, or an empty one; either is watched from now on."""
@@ -88,7 +88,7 @@ class Snapshots:
             raise
         state.offset, state.events = head["offset"], head["events"]
         state.dimensions, self.tables = head["dimensions"], head["tables"]
-        self.known = set(state.lives.known)
+        self.known = _embedders(state, state.lives.known)
         finalize(state, db.close)
         return state
 
@@ -107,7 +107,7 @@ class Snapshots:
             self.drop()
             rows = sorted(_changed(state, everything(state), self.known))
             self._write([*rows, head])
-        self.known |= touched.lives
+        self.known |= _embedders(state, touched.lives)
         touched.clear()
         return len(rows)
 
@@ -179,11 +179,15 @@ def _rows(db: sqlite3.Connection, part: str) -> Iterator[tuple[str, bytes]]:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def _changed(state: State, touched: Touched, known: set[LifeKey]) -> Iterator[Row]:
+def _embedders(state: State, keys: Iterable[LifeKey]) -> dict[LifeKey, str | None]:
+    return {key: state.lives.known[key].embedder for key in keys}
+
+
+def _changed(state: State, touched: Touched, known: Mapping[LifeKey, str | None]) -> Iterator[Row]:
     for scope, name in touched.lives:
         life = state.lives.known[scope, name]
         yield "life", scope + SEPARATOR + name, life_body(life)
-        if (scope, name) not in known or life.withdrawn:
+        if known.get((scope, name), "") != life.embedder or life.withdrawn:
             yield "item", scope + SEPARATOR + name, item_body(life)
     for scope, number in touched.versions:
         yield from _versions(state, scope, number)
@@ -254,7 +258,7 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
 def _version(state: State, key: str, body: list[Any], labels: KeptLabels, *, newest: bool) -> None:
     scope, _, name = key.partition(SEPARATOR)
     number, revision = map(int, name.split("."))
-    digest, names, learned, aside, standing, labelled = body
+    digest, names, learned, aside, standing, labelled, embedder = body
     known, versions = state.lives.known, state.memory(scope).versions
 
     def item(name: str, batch: int) -> MemoryItem:
@@ -264,7 +268,7 @@ def _version(state: State, key: str, body: list[Any], labels: KeptLabels, *, new
         return Memory(
             *(scope, number, tuple(item(*each) for each in names), learned, revision),
             *(tuple((place, item(*each)) for place, each in aside), standing),
-            labels.get(labelled),
+            *(labels.get(labelled), embedder),
         )
 
     if newest:

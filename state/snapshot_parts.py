@@ -76,7 +76,7 @@ def version_body(memory: Memory, digest: str) -> bytes:
     items = [[name_of(item), item.batch] for item in memory.items]
     aside = [[place, [name_of(item), item.batch]] for place, item in memory.aside]
     labels = None if memory.labels is None else memory.labels.digest
-    measures = [dict(memory.learned), aside, dict(memory.standing), labels]
+    measures = [dict(memory.learned), aside, dict(memory.standing), labels, memory.embedder]
     return orjson.dumps([digest, items, *measures])
 
 
@@ -176,12 +176,13 @@ def scope_body(fold: MemoryFold) -> bytes:
     it = fold.forgetting
     limits = it.limits.model_dump(exclude_none=True)
     said = [words, it.subjects, it.owed, limits, sorted(it.withdrawn), sorted(it.stale)]
-    return orjson.dumps([*said, sorted(fold.labelling.graded)])
+    return orjson.dumps([*said, sorted(fold.labelling.graded), fold.changing])
 
 
 def load_scope(fold: MemoryFold, body: bytes) -> None:
     """Put that back."""
-    words, subjects, owed, limits, withdrawn, stale, graded = orjson.loads(body)
+    words, subjects, owed, limits, withdrawn, stale, graded, changing = orjson.loads(body)
+    fold.changing = changing
     fold.labelling.graded.update(graded)
     for address, said in words.items():
         word = decode("knowledge.revised", said)

@@ -63,6 +63,8 @@ class Run:
     topic: str = "events"
     recorder: Recorder | None = None
     world: World | None = None
+    embedder: str | None = None
+    """Whose vectors it is to be given; none: those of its memory."""
     visited: set[str] = field(default_factory=set[str])
     restated: int = 0
 

@@ -47,6 +47,8 @@ class Work:
     settings: PolicySettings
     memory: Memory
     journal: dict[str, Event]
+    embedder: str | None = None
+    """What makes the vectors of its scope's newest memory version."""
 
     @property
     def settings_text(self) -> str:
@@ -64,7 +66,8 @@ class Work:
     def run(self, recorder: Recorder | None, world: World | None, topic: str = "events") -> Run:
         """The run of this episode; closed without a world."""
         return Run(
-            self.episode, self.journal, self.opened.seed, self.memory, topic, recorder, world
+            *(self.episode, self.journal, self.opened.seed, self.memory),
+            *(topic, recorder, world, self.embedder),
         )
 
 
@@ -150,7 +153,8 @@ def prepare(
         raise PolicyChanged(f"the defaults of {policy.reference} have changed")
     numbered = {address: event for address, event in journal.items() if is_numbered(address)}
     memory = pinned(memories, opened.memory_version, opened.memory_revision)
-    return Work(episode, admitted, opened, policy, found.settings, memory, numbered)
+    embedder = latest(memories).embedder
+    return Work(episode, admitted, opened, policy, found.settings, memory, numbered, embedder)
 
 
 async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:

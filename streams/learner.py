@@ -12,6 +12,7 @@ from typing import Any
 
 from handlers.answers.grade import CHECKERS
 from handlers.learning.calibrate import RULE as CALIBRATION
+from handlers.learning.embedding import embed_anew
 from handlers.policies.base import Batch, Member, Policy
 from schemas.asking import Steps
 from schemas.events.base import Event
@@ -53,17 +54,29 @@ class Scope:
         return self.batches.get(self.window.versioned + 1) or self._revision()
 
     def _revision(self) -> BatchClosed | None:
-        """The batch that was closed again, since a problem was forgotten, and has no version yet."""
+        """The batch that was closed again, as ``settle_owed`` says, and has no version yet."""
         owed = self.memory.forgetting.owed
-        found = self.batches.get(owed[0]) if owed else None
+        found = self.batches.get(owed[0] if owed else self.memory.latest.number)
         return found if found is not None and found.revision is not None else None
 
     def settle_owed(self) -> None:
-        """Let the window know which version is to be closed again next."""
+        """Let the window know which version is to be closed again next, and how.
+
+        Without a problem that was forgotten, or with vectors of another embedder.
+        """
         window, owed = self.window, self.memory.forgetting.owed
-        window.owed = bool(owed)
-        if owed and window.versioned == window.closed and self.unfinished is None:
+        window.owed = self.owes
+        if not self.owes or window.versioned != window.closed or self.unfinished is not None:
+            return
+        if owed:
             window.again = self.memory.forgetting.again(self.memory.closing(owed[0]))
+        else:
+            window.again = self.memory.closed_anew()
+
+    @property
+    def owes(self) -> bool:
+        """Whether a version has to be closed again."""
+        return bool(self.memory.forgetting.owed or self.memory.changing)
 
     @property
     def reflected(self) -> dict[str, Reflected]:
@@ -106,7 +119,7 @@ class Learner:
             return
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
-        if scope.window.owed or scope.memory.forgetting.owed:
+        if scope.window.owed or scope.owes:
             scope.settle_owed()
         match event:
             case MemoryVersioned(number=0):
@@ -197,6 +210,9 @@ class Learner:
 
     def steps(self, scope: Scope, closed: BatchClosed) -> Steps[None]:
         """What its policy does with a closed batch; less where it only lost a forgotten problem."""
+        if closed.embedder is not None:
+            memory = scope.memory.versions[closed.batch]
+            return embed_anew(memory, lambda item: scope.policy.found_by(item, scope.settings))
         again = closed.revision is not None
         how = scope.policy.relearn if again else scope.policy.learn
         return how(self.batch(scope, closed), scope.settings)

@@ -8,7 +8,13 @@ from typing import Any
 from handlers.answers.grade import CHECKERS
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.events.base import Event
-from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.episode import (
+    Completed,
+    Embedded,
+    EpisodeClosed,
+    EpisodeOpened,
+    ProblemAdmitted,
+)
 from schemas.events.graph import ExperienceShown
 from schemas.events.learning import Graded, Reflected
 from schemas.events.reasoning import KnowledgeReached
@@ -49,6 +55,12 @@ def items_of(trace: Trace) -> tuple[str, ...]:
         for item in event.items
     )
     return tuple(dict.fromkeys(seen))
+
+
+def embedder_of(trace: Trace) -> str | None:
+    """What made an episode's vectors, if it has any."""
+    made = (event.embedder for _, event in trace.events if isinstance(event, Embedded))
+    return next(made, None)
 
 
 def status_of(conclusion: Conclusion) -> str:
@@ -127,6 +139,7 @@ def reflection_of(
         items=closed.items,
         memory_version=opened.memory_version,
         memory_revision=opened.memory_revision,
+        embedder=embedder_of(trace),
         settings=opened.settings,
         backbones=opened.backbones,
         summary=policy.reflect(trace, conclusion, settings) if closed.status != "failed" else {},

@@ -20,10 +20,11 @@ from schemas.problem import Limits
 from schemas.questions import Check, Complete, Embed, Recall, Sampling, UseTool
 from schemas.vectors import pack, unpack
 from streams import normalise
-from streams.backbones.port import Backbone, ModelReply, ModelRequest, SetupBroken, Stuck
+from streams.backbones.port import Backbone, ModelReply, ModelRequest, Stuck
 from streams.backbones.prices import price_for
 from streams.calling import Caller, Draining, Totals, why
 from streams.drive import Run
+from streams.embedders.agreement import need_its_embedder
 from streams.embedders.port import Embedder
 from streams.grants import Grant
 from streams.tools import NO_TOOLS, Tools, called
@@ -155,6 +156,7 @@ class World:
             case Recall():
                 return await self._recall(run, question, asked)
             case Embed():
+                need_its_embedder(run, self.embedder.name)
                 vectors = await self._vectors(question.texts)
                 return Embedded(
                     asked=asked,
@@ -184,9 +186,9 @@ class World:
         return completed(asked, await self.caller.call(backbone, request))
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
+        need_its_embedder(run, self.embedder.name)
         query = (await self._vectors((question.query,)))[0]
         rounded = tuple(unpack(pack(query)))
-        self._need_same_embedder(run.memory, len(rounded))
         items = self._select(run.memory, question, rounded)
         return Recalled(
             asked=asked,
@@ -205,17 +207,6 @@ class World:
             return checked(question, asked)
         grade = await self.references.grade(question)
         return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader)
-
-    def _need_same_embedder(self, memory: Memory, dimensions: int) -> None:
-        """Raises ``SetupBroken`` where lessons have vectors that these cannot be compared with."""
-        packed = next((item.vector for item in memory.items if item.vector), None)
-        if packed is not None and len(unpack(packed)) != dimensions:
-            detail = (
-                f"lessons of {memory.scope} have vectors of {len(unpack(packed))} numbers, "
-                f"{self.embedder.name} makes {dimensions}: use their embedder "
-                "(--role embedder=NAME), or begin another memory (--memory NAME)"
-            )
-            raise SetupBroken("embedder", self.embedder.name, detail)
 
     async def during(self, work: Awaitable[R]) -> R:
         """Await some work, and close whatever comes of it."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+from schemas.events.learning import Reflected
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +22,8 @@ class Measured:
     problem: str = ""
     answer: str | None = None
     calls: int = 0
+
+    @classmethod
+    def of(cls, episode: str, outcome: str, left: Reflected) -> Self:
+        """What a member left to learn from, as learning rules see it."""
+        return cls(episode, outcome, left.summary, left.problem, left.answer, left.usage.calls)

@@ -140,6 +140,8 @@ class Policy(Generic[S]):
     learn: Callable[[Batch, S], Steps[None]] = learn_nothing
     relearn: Callable[[Batch, S], Steps[None]] = learn_nothing
     """What is said anew of a batch that lost a forgotten problem; rules that are not are withdrawn."""
+    found_by: Callable[[MemoryItem, S], str] = field(default=lambda item, settings: item.text)
+    """What of a lesson is embedded, should another embedder have to."""
     window: Callable[[S, int | None], int] = field(default=lambda settings, size: size or 10)
     live_batches: Callable[[S], int | None] = field(default=lambda settings: None)
     rule: str | None = None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from handlers.roles.form import Unreadable, Values, render_reply
+from handlers.roles.form import Unreadable, Values, parse, render_reply
 from handlers.roles.role import Check, Role, choice, listed, text
 from schemas.reply import Field
 
@@ -77,6 +77,13 @@ class Distiller:
         labels = ("Descriptor",) if descriptor_only else self.embedded
         found = (values.get(label) for label in labels)
         return "\n".join(_plain(one) for one in found if isinstance(one, str | tuple))
+
+    def found_by(self, text: str, *, descriptor_only: bool = False) -> str:
+        """What is embedded of a lesson, from its canonical text; all of it where nothing can be read."""
+        values = parse(text.partition("\n")[2], self.role.reply)
+        if isinstance(values, Unreadable):
+            return text
+        return self.embedding_text(values, descriptor_only=descriptor_only)
 
 
 def _wrong(

@@ -21,6 +21,8 @@ class Event(BaseModel, frozen=True):
     act: ClassVar[Act] = "kept"
     later: ClassVar[tuple[str, ...]] = ()
     """Fields that records of earlier builds lack; this build always says the first of them."""
+    latest: ClassVar[tuple[str, ...]] = ()
+    """Fields that only this build says, where there is something to say."""
     kind: str
     version: Literal[1] = 1
 

@@ -62,6 +62,7 @@ class Reflected(Event, frozen=True):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("settings", "backbones")
+    latest: ClassVar[tuple[str, ...]] = ("embedder",)
     kind: Literal["reflected"] = "reflected"
     scope: str
     policy: str
@@ -84,6 +85,8 @@ class Reflected(Event, frozen=True):
     items: tuple[str, ...] = ()
     memory_version: NonNegativeInt
     memory_revision: PositiveInt | None = None
+    embedder: str | None = None
+    """What made the vectors that its summary holds."""
     settings: str | None = None
     """Digest of the resolved settings: with model and source, whose confidence this is."""
     backbones: str | None = None
@@ -136,6 +139,8 @@ class BatchClosed(Event, frozen=True):
     """The rule by which memory items are retired on their measured outcome, as ``name@version``."""
     calibration: str | None = None
     """The rule that calibrators are fitted by, as ``name@version``."""
+    embedder: str | None = None
+    """Closed again only for vectors of its version's lessons by this embedder."""
     seed: NonNegativeInt
 
 
@@ -212,6 +217,18 @@ class KnowledgeRevised(Event, frozen=True):
     name: str
     """Its name in its scope: ids of rules return with other texts."""
     change: Literal["retired", "restored"]
+    by: str | None = None
+    reason: str | None = None
+
+
+class EmbedderChanged(Event, frozen=True):
+    """A person chose another embedder for a memory: its lessons are embedded anew before anything opens."""
+
+    act: ClassVar[Act] = "learned"
+    kind: Literal["embedder.changed"] = "embedder.changed"
+    scope: str
+    embedder: str
+    """Its full name, such as ``hashed-256``."""
     by: str | None = None
     reason: str | None = None
 

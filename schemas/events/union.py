@@ -74,6 +74,7 @@ LEARNING: tuple[type[Event], ...] = (
     learning.BatchClosed,
     learning.MemoryVersioned,
     learning.KnowledgeRevised,
+    learning.EmbedderChanged,
     learning.ProblemForgotten,
 )
 

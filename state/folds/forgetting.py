@@ -15,7 +15,7 @@ from typing import Protocol
 
 from schemas.events.base import Event
 from schemas.events.learning import BatchClosed, KnowledgeConsolidated, ProblemForgotten
-from schemas.identity import episode_id
+from schemas.identity import episode_id, learning_id
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Limits
 
@@ -118,8 +118,20 @@ class Forgetting:
                 "outcomes": tuple(outcome for _, outcome in left),
                 "revision": (closed.revision or 0) + 1,
                 "limits": self.limits,
+                "embedder": None,
             }
         )
+
+
+def taught(records: Records, memory: Memory) -> Mapping[str, Event]:
+    """The record of the newest revision that was learned, not only given other vectors."""
+    revision = memory.revision
+    while True:
+        journal = records.journal(learning_id(memory.scope, memory.number, revision))
+        closed = journal["batch"]
+        if not revision or not isinstance(closed, BatchClosed) or closed.embedder is None:
+            return journal
+        revision -= 1
 
 
 def blank(item: MemoryItem) -> MemoryItem:

@@ -52,6 +52,11 @@ class Learned:
         return next((event.embedder for event in self._all(Embedded)), None)
 
     @property
+    def vectors(self) -> list[str]:
+        """Every vector that was made, in order."""
+        return [vector for event in self._all(Embedded) for vector in event.vectors]
+
+    @property
     def rules(self) -> Mapping[str, KnowledgeConsolidated]:
         """What was said last of the rules of each role."""
         return {event.role: event for event in self._all(KnowledgeConsolidated)}
@@ -59,8 +64,7 @@ class Learned:
     def items(self, batch: int) -> list[MemoryItem]:
         """The lessons as memory items, each with its vector, or the one that stands in its place."""
         lessons = list(self._all(LessonDistilled))
-        vectors: list[str | None] = [v for event in self._all(Embedded) for v in event.vectors]
-        vectors += [None] * len(lessons)
+        vectors: list[str | None] = [*self.vectors, *([None] * len(lessons))]
         return [
             lesson_of(lesson, batch, vector)
             for lesson, vector in zip(lessons, vectors, strict=False)

@@ -71,9 +71,7 @@ class LivesFold:
         default_factory=dict[str, tuple[Memory, dict[str, Life]]]
     )
 
-    def versioned(
-        self, before: Memory, after: Memory, offset: int, embedder: str | None = None
-    ) -> Iterator[Life]:
+    def versioned(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
         """A version came: new items begin, those left out end. The lives that changed."""
         stays = {id(item) for item in after.items}
         for item in before.items:
@@ -82,7 +80,7 @@ class LivesFold:
         old = {id(item) for item in before.items}
         for item in after.items:
             if id(item) not in old:
-                yield self._begin(after, item, offset, embedder)
+                yield self._begin(after, item, offset)
         yield from self._retired(before, after, offset)
 
     def _retired(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
@@ -124,16 +122,16 @@ class LivesFold:
         life.until, life.off = after.number, offset
         return life
 
-    def _begin(self, after: Memory, item: MemoryItem, offset: int, embedder: str | None) -> Life:
-        key = (after.scope, name_of(item))
+    def _begin(self, after: Memory, item: MemoryItem, offset: int) -> Life:
+        key, maker = (after.scope, name_of(item)), after.embedder if item.vector else None
         life = self.known.get(key)
         if life is None:
-            maker = embedder if item.vector else None
             life = self.known[key] = Life(after.scope, item, after.number, offset, None, maker)
             return life
         if life.until is not None and life.until < after.number:  # it comes back after a break
             life.since = after.number
         life.held, life.until, life.off, life.withdrawn = item, None, offset, False
+        life.embedder = maker
         return life
 
     def used(

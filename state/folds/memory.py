@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handlers.learning.measured import Measured
@@ -12,6 +12,7 @@ from handlers.learning.rules import learned_after
 from schemas.events.base import Event
 from schemas.events.learning import (
     BatchClosed,
+    EmbedderChanged,
     Graded,
     KnowledgeRevised,
     MemoryVersioned,
@@ -20,7 +21,7 @@ from schemas.events.learning import (
 )
 from schemas.identity import learning_id
 from schemas.memory import Labels, Memory, MemoryItem
-from state.folds.forgetting import Forgetting, Records
+from state.folds.forgetting import Forgetting, Records, taught
 from state.folds.labelling import Labelling, without
 from state.folds.learned import Learned, rules_of
 from state.folds.succession import Measures, assembled, next_memory
@@ -31,18 +32,6 @@ __all__ = ["Learned", "MemoryFold", "MemoryMismatch", "next_memory"]
 
 class MemoryMismatch(ValueError):
     """A memory version's digest differs from what its records add up to."""
-
-
-def measured(episode: str, outcome: str, reflected: Reflected) -> Measured:
-    """What a member of a batch measured, as learning rules see it."""
-    return Measured(
-        episode,
-        outcome,
-        reflected.summary,
-        reflected.problem,
-        reflected.answer,
-        reflected.usage.calls,
-    )
 
 
 def unknown(episode: str) -> str:
@@ -67,6 +56,8 @@ class MemoryFold:
     batches: dict[int, BatchClosed] = field(default_factory=dict[int, BatchClosed])
     words: dict[str, KnowledgeRevised] = field(default_factory=dict[str, KnowledgeRevised])
     """What persons said of items that no version heeds yet, by address."""
+    changing: str | None = None
+    """The embedder that its lessons are to be embedded by anew."""
     labelling: Labelling = field(default_factory=Labelling)
     forgetting: Forgetting = field(default_factory=Forgetting)
 
@@ -92,6 +83,8 @@ class MemoryFold:
                 self.labelling.regraded(episode)
             case KnowledgeRevised():
                 self.words.setdefault(address, event)
+            case EmbedderChanged():
+                self._change(event)
             case ProblemForgotten():
                 self._forget(event)
             case BatchClosed():
@@ -126,6 +119,10 @@ class MemoryFold:
             raise MemoryMismatch(
                 f"{self.scope}: version {memory.name} does not add up to its records"
             )
+        if closed is not None and closed.embedder is not None:
+            self.changing = None if self.changing == closed.embedder else self.changing
+            self.versions.revise(memory)
+            return
         if memory.revision:
             self.forgetting.done(event.number, *self.touched(event.number))
             self.versions.revise(memory)
@@ -146,6 +143,9 @@ class MemoryFold:
         previous = self.versions.get(number - 1, Memory(self.scope, 0))
         if closed is None:
             return next_memory(previous, learned, number, live_from)
+        if closed.embedder is not None:
+            old, revision = self.versions[number], closed.revision or 0
+            return old.embedded_anew(learned.vectors, closed.embedder, revision)
         if closed.revision is not None:
             return self._revised(previous, learned, closed, live_from)
         labels = previous.labels
@@ -154,6 +154,7 @@ class MemoryFold:
         words = [self.words[address] for address in closed.revised or ()]
         standing = ruled(previous.standing, ((word.name, word.change) for word in words))
         measures = self._measures(previous, standing, labels, closed, learned.facts)
+        measures = replace(measures, embedder=learned.embedder or self._measured_by(closed))
         return next_memory(previous, learned, number, live_from, measures)
 
     def _measures(
@@ -176,10 +177,17 @@ class MemoryFold:
         if closed.rule is None:
             return previous.learned
         members = [
-            measured(episode, outcome, self.reflection(episode))
+            Measured.of(episode, outcome, self.reflection(episode))
             for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
         ]
         return learned_after(closed.rule, previous.learned, members, closed.constants or {}, facts)
+
+    def _measured_by(self, closed: BatchClosed) -> str | None:
+        """What made the vectors that a batch's members measured, if its rule takes any."""
+        if closed.rule is None:
+            return None
+        made = (self.reflection(member).embedder for member in closed.members)
+        return next((each for each in made if each is not None), None)
 
     def _opportunities(self, closed: BatchClosed) -> Iterator[Opportunity]:
         """Marks of the items that each member had in its prompts, with its outcome."""
@@ -199,6 +207,18 @@ class MemoryFold:
         if not isinstance(found, Reflected):
             raise LookupError(f"{episode} left no reflection")
         return found
+
+    # -- another embedder -----------------------------------------------------------------------
+
+    def _change(self, event: EmbedderChanged) -> None:
+        """Owe vectors by another embedder, where there are any."""
+        known = self.latest.embedder
+        self.changing = None if known in (None, event.embedder) else event.embedder
+
+    def closed_anew(self) -> BatchClosed:
+        """The closing of the newest version once more, for vectors of its lessons only."""
+        said = {"revision": self.latest.revision + 1, "embedder": self.changing}
+        return self.closing(self.latest.number).model_copy(update=said)
 
     # -- forgetting --------------------------------------------------------------------------------
 
@@ -225,7 +245,8 @@ class MemoryFold:
     def touched(self, number: int) -> tuple[set[str], set[str]]:
         """Lessons that are withdrawn up to a version, and roles whose rules are stale in it."""
         assert self.records is not None
-        journal, old = self.records.journal(self._episode(number)), self.versions[number]
+        old = self.versions[number]
+        journal = taught(self.records, old)
         closed = journal["batch"]
         assert isinstance(closed, BatchClosed)
         return self.forgetting.touched(old, closed, journal)
@@ -247,6 +268,8 @@ class MemoryFold:
         rules = [rule for event in said.values() for rule in rules_of(event, number)]
         rules += [i for i in old.whole() if i.kind == "rule" and i.role not in stale]
         before = [i for i in previous.whole() if i.kind == "lesson" and i.batch >= live_from]
+        if previous.embedder != old.embedder:
+            before = [old.item(lesson.id) or lesson for lesson in before]
         lessons = [*before, *self.kept(number), *learned.items(number)]
         labels = Labels.on(
             previous.labels, number, without(old.labels, number, self.forgetting.prefixes)
@@ -255,13 +278,14 @@ class MemoryFold:
         standing = ruled(previous.standing, words.items())
         facts = [*self._facts_kept(number), *learned.facts]
         measures = self._measures(previous, standing, labels, closed, facts)
+        measures = replace(measures, embedder=old.embedder)
         return assembled(previous, number, rules, lessons, measures, closed.revision or 0)
 
     def _facts_kept(self, number: int) -> list[Event]:
         """What learning rules took from a batch, less what speaks of forgotten problems."""
         assert self.records is not None
         learned = Learned()
-        for address, event in self.records.journal(self._episode(number)).items():
+        for address, event in taught(self.records, self.versions[number]).items():
             learned.feed(address, event)
         return [event for event in learned.facts if not self.forgetting.speaks_of(event)]
 

@@ -14,6 +14,7 @@ from schemas.events.episode import (
 )
 from schemas.events.learning import (
     BatchClosed,
+    EmbedderChanged,
     Graded,
     KnowledgeRevised,
     MemoryVersioned,
@@ -28,6 +29,7 @@ from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
 
 Take: TypeAlias = Callable[[int, str, str, Any], None]
+Said: TypeAlias = KnowledgeRevised | EmbedderChanged
 VersionKey: TypeAlias = tuple[str, int]
 
 
@@ -66,7 +68,7 @@ class State:
         self.costs = CostsFold()
         self.offset = self.events = 0
         self.dimensions: int | None = None
-        """Length of the vectors of lessons, by the first that were recorded."""
+        """Length of the vectors of lessons, by the first that were recorded or the last made anew."""
         self.records: Records | None = None
         """Where forgetting reads what folds do not keep."""
         self.forgotten: dict[str, int] = {}
@@ -88,6 +90,7 @@ class State:
             "reflected": self._reflected,
             "graded": self._graded,
             "knowledge.revised": self._said,
+            "embedder.changed": self._said,
             "problem.forgotten": self._forgotten,
         }
         """What takes the events of a kind; of the others only the offset counts."""
@@ -146,19 +149,21 @@ class State:
 
     def _embedded(self, offset: int, episode: str, address: str, event: Embedded) -> None:
         self._learned(offset, episode, address, event)
-        if self.dimensions is None and event.vectors and episode.startswith("b/"):
+        if not event.vectors or not episode.startswith("b/"):
+            return
+        closed = self.memory(scope_of(episode)).batches.get(number_of(episode))
+        if self.dimensions is None or (closed is not None and closed.embedder is not None):
             self.dimensions = event.dimensions
 
     def _versioned(self, offset: int, episode: str, address: str, event: MemoryVersioned) -> None:
         fold, revision = self.memory(event.scope), event.revision is not None
         before = fold.versions[event.number - 1] if revision else fold.latest
-        old, learned = fold.versions.get(event.number), fold.learning.get(episode)
+        old = fold.versions.get(event.number)
         closed = fold.batches.get(event.number)
         fold.feed(episode, address, event)
         after = fold.versions[event.number]
         self.digests[event.scope, event.number] = event.state
-        embedder = None if learned is None else learned.embedder
-        changed = list(self.lives.versioned(before, after, offset, embedder))
+        changed = list(self.lives.versioned(before, after, offset))
         if revision and old is not None:
             changed += self.lives.withdraw(old, after, offset)
         for each in self.watchers:
@@ -196,7 +201,7 @@ class State:
                 each.scopes.add(event.scope)
             self._changed(self.lives.graded(episode, before, now, offset))
 
-    def _said(self, offset: int, episode: str, address: str, event: KnowledgeRevised) -> None:
+    def _said(self, offset: int, episode: str, address: str, event: Said) -> None:
         self.memory(event.scope).feed(episode, address, event)
         for each in self.watchers:
             each.scopes.add(event.scope)

@@ -23,6 +23,8 @@ class Measures:
     labels: Labels | None = None
     retirement: str | None = None
     """The rule of retirement."""
+    embedder: str | None = None
+    """What made the vectors among them, if that is known."""
 
 
 def next_memory(
@@ -46,7 +48,9 @@ def next_memory(
         rules = [rule for rule in rules if rule.mark not in marks]
     rules = [*new, *rules]
     lessons = [i for i in whole if i.kind == "lesson" and i.batch >= live_from]
-    kept = measures or Measures(previous.learned, previous.standing, previous.labels)
+    kept = measures or Measures(
+        previous.learned, previous.standing, previous.labels, embedder=learned.embedder
+    )
     return assembled(previous, number, rules, [*lessons, *learned.items(number)], kept)
 
 
@@ -64,11 +68,11 @@ def assembled(
     """
     whole = [*sorted(rules, key=lambda item: (item.role, item.id)), *lessons]
     standing = _pruned(measures.standing, whole)
-    out = retired(standing, measures.retirement)
+    out, embedder = retired(standing, measures.retirement), measures.embedder or before.embedder
     if not out and not before.aside:
         return Memory(
             *(before.scope, number, tuple(whole), measures.learned, revision, ()),
-            *(standing, measures.labels),
+            *(standing, measures.labels, embedder),
         )
     old = {id(item) for _, item in before.aside}
     taken = {(rule.role, rule.id) for rule in rules if id(rule) not in old}
@@ -82,7 +86,7 @@ def assembled(
             live.append(item)
     return Memory(
         *(before.scope, number, tuple(live), measures.learned, revision, tuple(aside)),
-        *(standing, measures.labels),
+        *(standing, measures.labels, embedder),
     )
 
 

@@ -126,6 +126,28 @@ def lessons_restore(
     return revise(log, id, "restored", scope=scope, reason=reason, by=by, json=json)
 
 
+@lessons_group.command("embed")
+def lessons_embed(
+    embedder: Annotated[
+        str, typer.Argument(metavar="EMBEDDER", help="hashed, minilm or openai:MODEL.")
+    ],
+    scope: Scope = None,
+    reason: Reason = None,
+    by: By = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Even if open episodes are parked by it.")
+    ] = False,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Have lessons found by another embedder: the next worker makes their vectors anew."""
+    from streams.cli.embedding import change
+
+    return change(
+        log, embedder, scope=scope, reason=reason, by=by, yes=yes, json=json or FLAGS.json
+    )
+
+
 @knowledge_group.command("show")
 def knowledge_show(
     scope: Scope = None, at: Version = None, log: Log = None, json: Json = False

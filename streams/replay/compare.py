@@ -34,10 +34,13 @@ def _alike_objects(left: dict[str, Any], right: dict[str, Any]) -> bool:
 
 def as_recorded(recorded: Event, derived: Event) -> Event:
     """What is derived as the build that recorded it would have said it."""
-    fields = type(derived).later
-    if not fields or recorded.kind != derived.kind or getattr(recorded, fields[0]) is not None:
+    later, latest = type(derived).later, type(derived).latest
+    if recorded.kind != derived.kind:
         return derived
-    return derived.model_copy(update=dict.fromkeys(fields))
+    unsaid = [name for name in latest if getattr(recorded, name) is None]
+    if later and getattr(recorded, later[0]) is None:
+        unsaid += later
+    return derived.model_copy(update=dict.fromkeys(unsaid)) if unsaid else derived
 
 
 def same(left: Event, right: Event) -> bool:

@@ -8,16 +8,26 @@ from typing import Any
 import pytest
 
 from handlers.policies.base import Policy
+from schemas.events.base import Event
 from schemas.events.episode import (
     EpisodeAdopted,
     EpisodeClosed,
+    EpisodeParked,
     ProblemAdmitted,
     QuestionAbandoned,
 )
-from schemas.events.learning import BatchClosed
+from schemas.events.learning import (
+    BatchClosed,
+    EmbedderChanged,
+    MemoryVersioned,
+)
 from schemas.identity import episode_id
 from schemas.problem import Feedback, Limits, Problem
+from schemas.vectors import unpack
+from streams.backbones.port import SetupBroken
+from streams.learner import Learner
 from streams.lineage import command
+from streams.records import LogRecords
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
@@ -56,6 +66,26 @@ def messages(log: SqliteLog, topic: str) -> list[bytes]:
 def verified(log: SqliteLog) -> list[Any]:
     """What diverges when every policy is run again over its record."""
     return Verifier(log, lambda name: PUPIL).run().diverged
+
+
+def learned(log: SqliteLog) -> Learner:
+    """What the log adds up to."""
+    learner = Learner(lambda name: PUPIL, LogRecords(log))
+    for record in log.records("learning"):
+        learner.feed(record.episode, record.address, record.event)
+    return learner
+
+
+def alone(name: str) -> tuple[str, str, dict[str, Any], bytes]:
+    """A problem of no series."""
+    problem = Problem(id=name, problem="1", domain="d", policy="pupil")
+    return "problems", f"p/d/{name}/x", {}, problem.model_dump_json().encode()
+
+
+def changed(log: SqliteLog, embedder: str) -> tuple[str, str, Event]:
+    """The command that has the only scope's lessons found by another embedder."""
+    (scope,) = learned(log).scopes
+    return f"n/{scope}/-", "embedder.0", EmbedderChanged(scope=scope, embedder=embedder)
 
 
 def newer(name: str) -> Policy[Any]:
@@ -144,8 +174,7 @@ class RuntimeSuite:
         assert len(messages(log, "answers")) == 1
 
     def test_feedback_that_comes_late_is_graded_and_learned_from(self, runtime: Runtime) -> None:
-        alone = Problem(id="a", problem="1", domain="d", policy="pupil")
-        runtime.log().publish([("problems", "p/d/a/x", {}, alone.model_dump_json().encode())])
+        runtime.log().publish([alone("a")])
         assert runtime.live(Life(settle=True)) == Outcome()
         said = Feedback(domain="d", problem_id="a", verdict=True, by="ann")
         body = said.model_dump_json(exclude_none=True).encode()
@@ -157,8 +186,7 @@ class RuntimeSuite:
     def test_an_episode_of_another_build_is_parked_until_a_person_lets_it_go_on(
         self, runtime: Runtime
     ) -> None:
-        alone = Problem(id="a", problem="1", domain="d", policy="pupil")
-        runtime.log().publish([("problems", "p/d/a/x", {}, alone.model_dump_json().encode())])
+        runtime.log().publish([alone("a")])
         runtime.live(Life(drains_after=2, delays=(4,)))
         parked = runtime.live(Life(find=newer))
         assert parked is not None
@@ -189,6 +217,53 @@ class RuntimeSuite:
         assert verified(log) == []
         assert runtime.live(Life()) == Outcome()
         assert count(runtime.log(), "memory.versioned") == count(runtime.log(), "batch.closed") == 3
+
+    def test_another_embedder_makes_every_vector_anew_before_anything_opens(
+        self, runtime: Runtime
+    ) -> None:
+        first, later = problems()[: 2 * WINDOW], problems()[2 * WINDOW :]
+        runtime.log().publish(*publication(first))
+        assert runtime.live(Life()) is not None
+        runtime.log().publish(commands=[changed(runtime.log(), "hashed-8")])
+        with pytest.raises(SetupBroken, match="metalogue lessons embed"):
+            runtime.live(Life())
+        runtime.log().publish(*publication(later))
+        runtime.live(Life(dimensions=8, dies_after=2))
+        assert runtime.live(Life(dimensions=8, settle=True)) == Outcome()
+
+        log = runtime.log()
+        made = [r.event for r in log.records(kinds=["memory.versioned"])]
+        assert [(e.number, e.revision) for e in made if isinstance(e, MemoryVersioned)] == [
+            *((1, None), (2, None), (2, 1), (3, None))
+        ]
+        (scope,) = learned(log).scopes.values()
+        fold = scope.memory
+        for memory, made_by in [(fold.versions.pinned(2, None), 16), (fold.versions[2], 8)]:
+            assert memory.embedder == f"hashed-{made_by}"
+            assert {len(unpack(item.vector or "")) for item in memory.embedded()} == {made_by}
+        assert fold.latest.embedder == "hashed-8"
+        runtime.log().publish([alone("z")])
+        with pytest.raises(SetupBroken, match="this worker makes those of hashed-16"):
+            runtime.live(Life(settle=True))
+        assert runtime.live(Life(dimensions=8, settle=True)) == Outcome()
+        assert verified(runtime.log()) == []
+        assert log.counter("repeated") == 0
+
+    def test_who_has_recalled_nothing_yet_is_parked_when_the_embedder_changes(
+        self, runtime: Runtime
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        assert runtime.live(Life()) == Outcome()
+        runtime.log().publish([alone("z")])
+        runtime.live(Life(drains_after=1))
+        runtime.log().publish(commands=[changed(runtime.log(), "hashed-8")])
+        left = runtime.live(Life(dimensions=8))
+        assert left is not None
+        (episode,) = left.parked
+        parked = runtime.log().find(episode, "parked.0")
+        assert isinstance(parked, EpisodeParked)
+        assert "by vectors of hashed-16, and those are of hashed-8 by now" in parked.reason
+        assert verified(runtime.log()) == []
 
     def test_a_forgotten_problem_is_withdrawn_by_the_next_worker(self, runtime: Runtime) -> None:
         runtime.log().publish(*publication(problems()))

@@ -52,6 +52,8 @@ class Life:
     """Records that reach the log before the process is no more."""
     drains_after: int | None = None
     """Questions that are asked before the worker is told to stop."""
+    dimensions: int = 16
+    """Of its embedder's vectors: another number, another embedder."""
     silent_on: str | None = None
     """What a prompt says that is never answered; ``texts of a batch``: its texts get no vectors."""
 
@@ -75,7 +77,9 @@ class Watching(World):
 
     def __init__(self, life: Life, recorded: frozenset[tuple[str, str]]) -> None:
         model = Numbers(cycle(life.delays), silent_on=life.silent_on)
-        embedder = Deaf() if life.silent_on == "texts of a batch" else HashedEmbedder(16)
+        embedder = (
+            Deaf() if life.silent_on == "texts of a batch" else HashedEmbedder(life.dimensions)
+        )
         super().__init__({"*": model}, embedder, patience=Patience(attempts=2, seconds=0))
         self.life, self.recorded = life, recorded
         self.asked = Counter[tuple[str, str]]()

@@ -18,12 +18,13 @@ from pydantic import PositiveInt
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trace
 from handlers.roles.excerpt import excerpt
-from handlers.roles.form import render_reply
+from handlers.roles.form import Unreadable, parse, render_reply
 from handlers.roles.role import Role, Said, answer, listed, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.graph import ExperienceShown
 from schemas.events.learning import LessonDistilled, LessonDropped
 from schemas.events.reasoning import Generated, Parse
+from schemas.memory import MemoryItem
 from schemas.questions import Embed, Recall, Sampling
 from schemas.settings import PolicySettings
 from schemas.vectors import pack, unpack
@@ -182,6 +183,13 @@ def extract(member: Member) -> Steps[list[Template]]:
     return [Template(said.get("Descriptor") or made, made, member, said.source)]
 
 
+def found_by(item: MemoryItem, settings: BufferSettings) -> str:
+    """A template's descriptor, should another embedder have to read it."""
+    values = parse(item.text, MANAGER.reply)
+    descriptor = None if isinstance(values, Unreadable) else values.get("Descriptor")
+    return descriptor if isinstance(descriptor, str) else item.text
+
+
 def novel(
     held: Sequence[Sequence[float]], vectors: Sequence[Sequence[float]], threshold: float
 ) -> set[int]:
@@ -227,5 +235,6 @@ BUFFER_OF_THOUGHT = Policy(
     learns="self",
     reflect=reflect,
     learn=learn,
+    found_by=found_by,
     window=lambda settings, size: settings.batch_size,
 )

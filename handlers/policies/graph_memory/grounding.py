@@ -38,6 +38,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
         *(learning.KnowledgeConsolidated, learning.MemoryVersioned, strategy.RewardJudged),
         *(learning.KnowledgeRevised, learning.ProblemForgotten),
+        learning.EmbedderChanged,
     }
 )
 ALWAYS: Mapping[type[Event], str] = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from handlers.policies.base import Batch, Policy
 from handlers.policies.mc2.consolidate import consolidate, warm_start
-from handlers.policies.mc2.distil import distil, kept
+from handlers.policies.mc2.distil import distil, found_by, kept
 from handlers.policies.mc2.orchestrate import solve
 from handlers.policies.mc2.reflect import reflect
 from handlers.policies.mc2.settings import Mc2Settings, batch_size
@@ -43,6 +43,7 @@ MC2 = Policy(
     reflect=reflect,
     learn=learn,
     relearn=relearn,
+    found_by=found_by,
     window=batch_size,
     live_batches=lambda settings: settings.lesson_window,
     retirement="opportunities@1",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from handlers.policies.base import Batch, Member
 from handlers.policies.mc2.reflect import Mc2Reflection, Polarity
@@ -16,6 +17,7 @@ from handlers.roles.excerpt import excerpt
 from handlers.roles.role import Said
 from schemas.asking import All, Steps, Stopped
 from schemas.events.learning import LessonDistilled, LessonDropped, Sided
+from schemas.memory import MemoryItem
 from schemas.questions import Embed
 
 _OUTCOMES = {"right": "success", "wrong": "failure"}
@@ -115,6 +117,13 @@ def _lesson(name: str, task: Task, said: Said, settings: Mc2Settings) -> Lesson:
         source=said.source,
     )
     return Lesson(fact, task.distiller.embedding_text(said.values, descriptor_only=descriptor_only))
+
+
+def found_by(item: MemoryItem, settings: Mc2Settings) -> str:
+    """What is embedded of a lesson, should another embedder have to."""
+    distillers = BATCH_DISTILLERS if settings.distil == "per_batch" else DISTILLERS
+    distiller = distillers[cast("RoleName", item.role)]
+    return distiller.found_by(item.text, descriptor_only=settings.embedded == "descriptor")
 
 
 def _dropped(task: Task, said: Said | Stopped) -> LessonDropped:

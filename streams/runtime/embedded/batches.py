@@ -102,7 +102,8 @@ async def learn(
     """Run the learning episode of a closed batch, or replay it with no world; its closing event."""
     episode = episode_of(closed)
     memory: Memory = scope.memory.versions[closed.previous]
-    run = Run(episode, journal, closed.seed, memory, "learning", recorder, world)
+    embedder = closed.embedder or scope.memory.changing
+    run = Run(episode, journal, closed.seed, memory, "learning", recorder, world, embedder)
     if watch is not None:
         watch(run)
     ledger = Ledger.of(closed.limits)

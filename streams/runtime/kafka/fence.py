@@ -15,7 +15,7 @@ CLAIMED = "partition.claimed"
 FREE = frozenset(
     {
         *("series.opened", "position.voided", "reflected", "episode.adopted"),
-        *("knowledge.revised", "problem.forgotten"),
+        *("knowledge.revised", "problem.forgotten", "embedder.changed"),
     }
 )
 """Kinds that need no claim."""

@@ -105,8 +105,12 @@ def test_vectors_of_two_embedders_are_never_compared() -> None:
         vector=pack([1.0] * 8),
     )  # fmt: skip
     world = world_of(Models(backbone="rehearsal"))
-    run: Any = SimpleNamespace(memory=Memory("default/mc2", 1, (lesson,)))
+    run: Any = SimpleNamespace(
+        embedder=None, memory=Memory("default/mc2", 1, (lesson,), embedder="minilm")
+    )
     reserved: Any = None
     asked = Recall("a problem", ("reasoner",), 3)
-    with pytest.raises(SetupBroken, match="vectors of 8 numbers, hashed-256 makes 256"):
+    with pytest.raises(
+        SetupBroken, match="holds vectors of minilm, this worker makes those of hashed-256"
+    ):
         asyncio.run(world.answer(run, asked, "", "0", reserved))

@@ -1,0 +1,85 @@
+"""The `lessons embed` command: another embedder for a memory that has vectors already."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from schemas.events.learning import EmbedderChanged
+from schemas.identity import digest
+from schemas.memory import Memory
+from streams.cli.common import open_log, out, out_json
+from streams.cli.errors import OK, usage
+from streams.cli.setup import Models, embedder_of, wishes_of
+from streams.cli.show.library import Library, Shelf
+from streams.cli.show.words import plural
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+OPEN = """
+select a.episode from records a where a.kind = 'problem.admitted'
+  and json_extract(a.body, '$.scope') = ?
+  and exists (select 1 from records o where o.episode = a.episode and o.address = 'opened')
+  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
+  order by a.offset
+"""
+
+
+def change(
+    log: str | None,
+    wanted: str,
+    *,
+    scope: str | None,
+    reason: str | None,
+    by: str | None,
+    yes: bool,
+    json: bool,
+) -> int:
+    """Put the choice on record; the next worker embeds the lessons anew. The exit code."""
+    name = embedder_of(wanted, wishes_of(Models())).name
+    with closing(open_log(log)) as opened:
+        shelf = Library.read(opened).one(scope)
+        memory = _changeable(shelf, name)
+        _need_none_open(opened, shelf.scope, yes)
+        event = EmbedderChanged(scope=shelf.scope, embedder=name, by=by, reason=reason)
+        address = f"embedder.{digest([name, _times(opened, shelf.scope)])}"
+        opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
+    lessons = len(memory.embedded())
+    if json:
+        out_json({"scope": shelf.scope, "from": memory.embedder, "to": name, "lessons": lessons})
+    else:
+        out(f"{plural(lessons, 'lesson')} of {shelf.scope} leave {memory.embedder} for {name}")
+        out(f"metalogue worker --role embedder={wanted} makes their vectors before anything else")
+    return OK
+
+
+def _changeable(shelf: Shelf, name: str) -> Memory:
+    """The newest version. Raises a usage error where another embedder has nothing to do, or cannot."""
+    memory = shelf.memory.latest
+    if memory.embedder is None:
+        detail = f"{shelf.scope} holds no vectors yet: start a worker with any embedder"
+        raise usage(detail, field="EMBEDDER", error="embedder.none")
+    if name == (shelf.memory.changing or memory.embedder):
+        detail = f"{shelf.scope} is found by {name} already"
+        raise usage(detail, field="EMBEDDER", error="embedder.same")
+    if memory.learned:
+        detail = f"what {shelf.scope} measured (arms, beliefs, edges) hangs on {memory.embedder}"
+        hint = "Begin another memory: --memory NAME"
+        raise usage(detail, field="EMBEDDER", error="embedder.measured", hint=hint)
+    return memory
+
+
+def _times(log: SqliteLog, scope: str) -> int:
+    """How often this scope's embedder was changed: each choice is an event of its own."""
+    said = (record.event for record in log.records("learning", kinds=("embedder.changed",)))
+    return sum(isinstance(each, EmbedderChanged) and each.scope == scope for each in said)
+
+
+def _need_none_open(log: SqliteLog, scope: str, yes: bool) -> None:
+    """Raises a usage error where open episodes would be parked, unless that is agreed to."""
+    episodes = [row[0] for row in log.db.execute(OPEN, (scope,))]
+    if episodes and not yes:
+        detail = f"{plural(len(episodes), 'episode')} of {scope} are open, {episodes[0]} among them"
+        hint = "Let a worker finish them first; with --yes they are parked if they need a vector"
+        raise usage(detail, field="EMBEDDER", error="embedder.open", hint=hint)
