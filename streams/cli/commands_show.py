@@ -143,9 +143,7 @@ def lessons_embed(
     """Have lessons found by another embedder: the next worker makes their vectors anew."""
     from streams.cli.embedding import change
 
-    return change(
-        log, embedder, scope=scope, reason=reason, by=by, yes=yes, json=json or FLAGS.json
-    )
+    return change(log, embedder, scope=scope, reason=reason, by=by, yes=yes, json=json)
 
 
 @knowledge_group.command("show")
