@@ -83,7 +83,6 @@ start() {
 }
 
 stop() {
-  [[ -d $node ]] && node=$(cd "$node" && pwd)
   if alive; then
     local pid; pid=$(<"$node/pid")
     kill -TERM "$pid"
@@ -94,6 +93,7 @@ stop() {
   rm -f "$node/pid"
 }
 
+[[ -d $node ]] && node=$(cd "$node" && pwd)  # as the running node's command line has it
 case ${1:-} in
   start) start ;;
   stop) stop ;;
