@@ -37,10 +37,10 @@ $(VENV)/.ready-%: $(VENV)/.ready $(LOCKS)/%.txt
 demo: setup
 	@$(BIN)/metalogue demo $(if $(BACKBONE),--backbone $(BACKBONE))
 
-# The demo's log as pages; the demo is run first where there is none yet.
+# The demo's log as pages; the demo is run first where there is none yet. ARGS="--listen 127.0.0.1:8791": elsewhere.
 dashboard: setup
 	@[[ -e demo.db ]] || $(BIN)/metalogue demo $(if $(BACKBONE),--backbone $(BACKBONE))
-	@$(BIN)/metalogue dashboard --log sqlite:demo.db --open
+	@$(BIN)/metalogue dashboard --log sqlite:demo.db --open $(ARGS)
 
 # Six word problems on a real model in this process; it needs no key and says how weak the model is.
 demo-local: setup local

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,10 @@ from streams.cli.errors import OK
 from streams.cli.observing import need_extra, place_of, taken
 
 if TYPE_CHECKING:
-    from streams.runtime.embedded.log import SqliteLog
+    from streams.runtime.kafka.imported import KafkaLog
+
+NOTED_S = 2.0
+"""So often it is asked how far workers on Kafka have read."""
 
 
 def dashboard(log: str | None, *, listen: str | None, browser: bool) -> int:
@@ -42,10 +46,10 @@ def dashboard(log: str | None, *, listen: str | None, browser: bool) -> int:
 
 def _followed(url: str) -> tuple[Path, Callable[[], object] | None]:
     """The SQLite file that the pages read, and what keeps it up with its source."""
-    open_log(url).close()  # says what is wrong with it, if anything is
     if url.startswith("kafka://"):
         importing = Importing(url)
         return importing.path, importing
+    open_log(url).close()  # says what is wrong with it, if anything is
     if url.startswith("jsonl:"):
         return _copied(url), None
     return Path(log_path(url)), None
@@ -56,15 +60,26 @@ class Importing:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.log: SqliteLog | None = None
+        self.log: KafkaLog | None = None
+        self.noted_s = 0.0
         first = open_log(url)
         self.path = first.path
         first.close()
 
     def __call__(self) -> None:
+        """Take in what is new. Raises a ``CliError`` where the broker is away."""
+        from streams.cli.kafka_log import open_kafka, reached
+
         if self.log is None:
-            self.log = open_log(self.url)
-        self.log.data_version()
+            self.log = open_kafka(self.url)
+        reached(self.log.place, self._look)
+
+    def _look(self) -> None:
+        assert self.log is not None
+        self.log.refresh()
+        if time.monotonic() - self.noted_s >= NOTED_S:
+            self.log.note_intake()
+            self.noted_s = time.monotonic()
 
 
 def _copied(url: str) -> Path:
@@ -97,9 +112,11 @@ def _named(host: str) -> str:
 
 
 def _ready(address: str, *, browser: bool) -> None:
-    say(f"ready: {address}")
+    say(f"ready: {address}   Ctrl-C ends it")
     seen = sys.platform == "darwin" or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()
     if browser and seen:
+        import threading
         import webbrowser
 
-        webbrowser.open(address)
+        # A browser in a terminal would hold up whoever starts it.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -28,11 +29,11 @@ def place_of(given: str, option: str) -> tuple[str, int]:
 def taken(host: str, port: int, error: OSError, option: str) -> CliError:
     """A place that cannot be listened at."""
     return CliError(
-        error.strerror or str(error),
+        os.strerror(error.errno) if error.errno else str(error),
         error="web.taken",
         exit=UNREACHABLE,
         where=f"{host}:{port}",
-        hint=f"Give another: {option} HOST:PORT",
+        hint=f"Another process may serve there. Give another place: {option} HOST:PORT",
     )
 
 

@@ -115,7 +115,11 @@ class Dashboard:
         """A page from its template."""
         menu = [(path, PAGES[path][1], path == request.url.path) for path in MENU]
         own = {"menu": menu, "log_url": self.url, "title": title, "version": self.glass.version}
-        own |= {"failed": self.glass.failed, "may_change": bool(self.token)}
+        own |= {
+            "failed": self.glass.failed,
+            "away": self.glass.away,
+            "may_change": bool(self.token),
+        }
         said = {name: value for name, value in request.query_params.items() if len(value) < 500}
         text = self.templates.get_template(f"{name}.html").render(own | {"asked": said} | found)
         return HTMLResponse(text, status)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from state.folds.state import State
 from streams.analysis.effects import Effects
+from streams.cli.errors import CliError
 from streams.dashboard.rates import Rates
 from streams.dashboard.reading import ReadOnlyLog, reading
 from streams.rebuild import fold
@@ -40,6 +41,8 @@ class Glass:
         self.stopped = threading.Event()
         self.failed: str | None = None
         """Why learned state cannot be shown, if it cannot."""
+        self.away: str | None = None
+        """Why nothing new can be read, if it cannot: what is shown is older."""
         self.version = 0
         """Grows whenever anything changed."""
         self._begin()
@@ -60,16 +63,27 @@ class Glass:
         """Keep up with the log until stopped; run this in one thread."""
         try:
             while not self.stopped.is_set():
+                self.caught()
                 more = self.refresh()
                 self.stopped.wait(0.0 if more else POLL_S)
         finally:
             self.log.close()
             self.counts.close()
 
+    def caught(self) -> None:
+        """Bring the file up to date, where it follows something else that may be away."""
+        if self.catch_up is None:
+            return
+        before = self.away
+        try:
+            self.catch_up()
+            self.away = None
+        except CliError as error:
+            self.away = f"{error.where or 'the log'}: {error.detail}"
+        self.version += before != self.away
+
     def refresh(self) -> bool:
         """Take in what is new, up to a stretch. Returns whether there is more."""
-        if self.catch_up is not None:
-            self.catch_up()
         with self.lock:
             self._again_if_replaced()
             seen, more = self.log.data_version(), False

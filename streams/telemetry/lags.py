@@ -16,6 +16,12 @@ UNREAD = """
 select name, (select count(*) from messages m where m.topic = c.topic and m.offset > c.offset)
   from consumers c where topic = ? and name glob ?
 """
+BEHIND = """
+select sum(max(r.offset - i.offset, 0)) from consumers i
+  join consumers r on r.topic = i.topic and r.name = 'kafka/' || substr(i.name, 8)
+  where i.name glob 'intake/*'
+"""
+"""On Kafka: problems that were imported from a partition, and that its workers have not read."""
 END = "select coalesce(max(offset), 0) from records"
 HEAD = "select body from parts where part = 'meta' and key = 'head'"
 
@@ -23,7 +29,7 @@ HEAD = "select body from parts where part = 'meta' and key = 'head'"
 def lags(db: sqlite3.Connection, figures: Figures, answers: int) -> dict[str, int]:
     """What waits before each stage: problems, episodes, closings, reflections, records, answers."""
     found = {
-        "intake": _unread(db, "problems", "intake", figures.problems - figures.admitted),
+        "intake": _intake(db, figures.problems - figures.admitted),
         "driver": max(figures.admitted - figures.closed - figures.parked, 0),
         "relay": max(figures.closed - answers, 0),
         "learner": len(figures.open),
@@ -31,6 +37,11 @@ def lags(db: sqlite3.Connection, figures: Figures, answers: int) -> dict[str, in
         "projector": _unfolded(db),
     }
     return {stage: lag for stage, lag in found.items() if lag is not None}
+
+
+def _intake(db: sqlite3.Connection, otherwise: int) -> int | None:
+    (behind,) = db.execute(BEHIND).fetchone()
+    return _unread(db, "problems", "intake", otherwise) if behind is None else int(behind)
 
 
 def _unread(db: sqlite3.Connection, topic: str, name: str, otherwise: int | None) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from streams.runtime.kafka import aio
+from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.place import Place
 from streams.runtime.schedule import waiting_places
 from streams.runtime.settling import Statement, owing
@@ -68,14 +68,8 @@ class Idle:
 
     async def committed(self, partition: int) -> int:
         """The offset of `problems` that the group committed."""
-        admin = aio.admin(self.place)
-        try:
-            await aio.patiently(admin.start)
-            found = await aio.patiently(lambda: admin.list_consumer_group_offsets(self.place.group))
-        finally:
-            await admin.close()
-        said = found.get(aio.spot(self.place.topic("problems"), partition))
-        return 0 if said is None else max(0, int(said.offset))
+        found = await aio.patiently(lambda: topics.committed(self.place))
+        return found.get(partition, 0)
 
     async def reached(self, *, settle: bool) -> bool:
         """Whether nothing can move; what settling says is said first."""

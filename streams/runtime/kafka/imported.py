@@ -26,6 +26,7 @@ from streams.runtime.kafka.place import Place
 RECORDS = ("events", "learning")
 AT_ONCE = 50_000
 CONSUMER = "kafka"
+INTAKE = "intake"
 FIRST = "select kind, body, epoch from records where episode = ? and address = ?"
 COUNT = (
     "insert into counters values (?, ?) "
@@ -84,6 +85,13 @@ class KafkaLog(SqliteLog):
         """Looks for what is new, and changes whenever there was something."""
         self.refresh()
         return self.versions
+
+    def note_intake(self) -> None:
+        """Keep how far the workers have read the problems, for who watches how far behind they are."""
+        at = self._run(topics.committed(self.place))
+        for partition in range(self.partitions):
+            name, topic = f"{INTAKE}/{partition}", self.place.topic("problems")
+            self.commit_position(name, topic, at.get(partition, 0))
 
     # -- reading from Kafka ------------------------------------------------------------------------
 

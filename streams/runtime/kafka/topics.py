@@ -102,3 +102,17 @@ async def known(place: Place) -> tuple[int, str]:
         return next(iter(found.values())), str((await admin.describe_cluster())["cluster_id"])
     finally:
         await admin.close()
+
+
+async def committed(place: Place) -> dict[int, int]:
+    """The next offset of ``problems`` that the workers' group will read, by partition."""
+    admin = aio.admin(place)
+    await admin.start()
+    try:
+        found = await admin.list_consumer_group_offsets(place.group)
+    finally:
+        await admin.close()
+    problems = place.topic("problems")
+    return {
+        tp.partition: max(0, int(at.offset)) for tp, at in found.items() if tp.topic == problems
+    }

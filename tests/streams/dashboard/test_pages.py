@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import socket
 import sqlite3
 from contextlib import closing
 from html.parser import HTMLParser
@@ -14,6 +15,7 @@ from urllib.parse import quote
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from streams.cli.errors import CliError
 from streams.dashboard import app, flow, words
 from streams.dashboard.glass import Glass
 from streams.dashboard.guard import is_loopback, may_change
@@ -287,8 +289,33 @@ def test_another_log_at_the_same_path_is_read_anew(worked: Path, tmp_path: Path)
         assert glass.caught_up
 
 
+def test_a_source_that_is_away_is_said_and_followed_again(worked: Path) -> None:
+    away = CliError("no broker answered", error="log.unreachable", exit=6, where="kafka://b:1")
+    found: list[CliError | None] = [None, away, None]
+
+    def catch_up() -> None:
+        error = found.pop(0)
+        if error is not None:
+            raise error
+
+    glass = Glass(worked, catch_up)
+    said: list[str | None] = []
+    with closing(glass.log), closing(glass.counts):
+        for _ in range(3):
+            before = glass.version
+            glass.caught()
+            said.append(glass.away)
+            assert (glass.version > before) == (len(said) > 1), "browsers are told when it changes"
+        assert said == [None, "kafka://b:1: no broker answered", None]
+
+
 def test_a_log_that_is_not_there_or_a_port_that_is_taken_is_told_at_once(
     worked: Path, tmp_path: Path
 ) -> None:
     assert call("dashboard", "--log", tmp_path / "none.db").code == 2
     assert call("dashboard", "--log", worked, "--listen", "nonsense").code == 2
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        place = f"127.0.0.1:{other.getsockname()[1]}"
+        taken = call("dashboard", "--log", worked, "--listen", place)
+    assert taken.code == 6
+    assert taken.err.startswith(f"{place}: Address already in use [web.taken, exit 6]")
