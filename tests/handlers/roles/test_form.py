@@ -33,6 +33,7 @@ Key_checks:
 - second
 Fix: add one
 Final_answer: ### 24 ###"""
+LABELS = {field.label for field in EVERY.fields}
 READ = {
     "Error_found": "YES",
     "Score": 0.5,
@@ -179,6 +180,12 @@ def test_what_is_rendered_is_read_back(values: Values) -> None:
     assert parse(render_reply(EVERY, values), EVERY) == values
 
 
+def names(text: str) -> set[str]:
+    """The fields that were read, or the one that could not be."""
+    values = parse(text, EVERY)
+    return {values.field} if isinstance(values, Unreadable) else set(values)
+
+
 @given(
     st.text(st.characters(), max_size=400)
     | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1"))
@@ -191,10 +198,8 @@ def test_any_text_is_read_or_refused_by_name(said: str) -> None:
         "{" + said,
         f"```json\n{{{said}```",
     ):
-        values = parse(whole, EVERY)
-        labels = {field.label for field in EVERY.fields}
-        assert (values.field if isinstance(values, Unreadable) else next(iter(values))) in labels
-        preamble(whole, EVERY)
+        assert names(whole) <= LABELS
+        assert whole.strip().startswith(preamble(whole, EVERY))
 
 
 @given(st.recursive(
@@ -203,8 +208,10 @@ def test_any_text_is_read_or_refused_by_name(said: str) -> None:
     max_leaves=8,
 ))  # fmt: skip
 def test_any_json_value_is_read_or_refused(value: object) -> None:
-    for label in (field.label for field in EVERY.fields):
-        parse(json.dumps({**READ, label: value}), EVERY)
+    for label in LABELS:
+        said = names(json.dumps({**READ, label: value}))
+        assert said <= LABELS
+        assert len(said) == 1 or said >= set(READ) - {label, "Fix"}
 
 
 HOSTILE = {
@@ -226,5 +233,5 @@ HOSTILE = {
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_read_in_passing(name: str) -> None:
-    parse(HOSTILE[name], EVERY)
-    parse(f"{PLAIN}\n{HOSTILE[name]}", EVERY)
+    assert names(HOSTILE[name]) <= LABELS
+    assert names(f"{PLAIN}\n{HOSTILE[name]}") <= LABELS
