@@ -20,7 +20,8 @@ class Ask(Generic[R_co]):
     __slots__ = ()
 
     def __iter__(self) -> Generator[Ask[Any], Any, R_co]:
-        return (yield self)  # type: ignore[no-any-return]
+        answer: R_co = yield self
+        return answer
 
     def parts(self) -> Sequence[tuple[str, str]]:
         """Names and digests of what the question is made of, in a fixed order."""
@@ -71,7 +72,8 @@ class All(Generic[R]):
         self.twins = twins
 
     def __iter__(self) -> Generator[All[R], Any, tuple[R | Stopped, ...]]:
-        return (yield self)  # type: ignore[no-any-return]
+        results: tuple[R | Stopped, ...] = yield self
+        return results
 
 
 Steps: TypeAlias = Generator[Ask[Any] | All[Any] | Fact, Any, R]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from schemas.identity import digest
+
+Sided: TypeAlias = Literal["do", "avoid", "both"]
+"""What a lesson teaches: to repeat, to avoid, or (from a whole batch) both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +29,7 @@ class MemoryItem:
     batch: int
     subject: str = ""
     evidence: tuple[str, ...] = ()
-    polarity: str | None = None
+    polarity: Sided | None = None
     vector: str | None = None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     AfterValidator,
@@ -68,14 +68,14 @@ def finite(value: Any) -> Any:
         case float() if not math.isfinite(value):
             raise ValueError("must be a finite number")
         case dict():
-            for item in value.values():  # pyright: ignore[reportUnknownVariableType]
+            for item in cast("dict[Any, Any]", value).values():
                 finite(item)
         case list():
-            for item in value:  # pyright: ignore[reportUnknownVariableType]
+            for item in cast("list[Any]", value):
                 finite(item)
         case _:
             pass
-    return value  # pyright: ignore[reportUnknownVariableType]
+    return cast("Any", value)
 
 
 Values = Annotated[dict[str, Any], AfterValidator(finite)]

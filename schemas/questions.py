@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.asking import Ask
 from schemas.identity import digest, text_digest
-from schemas.outcome import Outcome
+from schemas.outcome import Found, Outcome
 from schemas.prompt import Message, Template
 
 
@@ -185,7 +185,7 @@ class ToolResult:
     """What a tool returned: ``found``, ``empty``, ``refused`` (no such tool here) or ``error``."""
 
     text: str
-    result: str
+    result: Found
 
 
 @dataclass(frozen=True, slots=True)

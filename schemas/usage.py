@@ -61,4 +61,5 @@ def total(parts: Iterable[Any]) -> Usage:
 
 
 def _sum(figures: tuple[float | None, ...]) -> float | None:
-    return None if None in figures else sum(figures)  # type: ignore[arg-type]
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None

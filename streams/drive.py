@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar, cast
 
 from typing_extensions import TypeIs
 
@@ -90,7 +90,7 @@ async def drive(steps: Steps[R], run: Run, ledger: Ledger, at: str = "") -> R:
         try:
             request = steps.send(reply) if stopped is None else steps.throw(stopped)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+            return cast("R", done.value)
         here = f"{at}{turn}"
         turn += 1
         reply = stopped = None

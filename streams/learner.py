@@ -177,7 +177,7 @@ class Learner:
             batch=due.batch,
             series=due.series,
             members=due.members,
-            outcomes=tuple(self.grades.outcome(member) for member in due.members),  # type: ignore[misc]
+            outcomes=tuple(self.grades.outcome(member) for member in due.members),
             previous=scope.memory.latest.number,
             policy=scope.policy.name,
             policy_version=scope.policy.version,

@@ -72,7 +72,7 @@ def alike(trial: Trial, again: Trial, when: str) -> None:
         one, two = trial.journal.get(address), again.journal.get(address)
         if one is None or two is None:
             side = "in the first run only" if two is None else f"only {when}"
-            kind = (one or two).kind  # type: ignore[union-attr]
+            kind = next(event.kind for event in (one, two) if event is not None)
             raise Broken(trial.case, f"{kind} is recorded {side}", address)
         if not same(one, two):
             name, before, after = difference(one, two)

@@ -205,7 +205,7 @@ class Driver:
                 called = ToolCalled(
                     asked=asked,
                     tool=question.tool,
-                    result=found.result,  # type: ignore[arg-type]
+                    result=found.result,
                     text=found.text,
                 )
                 self.events.append((here, called))

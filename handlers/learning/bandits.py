@@ -18,6 +18,7 @@ from schemas.vectors import unpack
 if TYPE_CHECKING:
     from handlers.learning.linucb import LinUcb, Ridge
     from handlers.learning.measured import Measured
+    from schemas.events.strategy import Proposed
 
 State = Mapping[str, Any]
 FOREVER = "start"
@@ -129,7 +130,7 @@ def settled(arm: Arm, constants: State) -> Arm:
 class Fate:
     """What becomes of a proposal: ``added``, ``merged`` or ``refused``, and the nearest arm."""
 
-    result: str
+    result: Proposed
     arm: str | None = None
     nearest: str | None = None
     similarity: float | None = None

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, AnswerEvent, Event
-from schemas.outcome import Outcome
+from schemas.outcome import Found, Outcome
 
-Found: TypeAlias = Literal["found", "empty", "refused", "error"]
 Induction: TypeAlias = Literal["contrast", "speculative", "positive", "neighbours"]
 """From which paths a principle came; ``neighbours``: it stands on similar cases' successes (eq. 7)."""
 

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from pydantic import NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, Event
+from schemas.memory import Sided
 from schemas.outcome import Outcome
 from schemas.problem import Limits, Profile, Values
 from schemas.usage import Usage
 
 Timing: TypeAlias = Literal["barrier", "streaming"]
-Sided: TypeAlias = Literal["do", "avoid", "both"]
-"""What a lesson teaches: to repeat, to avoid, or (from a whole batch) both."""
 
 
 class SeriesOpened(Event, frozen=True):

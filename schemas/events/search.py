@@ -18,6 +18,8 @@ Trust: TypeAlias = Literal["first", "recovered", "defaulted"]
 """How scores were read: at once, after the re-prompt, or left at their defaults (CoT2-Meta § B.4)."""
 StepScores: TypeAlias = tuple[float | None, float | None, float | None]
 """Semantic, Logical, Fix; none where invalid."""
+Ending: TypeAlias = Literal["stop", "return", "abstain", "fallback"]
+"""What a search did at its end."""
 
 
 class Grown(BaseModel):
@@ -149,7 +151,7 @@ class SearchDecided(Event, frozen=True):
 
     act: ClassVar[Act] = "decided"
     kind: Literal["search.decided"] = "search.decided"
-    action: Literal["stop", "return", "abstain", "fallback"]
+    action: Ending
     node: str | None = None
     value: float | None = None
     confidence: float | None = None

@@ -5,12 +5,17 @@ Rounds are counted from 0, as everywhere on the log: the paper's t less 1.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import NonNegativeInt
 
 from schemas.events.base import Act, Event
 from schemas.events.reasoning import Parse
+
+Proposed: TypeAlias = Literal["added", "merged", "refused"]
+"""What became of a proposal."""
+How: TypeAlias = Literal["ucb", "explore", "warmup", "random", "direct", "perplexity", "matched"]
+"""By what a strategy was chosen."""
 
 
 class ProgressReported(Event, frozen=True):
@@ -30,7 +35,7 @@ class StrategyProposed(Event, frozen=True):
     act: ClassVar[Act] = "generated"
     kind: Literal["strategy.proposed"] = "strategy.proposed"
     round: NonNegativeInt
-    result: Literal["added", "merged", "refused"]
+    result: Proposed
     arm: str | None = None
     """The new arm, or the one that it was merged into."""
     parent: str | None = None
@@ -51,7 +56,7 @@ class StrategyChosen(Event, frozen=True):
     """The round that it advises."""
     arm: str | None = None
     """None where the advice is free and no arm."""
-    how: Literal["ucb", "explore", "warmup", "random", "direct", "perplexity", "matched"]
+    how: How
     scores: tuple[tuple[str, float], ...] = ()
     """Every arm that competed with its score, by birth."""
     source: str | None = None

@@ -19,8 +19,8 @@ class GradesFold:
         """Take one grade; a later one of the same kind replaces the earlier."""
         (self.feedback if event.by == "feedback" else self.checker)[episode] = event.outcome
 
-    def outcome(self, episode: str) -> str:
-        """``right``, ``wrong``, ``withheld`` or ``unknown``."""
+    def outcome(self, episode: str) -> Outcome:
+        """How it turned out, as far as is known."""
         return self.feedback.get(episode) or self.checker.get(episode) or "unknown"
 
     def disagreements(self) -> list[str]:

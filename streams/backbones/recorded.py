@@ -19,7 +19,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from handlers.answers.game24 import numbers_of
 from schemas.identity import text_digest
@@ -134,7 +134,7 @@ def _lines(path: Path) -> Iterator[Entry]:
 def _entry(value: Any, where: str) -> Entry:
     if not isinstance(value, Mapping):
         raise ValueError("not an object")
-    said: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType]
+    said = dict(cast("Mapping[str, Any]", value))
     for name in said.keys() - {*_ASKED, "draw", *_TEXTS, *_NUMBERS}:
         raise ValueError(f"unknown field {name!r}")
     if not isinstance(said.get("text"), str):

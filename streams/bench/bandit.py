@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from math import log2
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -184,7 +184,7 @@ class Watch:
             try:
                 request = act(given)
             except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
+                return cast("R", done.value)
             finally:
                 self.seconds += time.perf_counter() - began
             try:

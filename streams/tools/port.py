@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, get_args
 
 from schemas.events.graph import ToolCalled
+from schemas.outcome import Found
 from schemas.questions import ToolResult, UseTool
 from streams import normalise
 
-RESULTS = ("found", "empty", "refused", "error")
+RESULTS = get_args(Found)
 
 
 class Tools(Protocol):
@@ -47,6 +48,6 @@ async def called(tools: Tools, question: UseTool, asked: str) -> ToolCalled:
     return ToolCalled(
         asked=asked,
         tool=normalise.text(question.tool, 200)[0],
-        result=result,  # type: ignore[arg-type]
+        result=result,
         text=normalise.text(found.text)[0],
     )

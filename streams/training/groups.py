@@ -22,6 +22,7 @@ from handlers.policies.around import through
 from handlers.policies.graph_memory.runs import reward
 from schemas.asking import OutOfLimit, ReplayError
 from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
+from schemas.events.learning import Graded
 from schemas.identity import digest
 from schemas.memory import Memory
 from schemas.questions import Complete
@@ -126,8 +127,8 @@ def _rollouts(log: SqliteLog) -> Iterator[tuple[str, Group, Rollout]]:
     grades = GradesFold()
     for record in log.records("learning"):
         learner.feed(record.episode, record.address, record.event)
-        if record.event.kind == "graded":
-            grades.feed(record.episode, record.event)  # type: ignore[arg-type]
+        if isinstance(record.event, Graded):
+            grades.feed(record.episode, record.event)
     for episode in [row[0] for row in log.db.execute(CLOSED)]:
         work = _work(log, learner, episode)
         turns = tuple(turns_of(work)) if work is not None else ()
@@ -136,7 +137,7 @@ def _rollouts(log: SqliteLog) -> Iterator[tuple[str, Group, Rollout]]:
         problem = work.admitted.problem
         policy = f"{work.opened.policy}@{work.opened.policy_version}"
         name = digest([problem.domain, problem.id, policy, turns[0].messages])
-        gain = reward(grades.outcome(episode))  # type: ignore[arg-type]
+        gain = reward(grades.outcome(episode))
         group = Group(problem.domain, problem.id, policy)
         yield name, group, Rollout(episode, work.opened.seed, turns, gain)
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import typer
@@ -181,7 +181,7 @@ def test_the_settings_of_mc2_are_those_of_the_code() -> None:
 def as_told(value: object) -> str:
     """A setting's value as the table spells it."""
     if isinstance(value, tuple):
-        return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return ", ".join(map(str, cast("tuple[object, ...]", value)))
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)

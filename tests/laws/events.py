@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from annotated_types import Ge, Gt
 from hypothesis import strategies as st
@@ -64,7 +64,7 @@ def values(annotation: Any, least: float | None = None) -> st.SearchStrategy[Any
 def _least(metadata: Any) -> float | None:
     for mark in metadata:
         if isinstance(mark, Ge):
-            return float(mark.ge)  # type: ignore[arg-type]
+            return float(cast("float", mark.ge))
         if isinstance(mark, Gt):
             return 1.0
         if isinstance(mark, FieldInfo):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,11 +61,11 @@ QUESTIONS = st.builds(
 
 @given(MEMORIES, QUESTIONS, VECTORS, st.randoms(use_true_random=False))
 def test_lessons_come_nearest_first_whatever_order_they_were_learned_in(
-    memory: Memory, question: Recall, query: tuple[float, ...], chance: object
+    memory: Memory, question: Recall, query: tuple[float, ...], chance: Random
 ) -> None:
     question = replace(question, kinds=("lesson",))
     shuffled = list(memory.items)
-    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    chance.shuffle(shuffled)
     hits = select(memory, question, query)
     assert hits == select(memory, question, query)
     assert hits == select(Memory("s", 1, tuple(shuffled)), question, query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,12 +26,12 @@ def produce(log: Path, *more: object) -> None:
     assert call(*words, "--set", "batch_size=4", *more).code == 0
 
 
-def answers(log: Path) -> list[dict[str, object]]:
+def answers(log: Path) -> list[dict[str, Any]]:
     return call("consume", "--json", "--log", log).rows
 
 
 def costs(log: Path) -> list[float]:
-    return [answer["usage"]["cost"] for answer in answers(log)]  # type: ignore[index]
+    return [answer["usage"]["cost"] for answer in answers(log)]
 
 
 def openings(log: SqliteLog) -> list[EpisodeOpened]:

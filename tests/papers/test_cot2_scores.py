@@ -21,7 +21,7 @@ from handlers.policies.cot2_meta.scores import (
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.state import Node, meta_state, root
 from handlers.roles.oracle import Scores
-from handlers.roles.thinker import STRATEGIES
+from handlers.roles.thinker import STRATEGIES, Strategy
 from tests.papers.cot2_says import always, fractions, node, ran, setting
 
 PAPER = setting()
@@ -170,9 +170,9 @@ def test_the_service_profile_counts_nothing_that_is_unknown() -> None:
     st.sampled_from(STRATEGIES),
 )
 def test_the_meta_state_is_pure_and_of_fixed_length(
-    steps: list[Scores], v_out: Fraction | None, strategy: str
+    steps: list[Scores], v_out: Fraction | None, strategy: Strategy
 ) -> None:
-    made = Node("1.0.0", root(), strategy, tuple("x" for _ in steps))  # type: ignore[arg-type]
+    made = Node("1.0.0", root(), strategy, tuple("x" for _ in steps))
     made.scores, made.v_out = tuple(steps), v_out
     made.weigh(PAPER)
     one, two = meta_state(made, PAPER), meta_state(made, PAPER)

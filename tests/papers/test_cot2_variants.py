@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.policies.base import Conclusion
 from handlers.policies.cot2_meta.diagnose import mean_calls
 from handlers.policies.cot2_meta.perturb import halved, jittered, shuffled
 from handlers.policies.cot2_meta.settings import VARIANTS, Cot2Settings
@@ -49,9 +50,9 @@ def test_profiles_differ_where_the_page_says() -> None:
     }
 
 
-def variant(name: str, step: tuple[float, float, float] = GOOD, **more: object) -> Ran[object]:
+def variant(name: str, step: tuple[float, float, float] = GOOD, **more: object) -> Ran[Conclusion]:
     values = {**VARIANTS[name], **more}
-    return ran(always(step=step, trust=0.5, answer="24"), calls=16, **values)  # type: ignore[return-value]
+    return ran(always(step=step, trust=0.5, answer="24"), calls=16, **values)
 
 
 LOW, SICK = (0.2, 0.2, 0.2), (0.45, 0.45, 0.45)

@@ -35,7 +35,8 @@ TWO = {NEAR: {GOOD: "right"}}, {GOOD: {"m1": 1.0, "m2": 1.0}}
 
 
 def as_said(question: Check) -> Outcome:
-    return {"right": "right", "wrong": "wrong"}.get(question.answer, "unknown")  # type: ignore[return-value]
+    said: dict[str | None, Outcome] = {"right": "right", "wrong": "wrong"}
+    return said.get(question.answer, "unknown")
 
 
 def weighed(*said: str, memory: Memory | None = None, **values: Any) -> Ran[None]:

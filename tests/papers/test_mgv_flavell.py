@@ -9,7 +9,7 @@ import pytest
 from handlers.learning.beliefs import Evidence, after, update
 from handlers.learning.measured import Measured
 from handlers.policies.mgv.abandon import Gone, criterion
-from handlers.policies.mgv.settings import rule_constants
+from handlers.policies.mgv.settings import MgvSettings, rule_constants
 from handlers.policies.mgv.signals import Result, evaluative, exclusive
 from handlers.policies.mgv.strategies import CHECKS, PRESCRIBED, Diagnosis, check_for, ranked
 from schemas.events.episode import Completed, Embedded
@@ -40,14 +40,14 @@ from tests.papers.mgv_says import (
     sure,
 )
 
-SETTINGS = [flavell(), acquisition(), retrieval()]
+SETTINGS: list[MgvSettings] = [flavell(), acquisition(), retrieval()]
 FAILING = Model(["1", "2", "3", "4"], [0.2], ["FAIL"])
 
 
 @pytest.mark.claim("mgv-order")
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: type(s).__name__)
-def test_monitoring_comes_before_generation_in_every_round(settings: object) -> None:
-    ran = episode(settings, Model(["1", "2", "3", "4"], [0.2], ["FAIL"]), calls=30)  # type: ignore[arg-type]
+def test_monitoring_comes_before_generation_in_every_round(settings: MgvSettings) -> None:
+    ran = episode(settings, Model(["1", "2", "3", "4"], [0.2], ["FAIL"]), calls=30)
     monitored: set[int] = set()
     for _, event in ran.events:
         if isinstance(event, ExperienceFelt) and event.experience in ("difficulty", "EOL", "FOK"):
@@ -60,10 +60,10 @@ def test_monitoring_comes_before_generation_in_every_round(settings: object) -> 
 
 @pytest.mark.claim("mgv-levels")
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: type(s).__name__)
-def test_attempts_know_nothing_of_the_meta_level(settings: object) -> None:
+def test_attempts_know_nothing_of_the_meta_level(settings: MgvSettings) -> None:
     """Other feelings, confidences and limits, the same decision: the same question."""
-    one = episode(settings, Model(["5", "96"], [0.3, 0.9]), calls=9)  # type: ignore[arg-type]
-    other = episode(settings, Model(["5", "96"], [0.31, 0.95]), calls=30)  # type: ignore[arg-type]
+    one = episode(settings, Model(["5", "96"], [0.3, 0.9]), calls=9)
+    other = episode(settings, Model(["5", "96"], [0.31, 0.95]), calls=30)
     pairs = list(zip(one.asks("reasoner"), other.asks("reasoner"), strict=False))
     assert pairs
     assert all(a.fingerprint() == b.fingerprint() for a, b in pairs)
@@ -80,13 +80,15 @@ def test_exclusive_or_takes_one_source() -> None:
 
 @pytest.mark.claim("mgv-xor")
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: type(s).__name__)
-def test_one_source_a_signal_and_round_and_only_feelings_without_memory(settings: object) -> None:
-    empty = episode(settings, Model(["1", "2"], [0.2], ["FAIL"]), calls=20)  # type: ignore[arg-type]
+def test_one_source_a_signal_and_round_and_only_feelings_without_memory(
+    settings: MgvSettings,
+) -> None:
+    empty = episode(settings, Model(["1", "2"], [0.2], ["FAIL"]), calls=20)
     assert {each.source for each in empty.of(ExperienceFelt) if each.experience != "FOK"} == {
         "feel"
     }
     memory = remembering(case("a"), case("b", "wrong"))
-    knowing = episode(settings, Model(["1", "2"], [0.2], ["FAIL"]), memory=memory, calls=20)  # type: ignore[arg-type]
+    knowing = episode(settings, Model(["1", "2"], [0.2], ["FAIL"]), memory=memory, calls=20)
     for ran in (empty, knowing):
         named = [(e.experience, e.round) for e in ran.of(ExperienceFelt)]
         assert len(named) == len(set(named))

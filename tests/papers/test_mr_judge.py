@@ -15,6 +15,7 @@ from handlers.roles.progress_judge import JUDGES, Form, Weights, differing, rewa
 from handlers.roles.reporter import REPORTER
 from handlers.roles.role import Role
 from handlers.roles.step import STEP, consistent
+from schemas.events.reasoning import Generated
 from schemas.events.strategy import RewardJudged
 from schemas.questions import Sampling
 from tests.papers.mr_says import episode, judged, model, noted, paper, reported, stepped, summary
@@ -162,7 +163,7 @@ def test_what_a_step_may_say(said: str, wrong: str | None) -> None:
 def test_an_untagged_step_is_asked_once_more_then_the_whole_text_flagged() -> None:
     said = iter(["I would add 2.", "I would add 3."])
     ran = episode(lambda q: next(said) if q.role == "step" else judged(), paper(max_rounds=1))
-    assert [e.parse for _, e in ran.events if e.kind == "generated"] == ["unreadable"]  # type: ignore[attr-defined]
+    assert [event.parse for event in ran.of(Generated)] == ["unreadable"]
     assert "I would add 3." in shown(ran.asks("judge")[0])
 
 

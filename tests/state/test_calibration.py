@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from handlers.learning.calibrate import LEAST, RULE, calibrated, calibrators
 from schemas.events.learning import BatchClosed, Graded, MemoryVersioned, Reflected
 from schemas.identity import hash01, learning_id
@@ -44,8 +46,10 @@ class Told:
         )
         self.fold.feed(episode, "reflected", event)
 
-    def graded(self, episode: str, outcome: Outcome, by: str = "checker") -> None:
-        event = Graded(scope=SCOPE, outcome=outcome, grader="g@1", by=by)  # type: ignore[arg-type]
+    def graded(
+        self, episode: str, outcome: Outcome, by: Literal["feedback", "checker"] = "checker"
+    ) -> None:
+        event = Graded(scope=SCOPE, outcome=outcome, grader="g@1", by=by)
         self.grades.feed(episode, event)
         self.fold.feed(episode, f"graded.{by}", event)
 
@@ -56,7 +60,7 @@ class Told:
             scope=SCOPE,
             batch=number,
             members=tuple(names),
-            outcomes=tuple(self.grades.outcome(name) for name in names),  # type: ignore[misc]
+            outcomes=tuple(self.grades.outcome(name) for name in names),
             previous=number - 1,
             policy="p",
             policy_version="1",

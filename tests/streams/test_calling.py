@@ -104,15 +104,15 @@ def test_a_total_of_calls_counts_what_came_back_alone() -> None:
     assert (caller.exhausted, backbone.asked) == ("calls", 3)
 
 
+class Forever(Scripted):
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        await asyncio.sleep(60)
+        return REPLY
+
+
 def test_a_cancelled_call_releases_what_it_had_reserved() -> None:
     async def body() -> None:
-        caller, forever = Caller(totals=Totals(calls=1)), Scripted([REPLY])
-
-        async def wait(request: ModelRequest) -> ModelReply:
-            await asyncio.sleep(60)
-            return REPLY
-
-        forever.complete = wait  # type: ignore[method-assign]
+        caller, forever = Caller(totals=Totals(calls=1)), Forever([REPLY])
         task = asyncio.create_task(caller.call(forever, request()))
         await asyncio.sleep(0)
         task.cancel()

@@ -17,7 +17,7 @@ from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.consistency import vote
 from handlers.roles.role import Role, Said, answer, choice, listed, text
 from schemas.asking import OutOfLimit, Steps
-from schemas.events.reasoning import Generated, MonitorReported, Parse, Voted
+from schemas.events.reasoning import Flag, Generated, MonitorReported, Parse, Voted
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
@@ -149,8 +149,8 @@ def _enough(mining: Mining, turn: int) -> Steps[bool]:
 
 def _verdict(heard: Said, label: str, turn: int) -> MonitorReported:
     said = heard.get(label)
-    flag = None if said is None else ("NO" if said == "YES" else "YES")
-    return MonitorReported(round=turn, flag=flag, source=heard.source, parse=heard.parse)  # type: ignore[arg-type]
+    flag: Flag | None = None if said is None else ("NO" if said == "YES" else "YES")
+    return MonitorReported(round=turn, flag=flag, source=heard.source, parse=heard.parse)
 
 
 def _execute(mining: Mining, draw: int) -> Steps[None]:

@@ -14,7 +14,7 @@ from pydantic import PositiveInt
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.roles.agent import AGENT, Call, Move, move_of
 from schemas.asking import OutOfLimit, Steps
-from schemas.events.reasoning import Generated
+from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Sampling, UseTool
 from schemas.settings import PolicySettings
 
@@ -79,8 +79,8 @@ def take_turn(
     said = yield from AGENT.question(own, sampling=Sampling(max_tokens=output_cap), draw=turn)
     move = move_of(said.text)
     readable = move.call is not None or move.answer is not None
-    parse = "ok" if readable else "unreadable"
-    yield Generated(round=turn, answer=move.answer, source=said.address, parse=parse)  # type: ignore[arg-type]
+    parse: Parse = "ok" if readable else "unreadable"
+    yield Generated(round=turn, answer=move.answer, source=said.address, parse=parse)
     return move
 
 

@@ -21,7 +21,7 @@ from handlers.roles.steps import shown, with_answer
 from handlers.roles.thinker import GENERATION
 from schemas.asking import All, Steps, Stopped
 from schemas.events.reasoning import Generated, Parse, Voted
-from schemas.events.search import Grown, NodeExpanded, SearchDecided
+from schemas.events.search import Ending, Grown, NodeExpanded, SearchDecided
 from schemas.questions import Remain, Sampling
 
 CLOSING = Role.of(
@@ -92,10 +92,10 @@ def _answered(search: Search, node: Node | None) -> Steps[Conclusion]:
     return _concluded(search, node, answer, "limit" if search.limit else search.ended_by)
 
 
-def _decided(search: Search, action: str, node: Node | None) -> SearchDecided:
+def _decided(search: Search, action: Ending, node: Node | None) -> SearchDecided:
     value = None if node is None else float(node.value)
     return SearchDecided(
-        action=action,  # type: ignore[arg-type]
+        action=action,
         node=None if node is None else node.id,
         value=value,
         confidence=None if node is None else _float(node.v_out),

@@ -17,7 +17,8 @@ def reward(scores: Scores, settings: Cot2Settings) -> Score:
     """r_i = 0.2 Sem + 0.5 Log + 0.3 Fix; none where nothing of it is known (D6, D8)."""
     weights = tuple(map(exact, settings.step_weights))
     if settings.defaulted == "zero":
-        scores = tuple(score or Fraction(0) for score in scores)  # type: ignore[assignment]
+        semantic, logical, fixed = (score or Fraction(0) for score in scores)
+        scores = (semantic, logical, fixed)
     whole = _weighted(weights, scores)
     if settings.fix_absent == "zero" or whole is None:
         return whole

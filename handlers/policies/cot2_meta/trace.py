@@ -166,10 +166,9 @@ def actions_by_depth(trace: Trace) -> dict[int, Counter[str]]:
     tree = tree_of(trace)
     found: dict[int, Counter[str]] = {}
     for _, event in trace.events:
-        name = _ACTIONS.get(type(event))
-        if name is not None:
-            node: str = event.node  # type: ignore[attr-defined]
-            found.setdefault(tree.nodes[node].depth, Counter())[name] += 1
+        if isinstance(event, NodeExpanded | NodePruned | NodeRepaired):
+            depth = tree.nodes[event.node].depth
+            found.setdefault(depth, Counter())[_ACTIONS[type(event)]] += 1
     if tree.decided is not None and tree.decided.node is not None:
         depth = tree.nodes[tree.decided.node].depth
         found.setdefault(depth, Counter())[tree.decided.action] += 1

@@ -16,8 +16,8 @@ from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS, POLARITY, Dis
 from handlers.roles.excerpt import excerpt
 from handlers.roles.role import Said
 from schemas.asking import All, Steps, Stopped
-from schemas.events.learning import LessonDistilled, LessonDropped, Sided
-from schemas.memory import MemoryItem
+from schemas.events.learning import LessonDistilled, LessonDropped
+from schemas.memory import MemoryItem, Sided
 from schemas.questions import Embed
 
 _OUTCOMES = {"right": "success", "wrong": "failure"}
@@ -141,7 +141,7 @@ def kept(batch: Batch) -> list[Lesson]:
             LessonDistilled(
                 id=item.id,
                 role=item.role,
-                polarity=item.polarity or "both",  # type: ignore[arg-type]
+                polarity=item.polarity or "both",
                 text=item.text,
                 subject=item.subject,
                 evidence=item.evidence,

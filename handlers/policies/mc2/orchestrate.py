@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mc2.guide import Guide, recollect
-from handlers.policies.mc2.settings import Mc2Settings, RoleName
+from handlers.policies.mc2.settings import NAMED, Mc2Settings
 from handlers.roles.controller import CONTROLLER, FALLBACK, Decision, decision_of, needs_answer
 from handlers.roles.excerpt import excerpt
 from handlers.roles.monitor import MONITOR, report_of
@@ -48,9 +48,8 @@ class Episode:
         check: Check | None = None,
     ) -> Steps[Said]:
         """A role's reply, after the guidance that its composer makes of ``seen``."""
-        name: RoleName = role.name  # type: ignore[assignment]
         own_chars = sum(len(text) for _, text in role.question(own).messages())
-        guidance = yield from self.guide.note(name, self.round, own_chars, seen)
+        guidance = yield from self.guide.note(NAMED[role.name], self.round, own_chars, seen)
         return (
             yield from role.put(
                 {**own, "guidance": guidance}, sampling=self.settings.sampling, check=check

@@ -18,6 +18,7 @@ RoleName: TypeAlias = Literal["reasoner", "monitor", "controller"]
 Source: TypeAlias = Literal["rules", "lessons"]
 
 ROLES: tuple[RoleName, ...] = ("reasoner", "monitor", "controller")
+NAMED: Mapping[str, RoleName] = {role: role for role in ROLES}
 LETTERS: Mapping[RoleName, str] = {"reasoner": "R", "monitor": "M", "controller": "C"}
 KINDS: Mapping[Source, str] = {"rules": "rule", "lessons": "lesson"}
 

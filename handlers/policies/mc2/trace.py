@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.policies.base import Trace
-from handlers.policies.mc2.settings import RoleName
+from handlers.policies.mc2.settings import NAMED, RoleName
 from handlers.roles.composer import COACHES, NOTHING, read_bullets
 from handlers.roles.controller import CODES, CONTROLLER, FALLBACK, Decision, decision_of
 from handlers.roles.monitor import MONITOR, Report, report_of
@@ -71,7 +71,7 @@ def turns(trace: Trace) -> list[Turn]:
     notes: dict[RoleName, str] = {}
     for _, event in trace.events:
         if isinstance(event, KnowledgeReached):
-            role: RoleName = event.role  # type: ignore[assignment]
+            role = NAMED[event.role]
             update = _update_of(event, replies[event.source], notes.get(role, ""))
             updates.setdefault(event.round, {})[role] = update
             notes[role] = update.after
@@ -88,8 +88,7 @@ def _update_of(event: KnowledgeReached, reply: Completed, before: str) -> Update
     """A composition; a fallback keeps what stood before."""
     if event.result == "fallback":
         return Update(before, before, False, reply.model)
-    role: RoleName = event.role  # type: ignore[assignment]
-    bullets = read_bullets(COACHES[role], reply.text) or NOTHING
+    bullets = read_bullets(COACHES[NAMED[event.role]], reply.text) or NOTHING
     return Update(before, bullets.text, True, reply.model)
 
 

@@ -13,7 +13,7 @@ from handlers.policies.meta_reasoner.episode import Episode, report
 from handlers.roles.meta_reasoner import META_REASONER, TOKENS, picker, strategy_lines
 from handlers.roles.role import Said
 from schemas.asking import Steps
-from schemas.events.strategy import StrategyChosen, StrategyProposed
+from schemas.events.strategy import How, StrategyChosen, StrategyProposed
 from schemas.identity import hash01
 from schemas.questions import Embed
 from schemas.vectors import pack
@@ -81,7 +81,7 @@ def propose(episode: Episode, seen: str) -> Steps[Note]:
         arm = new.id
     yield StrategyProposed(
         round=episode.round,
-        result=came.result,  # type: ignore[arg-type]
+        result=came.result,
         arm=arm,
         parent=came.nearest if came.result == "added" else None,
         similarity=came.similarity,
@@ -123,15 +123,20 @@ def choose(episode: Episode, note: Note | None) -> StrategyChosen:
     if episode.features is None:
         raise AssertionError("a bandit needs features")
     scores = tuple(episode.bandit.scores(episode.features))
-    arm_id, how = best(scores), "ucb"
+    arm_id, how = _chosen(episode, note, scores)
+    return StrategyChosen(round=episode.round, arm=arm_id, how=how, scores=scores)
+
+
+def _chosen(
+    episode: Episode, note: Note | None, scores: Sequence[tuple[str, float]]
+) -> tuple[str, How]:
+    """A new arm with probability ε, then a start arm that is still cold, else the best."""
     fresh = note.arm if note is not None and note.new else None
-    warmup = 0 if episode.bandit.frozen else episode.settings.warmup_pulls
-    cold = [arm for arm in competing if _cold(arm, warmup)]
     if fresh is not None and explores(episode, fresh):
-        arm_id, how = fresh, "explore"
-    elif cold:
-        arm_id, how = cold[0].id, "warmup"
-    return StrategyChosen(round=episode.round, arm=arm_id, how=how, scores=scores)  # type: ignore[arg-type]
+        return fresh, "explore"
+    warmup = 0 if episode.bandit.frozen else episode.settings.warmup_pulls
+    cold = next((arm for arm in episode.bandit.competing if _cold(arm, warmup)), None)
+    return (best(scores), "ucb") if cold is None else (cold.id, "warmup")
 
 
 def _cold(arm: Arm, warmup_pulls: int) -> bool:

@@ -23,7 +23,7 @@ from handlers.policies.mgv.signals import EVALUATIONS, Result, evaluative
 from handlers.policies.mgv.strategies import Check, Cognitive, Diagnosis, Rates, check_for, ranked
 from handlers.roles.examiner import EXAMINERS
 from schemas.asking import OutOfLimit, Steps
-from schemas.events.monitoring import EpisodeAbandoned, ExperienceKept, StrategyMatched
+from schemas.events.monitoring import EpisodeAbandoned, ExperienceKept, Origin, StrategyMatched
 from schemas.events.reasoning import Flag, MonitorReported
 from schemas.questions import Embed
 from schemas.vectors import unpack
@@ -148,8 +148,8 @@ def verify(run: Regulation, at: int) -> Steps[None]:
     yield from assure(run.mind, last.made, at)
     last.scores = evaluated(run, last)
     named = dict(zip(EVALUATIONS, last.scores, strict=True))
-    source = "assess" if run.mind.cases else "feel"
-    yield stated(run.mind, "evaluative", at, max(last.scores), source, **named)  # type: ignore[arg-type]
+    source: Origin = "assess" if run.mind.cases else "feel"
+    yield stated(run.mind, "evaluative", at, max(last.scores), source, **named)
     last.check = check_for(last.scores)
     yield StrategyMatched(
         level="metacognitive",

@@ -61,7 +61,8 @@ class SqliteLog:
         epoch: int | None = None,
     ) -> Iterator[Record]:
         """Accepted records in offset order; those of epoch 0 are commands."""
-        where, values = ["offset > ?"], [after]
+        where: list[str] = ["offset > ?"]
+        values: list[str | int] = [after]
         wanted = tuple(kinds)
         for clause, value in (
             ("topic = ?", topic),
@@ -71,10 +72,10 @@ class SqliteLog:
         ):
             if value is not None:
                 where.append(clause)
-                values.append(value)  # type: ignore[arg-type]
+                values.append(value)
         if wanted:
             where.append(f"kind in ({','.join('?' * len(wanted))})")
-            values.extend(wanted)  # type: ignore[arg-type]
+            values.extend(wanted)
         query = f"select {COLUMNS} from records where {' and '.join(where)} order by offset"
         for row in self.db.execute(query, values):
             yield record_of(row)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from schemas.questions import ToolResult, UseTool
-from state.tables.corpus import Corpus, NoCorpus, Passage, fused, vectors_of
+from state.tables.corpus import Corpus, Mode, NoCorpus, Passage, fused, vectors_of
 from streams.bench.retrieval import recalls, run
 from streams.embedders.hashed import HashedEmbedder
 from streams.embedders.minilm import MiniLm
@@ -103,8 +103,8 @@ def test_ranks_are_fused() -> None:
 
 
 def test_recall_is_the_mean_share_of_what_was_wanted() -> None:
-    found = {"bm25": [frozenset("ab"), frozenset("x")]}
-    figures = recalls(found, [frozenset("ac"), frozenset("xy")])  # type: ignore[arg-type]
+    found: dict[Mode, list[frozenset[str]]] = {"bm25": [frozenset("ab"), frozenset("x")]}
+    figures = recalls(found, [frozenset("ac"), frozenset("xy")])
     assert figures == {"recall_at_3": {"bm25": 0.5}, "all_at_3": {"bm25": 0.0}}
 
 

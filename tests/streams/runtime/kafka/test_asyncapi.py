@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from streams.asyncapi import FILE, document
 from streams.schema_export import schemas
@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parents[4]
 
 def references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for name, inner in value.items():  # pyright: ignore[reportUnknownVariableType]
+        for name, inner in cast("dict[str, Any]", value).items():
             if name == "$ref":
-                yield str(inner)  # pyright: ignore[reportUnknownArgumentType]
+                yield str(inner)
             yield from references(inner)
     elif isinstance(value, list):
-        for inner in value:  # pyright: ignore[reportUnknownVariableType]
+        for inner in cast("list[Any]", value):
             yield from references(inner)
 
 
