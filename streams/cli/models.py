@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -84,18 +85,40 @@ def installer() -> list[str]:
 
 
 def _hub(name: str) -> Path:
-    """A file of the hub, in our own folder of models; what is there is not fetched again."""
+    """A file of the hub, in our own folder of models; what is there is not fetched again.
+
+    A download that broke off goes on where it stood; what came is compared with the hash that the hub names.
+    """
     try:
         hub: Any = import_module("huggingface_hub")
     except ImportError as error:
         raise _failed(name, "no client for hubs: pip install 'metalogue[local]'") from error
     owner, repository, file = name.split("/", 2)
     try:
-        return Path(hub.hf_hub_download(f"{owner}/{repository}", file, local_dir=home()))
+        path = Path(hub.hf_hub_download(f"{owner}/{repository}", file, local_dir=home()))
     except Exception as error:  # a library of many errors: no network, no such file, no right to it
         raise _failed(name, str(error).splitlines()[0]) from error
+    try:
+        named = hub.get_hf_file_metadata(hub.hf_hub_url(f"{owner}/{repository}", file)).etag
+    except Exception:  # nobody to ask: then it was here before, and whole
+        return path
+    _need_whole(name, path, named or "")
+    return path
+
+
+def _need_whole(name: str, path: Path, sha256: str) -> None:
+    """Removes a file of another content than the hub names, and says so."""
+    with path.open("rb") as file:
+        found = file_digest(file, "sha256").hexdigest()
+    if len(sha256) == len(found) and sha256 != found:
+        path.unlink()
+        raise _failed(
+            name, f"its sha256 is {found[:12]}…, the hub says {sha256[:12]}…; it was removed"
+        )
 
 
 def _failed(what: str, detail: str) -> CliError:
-    hint = "Fetch a GGUF yourself and name it: --backbone llamacpp:PATH"
+    hint = (
+        "The same command goes on from here; or name a GGUF of your own: --backbone llamacpp:PATH"
+    )
     return CliError(f"{what}: {detail}", error="model.pull", exit=SETUP, hint=hint)

@@ -59,23 +59,6 @@ def test_pins_are_those_that_make_installs() -> None:
     assert lines == [wheel.requirement for wheel in WHEELS]
 
 
-def test_a_file_of_a_hub_is_kept_in_our_home(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def download(repository: str, file: str, *, local_dir: Path) -> str:
-        assert (repository, file) == ("owner/repo", "sub/model.gguf")
-        made = local_dir / file
-        made.parent.mkdir(parents=True)
-        made.write_bytes(b"GGUF")
-        return str(made)
-
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-    assert main(["models", "pull", "owner/repo/sub/model.gguf"]) == 0
-    assert capsys.readouterr().out.strip() == f"{elsewhere}/kept/models/sub/model.gguf"
-    assert main(["models", "list"]) == 0
-    assert "sub/model.gguf" in capsys.readouterr().out
-
-
 def test_no_network_is_said_with_the_way_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
