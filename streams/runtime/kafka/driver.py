@@ -1,9 +1,10 @@
-"""Faust's aiokafka driver with a safe commit, heartbeats that are told, and no wait for tables."""
+"""Faust's app and aiokafka driver: a safe commit, heartbeats that are told, no wait and no disk for tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from faust.app.base import App as TheirApp
 from faust.tables.manager import TableManager
 from faust.transport.drivers import aiokafka as theirs
 
@@ -60,6 +61,13 @@ class Producer(theirs.Producer):
 
     def _settings_extra(self) -> dict[str, Any]:
         return {**super()._settings_extra(), "acks": "all", "enable_idempotence": True}
+
+
+class App(TheirApp):
+    """The app keeps nothing on disk: there are no tables."""
+
+    async def on_first_start(self) -> None:
+        """Begin without making a folder for them."""
 
 
 class NoTables(TableManager):

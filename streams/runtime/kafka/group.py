@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, Protocol
@@ -35,14 +34,13 @@ class Member(Protocol):
 
 def make(place: Place, member: Member, lease: Lease) -> Any:
     """The app, ready to be started."""
-    faust: Any = import_module("faust")
     transports: Any = import_module("faust.transport.drivers").TRANSPORTS
 
     from streams.runtime.kafka import driver
 
     transports.aliases["metalogue"] = DRIVER
     driver.LEASE = lease
-    app = faust.App(place.group, **settings_of(place, lease.session_s))
+    app: Any = driver.App(place.group, **settings_of(place, lease.session_s))
     problems = app.topic(
         place.topic("problems"),
         key_type=bytes,
@@ -70,7 +68,6 @@ def settings_of(place: Place, session_s: float) -> dict[str, Any]:
     """Faust's settings, each for a measured reason."""
     return {
         "broker": ";".join(f"metalogue://{server}" for server in place.servers.split(",")),
-        "datadir": tempfile.mkdtemp(prefix="metalogue-faust-"),
         "value_serializer": "raw",
         "key_serializer": "raw",
         "store": "memory://",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import sqlite3
 from functools import lru_cache
@@ -15,7 +16,9 @@ PROBLEMS = 20
 
 @lru_cache(maxsize=1)
 def made() -> Path:
-    path = Path(mkdtemp(prefix="metalogue-")) / "learned.db"
+    folder = mkdtemp(prefix="metalogue-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "learned.db"
     where = ("--log", f"sqlite:{path}")
     produced = call("produce", f"game24:901-{900 + PROBLEMS}", "--policy", "mc2", *where)
     assert produced.code == 0, produced.err
