@@ -11,10 +11,15 @@ from schemas.events.codec import decode
 from schemas.record import Record
 from streams.runtime.embedded.tables import PRAGMAS, SCHEMA_VERSION, TABLES, VIEWS
 
-INSERT = (
+INTO = (
     "insert or ignore into records(topic, partition, epoch, episode, address, kind, at_ms, body) "
-    "values (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+INSERT = INTO + "values (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_OPEN = INTO + (
+    "select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 where not exists "
+    "(select 1 from records where episode = ?4 and address = 'closed' and kind = 'episode.closed')"
+)
+"""A record of an episode that may be closed: then nothing more of it counts."""
 SEND = "insert or ignore into messages(topic, key, at_ms, headers, value) values (?, ?, ?, ?, ?)"
 COLUMNS = "offset, topic, partition, epoch, episode, address, at_ms, kind, body"
 LOG_TOPICS = ("events", "learning")

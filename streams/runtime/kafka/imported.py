@@ -17,6 +17,7 @@ import orjson
 
 from schemas.events.base import Event
 from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
+from streams.runtime.embedded.rows import INSERT_OPEN
 from streams.runtime.kafka import aio, outgoing, topics
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
@@ -195,7 +196,9 @@ class KafkaLog(SqliteLog):
         )
         row = (topic, record.partition, said.epoch or 0, said.episode, address, said.kind)
         body = said.body.decode("utf-8", "surrogatepass")
-        done = self.db.execute(INSERT, (*row, record.timestamp, body))
+        # A duplicate that the index of closed episodes missed may have run again.
+        insert = INSERT_OPEN if topic == "events" else INSERT
+        done = self.db.execute(insert, (*row, record.timestamp, body))
         if answer and not done.rowcount:
             first = self.db.execute(FIRST, (said.episode, address)).fetchone()
             counted["repeated"] += first != (said.kind, body, said.epoch or 0)
