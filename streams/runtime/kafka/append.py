@@ -6,6 +6,7 @@ While one batch of a lane is under way, what is stated meanwhile becomes the nex
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from schemas.events.base import Event
@@ -23,6 +24,8 @@ PATIENCE_MS = 300_000
 
 Row = tuple[bytes, bytes | None, Headers]
 Waiting = tuple["asyncio.Future[int]", int]
+Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
+"""Waits for records until something holds."""
 
 
 class Appender:
@@ -157,14 +160,23 @@ class KafkaWriter:
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit. Raises ``Fenced`` after the claim was lost."""
-        if self.fenced:
-            raise Fenced(f"partition {self.lane.partition} was claimed by another worker")
+        self._check()
         headers = headers_of(event.kind, episode, address, now_ms(), self.claim)
         self.lane.rows.append((episode.encode(), event.to_json(), headers))
 
     async def commit(self) -> None:
         """Done when everything stated so far is on the broker. Raises ``Fenced``."""
         await self.lane.commit()
+        self._check()
+
+    async def land(self, until: Until, upto: Callable[[], int]) -> None:
+        """Done when everything stated so far was read back, so that it counts. Raises ``Fenced``."""
+        await self.commit()
+        last = self.lane.last
+        await until(lambda: upto() > last or self.fenced)
+        self._check()
+
+    def _check(self) -> None:
         if self.fenced:
             raise Fenced(f"partition {self.lane.partition} was claimed by another worker")
 

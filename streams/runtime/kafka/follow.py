@@ -57,6 +57,7 @@ class Follower:
         """Read this partition no more."""
         if self.positions.pop(place, None) is not None:
             self._assign()
+            self._tell()
 
     def _assign(self) -> None:
         if self.consumer is None:

@@ -9,16 +9,16 @@ from handlers.policies.base import Policy
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import text_digest
 from schemas.problem import Feedback
+from state.journal import Fenced
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.admission import Asked, Refused, asked
-from streams.runtime.kafka.append import Appender, as_headers, message_headers
+from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.past import Past
 from streams.runtime.kafka.place import Place, partition_of
 
 AT_ONCE = 500
-Admitted = Callable[[Owned, str, ProblemAdmitted], None]
 
 
 class Intake:
@@ -32,33 +32,42 @@ class Intake:
         default_policy: str,
         partitions: int,
         past: Past,
+        until: Until,
     ) -> None:
         self.place, self.appender, self.find, self.past = place, appender, find, past
-        self.default_policy, self.partitions = default_policy, partitions
+        self.default_policy, self.partitions, self.until = default_policy, partitions, until
         self.refused = 0
 
-    async def take(self, owned: Owned, admitted: Admitted, room: int) -> int:
-        """Admit a batch, of no more than there is room for; how many episodes are new."""
+    async def take(self, owned: Owned, room: int) -> None:
+        """Admit a batch, of no more than there is room for.
+
+        It is acknowledged once its admissions count. Where our claim was lost none does, and the batch goes
+        back to the queue: the group may still say that the partition is ours, and deliver nothing again.
+        """
         taken = [owned.queue.popleft() for _ in range(min(AT_ONCE, room, len(owned.queue)))]
         fresh = [event for event in taken if event.message.offset > owned.source]
+        try:
+            await self._admit(owned, fresh)
+        except Fenced:
+            owned.queue.extendleft(reversed(taken))
+            raise
+        for event in taken:
+            event.ack()
+            owned.position = max(owned.position, event.message.offset + 1)
+            owned.source = max(owned.source, event.message.offset)
+
+    async def _admit(self, owned: Owned, fresh: list[Any]) -> None:
+        """Labels, then dead letters, then admissions, which count when this returns. Raises ``Fenced``."""
         new: dict[str, ProblemAdmitted] = {}
         labels: list[Feedback] = []
         for event in fresh:
             self._take(owned, event.message, new, labels)
         await self._publish(labels)
         await self.appender.lane(self.place.dead("problems"), owned.index).commit()
-        if new:
-            assert owned.events is not None
-            for episode, event in new.items():
-                owned.events.state("events", episode, "admitted", event)
-            await owned.events.commit()
-        for event in taken:
-            event.ack()
-            owned.position = max(owned.position, event.message.offset + 1)
-            owned.source = max(owned.source, event.message.offset)
-        for episode, said in new.items():
-            admitted(owned, episode, said)
-        return len(new)
+        assert owned.events is not None
+        for episode, event in new.items():
+            owned.events.state("events", episode, "admitted", event)
+        await owned.events.land(self.until, lambda: owned.fold.upto)
 
     def _take(
         self, owned: Owned, message: Any, new: dict[str, ProblemAdmitted], labels: list[Feedback]

@@ -5,7 +5,7 @@ It decides on nothing but what is accepted on the log: while a record of its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from schemas.events.episode import EpisodeClosed
@@ -17,7 +17,7 @@ from streams.learner import Learner, Scope, episode_of, settings_text
 from streams.relay import check
 from streams.runtime.embedded.batches import learn
 from streams.runtime.grades import graded
-from streams.runtime.kafka.append import KafkaWriter
+from streams.runtime.kafka.append import KafkaWriter, Until
 from streams.runtime.kafka.place import partition_of
 from streams.runtime.kafka.view import View
 from streams.runtime.references import References
@@ -36,7 +36,7 @@ class Teacher:
         world: Any,
         limits: Limits,
         writer_of: Callable[[int], KafkaWriter | None],
-        until: Callable[[Callable[[], bool]], Coroutine[Any, Any, None]],
+        until: Until,
     ) -> None:
         self.learner, self.view, self.schedule = learner, view, schedule
         self.world, self.limits, self.writer_of, self.until = world, limits, writer_of, until
@@ -152,11 +152,7 @@ class Teacher:
 
     async def _land(self, partition: int, writer: KafkaWriter) -> None:
         """Durable, and read back."""
-        await writer.commit()
-        offset = await writer.lane.commit()
-        await self.until(lambda: self.view.upto[partition] > offset or writer.fenced)
-        if writer.fenced:
-            await writer.commit()  # raises
+        await writer.land(self.until, lambda: self.view.upto[partition])
 
     # -- settling ----------------------------------------------------------------------------------
 

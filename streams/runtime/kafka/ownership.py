@@ -32,7 +32,6 @@ class Ownership:
     def __init__(self, worker: KafkaWorker) -> None:
         self.worker = worker
         self.partitions: dict[int, Owned] = {}
-        self.early: dict[int, list[Any]] = {}
         self.taking: dict[int, asyncio.Task[None]] = {}
         self.again: dict[int, asyncio.Task[None]] = {}
         """Partitions that are to be claimed once more."""
@@ -215,7 +214,7 @@ class Ownership:
             self.worker.broke(error)
 
     async def _admit(self, owned: Owned) -> None:
-        await self.worker.intake.take(owned, self.worker.admitted, max(1, self.room))
+        await self.worker.intake.take(owned, max(1, self.room))
         if owned.paused and len(owned.queue) < RESUME_AT:
             owned.paused = False
             tps = {

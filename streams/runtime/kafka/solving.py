@@ -43,7 +43,6 @@ class Solver:
 
     async def work(self, owned: Owned, episode: str, writer: KafkaWriter) -> None:
         """Work on an episode to its end, from wherever its record stands."""
-        await self.worker.tail.until(lambda: episode in owned.fold.open or writer.fenced)
         if owned.fold.open.get(episode, {}) is None:
             await self.worker.reread.text(owned, episode)
         if writer.fenced:

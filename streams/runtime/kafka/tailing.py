@@ -50,6 +50,8 @@ class Tailing:
         owned.source = max(owned.source, event.offset)
         owned.texts.pop((event.problem.domain, event.problem.id), None)
         self.worker.past.name(event)
+        if owned.live:
+            self.worker.admitted(owned, episode, event)
         self.lighten(owned, episode)
 
     def lighten(self, owned: Owned, episode: str) -> None:

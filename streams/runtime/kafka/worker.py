@@ -89,7 +89,9 @@ class KafkaWorker:
         self.tail = Follower(place, self.tailing.take)
         self.reread = Rereader(place)
         self.past = Past(index)
-        self.intake = Intake(place, self.appender, find, default_policy, partitions, self.past)
+        self.intake = Intake(
+            place, self.appender, find, default_policy, partitions, self.past, self.tail.until
+        )
         self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
         self.owning = Ownership(self)
         self.watchdog = Watchdog(self._mark, self._busy, still_s)
@@ -257,10 +259,9 @@ class KafkaWorker:
     # -- episodes ----------------------------------------------------------------------------------
 
     def admitted(self, owned: Owned, episode: str, event: ProblemAdmitted) -> None:
-        """The intake admitted a problem."""
+        """An admission of ours counts."""
         self.progress.admitted += 1
         self.solver.enqueue(owned, episode, event)
-        self.tailing.lighten(owned, episode)
 
     def dispatch(self) -> None:
         """Begin whatever can begin."""

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from handlers.policies.base import Conclusion, Task
+from schemas.asking import Steps
 from schemas.problem import Problem
+from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.past import Past
 from streams.runtime.progress import Outcome
+from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
+from tests.streams.test_embedded_worker import PUPIL, PupilSettings, say, solve
 
 
 @pytest.fixture
@@ -46,6 +52,52 @@ def test_a_duplicate_is_recognised_after_a_restart(lived: OnKafka) -> None:
     assert lived.live(Life(settle=True)) == Outcome()
     assert completions(lived) == before
     assert len(list(lived.log().records(kinds=["problem.admitted"]))) == 1
+
+
+def test_a_duplicate_that_the_index_learns_of_after_its_admission_holds_nothing_up(
+    lived: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is rebuilt in the background: the intake may ask it before it knows, the fold after."""
+    before, asked, known = completions(lived), list[str](), Past.__contains__
+
+    def late(self: Past, episode: str) -> bool:
+        asked.append(episode)
+        return len(asked) > 1 and known(self, episode)
+
+    monkeypatch.setattr(Past, "__contains__", late)
+    lived.log().publish([given("again")])
+    assert lived.live(Life(settle=True)) == Outcome()
+    assert len(asked) > 1, "the fold never asked"
+    assert completions(lived) == before
+
+
+def longer(task: Task, given: PupilSettings) -> Steps[Conclusion]:
+    """What may come of a second run: more than the first one said."""
+    found = yield from solve(task, given)
+    yield from say("and again")
+    return found
+
+
+def test_of_a_second_run_nothing_counts(lived: OnKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the index is being rebuilt a duplicate may run once more: every reader keeps the first run."""
+    (episode,) = (record.episode for record in lived.log().records(kinds=["episode.opened"]))
+    before = lived.log().journal(episode)
+
+    def unknown(self: Past, episode: str) -> bool:
+        return False
+
+    def nothing(log: SqliteLog) -> frozenset[tuple[str, str]]:
+        return frozenset()
+
+    monkeypatch.setattr(Past, "__contains__", unknown)
+    monkeypatch.setattr(runtimes, "recorded", nothing)
+    lived.log().publish([given("again")])
+    assert (
+        lived.live(Life(settle=True, find=lambda name: replace(PUPIL, solve=longer))) == Outcome()
+    )
+    assert lived.worker is not None
+    assert lived.worker.world.calls_begun, "there was no second run"
+    assert lived.log().journal(episode) == before
 
 
 def test_another_text_under_a_known_name_is_refused_after_a_restart(lived: OnKafka) -> None:

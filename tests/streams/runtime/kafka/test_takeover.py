@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from schemas.events.episode import PartitionClaimed
 from schemas.problem import Problem
+from streams.runtime.kafka.admission import Asked, asked
+from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.progress import Outcome
@@ -82,4 +87,30 @@ def test_without_any_checkpoint_it_reads_more_and_nothing_else_changes(setting: 
         calm = OnKafka(other, log)
         assert calm.live(Life()) == Outcome()
         assert meant(calm.log()) == meant(runtime.log())
+    assert len(list(runtime.log().messages("answers"))) == SIZE
+
+
+def test_what_was_being_admitted_as_another_claimed_the_partition_is_admitted_by_the_next_claim(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group says that the partition is still ours, so nothing is delivered again."""
+    runtime, place, broker = setting
+    contested = list[int]()
+
+    def contest(*given: Any) -> Asked:
+        worker = runtime.worker
+        assert worker is not None
+        if not contested:
+            contested.append(0)
+            headers = headers_of("partition.claimed", "w/0", "claimed.other.1", 1)
+            row = (b"w", PartitionClaimed(worker="other").to_json(), headers, 1)
+            for partition in range(PARTITIONS):
+                broker.append(place.topic("events"), partition, [row])
+            asyncio.get_running_loop().call_later(0.2, worker.lease.renew)
+        return asked(*given)
+
+    monkeypatch.setattr("streams.runtime.kafka.intake.asked", contest)
+    runtime.log().publish(*publication(problems()))
+    assert runtime.live(Life()) == Outcome()
+    assert contested
     assert len(list(runtime.log().messages("answers"))) == SIZE
