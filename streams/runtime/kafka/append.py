@@ -28,11 +28,15 @@ Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
 """Waits for records until something holds."""
 
 
-class Appender:
-    """The worker's own producer."""
+def _unheard(error: Exception) -> None:
+    """Whoever awaits the commit hears of it."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+
+class Appender:
+    """The worker's own producer. ``broken`` is told when an append failed: its lane sends nothing more."""
+
+    def __init__(self, place: Place, broken: Callable[[Exception], None] = _unheard) -> None:
+        self.place, self.broken = place, broken
         self.producer: Any = None
         self.lanes: dict[tuple[str, int], Lane] = {}
         self.appended = 0
@@ -111,6 +115,7 @@ class Lane:
                 self.broken = error
                 _fail([*waiting, *self.waiting], error)
                 self.waiting = []
+                self.appender.broken(error)
                 break
             for done, index in waiting:
                 if not done.done():

@@ -81,7 +81,7 @@ class KafkaWorker:
         self.lease = Lease(session_ms / 1000)
         self.leased: Any = LeasedWorld(world, self.lease)
         self.learner = Learner(find)
-        self.appender = Appender(place)
+        self.appender = Appender(place, self.broke)
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard)
         self.shared = Follower(place, self.view.take)

@@ -18,7 +18,7 @@ from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
-from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.broker import Batch, Broker, Producer
 from tests.memory_kafka.fixture import in_memory
 from tests.streams.test_embedded_worker import SIZE, meant, problems, publication
 
@@ -114,3 +114,20 @@ def test_what_was_being_admitted_as_another_claimed_the_partition_is_admitted_by
     assert runtime.live(Life()) == Outcome()
     assert contested
     assert len(list(runtime.log().messages("answers"))) == SIZE
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_worker(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody awaits it, and without it no worker ever knows that all is done."""
+    runtime, place, _ = setting
+    send = Producer.send_batch
+
+    async def refuse(self: Producer, batch: Batch, topic: str, *, partition: int) -> Any:
+        if topic == place.topic("checkpoints"):
+            raise RuntimeError("refused by the broker")
+        return await send(self, batch, topic, partition=partition)
+
+    monkeypatch.setattr(Producer, "send_batch", refuse)
+    with pytest.raises(RuntimeError, match="refused by the broker"):
+        runtime.live(Life())
