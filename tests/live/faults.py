@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import os
 import signal
 import subprocess
@@ -17,6 +19,10 @@ import orjson
 
 from schemas.events.episode import EpisodeOpened
 from schemas.identity import call_seed
+from streams.runtime.kafka import topics
+from streams.runtime.kafka.envelope import read
+from streams.runtime.kafka.fence import CLAIMED
+from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from tests.live.kafka_here import ROOT, Cluster
@@ -28,8 +34,6 @@ class Stepper:
 
     notes: Path
     process: subprocess.Popen[bytes]
-    frozen_at: float = 0.0
-    thawed_at: float = 0.0
 
     def said(self) -> Iterator[dict[str, Any]]:
         """Whole lines; the last may be cut off by a death."""
@@ -40,15 +44,6 @@ class Stepper:
         """How it stood last."""
         found = [each for each in self.said() if "live" in each]
         return found[-1] if found else {"flying": 0, "live": 0, "takeovers": [], "assignments": 0}
-
-    def flying(self, moment: float = float("inf")) -> set[int]:
-        """Calls in flight at a moment."""
-        flying: set[int] = set()
-        for each in self.said():
-            if each["t"] < moment:
-                flying |= {each["ask"]} if "ask" in each else set()
-                flying -= {each["done"]} if "done" in each else set()
-        return flying
 
     def asks(self) -> Iterator[tuple[float, int]]:
         """When it asked what."""
@@ -92,15 +87,35 @@ class Team:
         return Counter(seed for member in self.members for _, seed in member.asks())
 
 
+@dataclass
+class Claim:
+    """One worker's time as the owner of a partition, and the calls that it recorded after it was over."""
+
+    worker: str
+    began: float
+    ended: float = math.inf
+    wasted: int = 0
+
+    def held(self, moment: float) -> bool:
+        """Whether it was the owner at a moment."""
+        return self.began <= moment < self.ended
+
+
 @dataclass(frozen=True)
 class Account:
     """What the log says in the end."""
 
     answered: int
     repeated: int
-    stale: int
+    claims: list[Claim]
+    """Of all partitions of `events`, in order."""
     recorded: dict[int, float]
     """When each accepted call was recorded, by its seed."""
+
+    def wasted(self, member: Stepper, moment: float | None = None) -> int:
+        """Calls that a worker recorded for nothing; of what it owned at a moment, if one is given."""
+        mine = (each for each in self.claims if each.worker == f"w{member.process.pid}")
+        return sum(each.wasted for each in mine if moment is None or each.held(moment))
 
 
 def account(cluster: Cluster) -> Account:
@@ -115,4 +130,31 @@ def account(cluster: Cluster) -> Account:
         )
         recorded = {call_seed(runs[e], address): at / 1000 for e, address, at in rows}
         answers = {key for _, key, _, _ in log.messages("answers")}
-        return Account(len(answers), log.counter("repeated"), log.counter("stale"), recorded)
+        claims = asyncio.run(claims_of(log.place))
+        assert sum(each.wasted for each in claims) == log.counter("stale")
+        return Account(len(answers), log.counter("repeated"), claims, recorded)
+
+
+async def claims_of(place: Place) -> list[Claim]:
+    """Who owned what when, as the log of `events` tells it."""
+    found: dict[tuple[int, int], Claim] = {}
+    latest: dict[int, int] = {}
+    follower = Follower(place, lambda _, partition, record: _take(found, latest, partition, record))
+    await follower.start()
+    follower.add((place.topic("events"), each) for each in range(await topics.checked(place)))
+    await follower.caught_up()
+    await follower.stop()
+    return list(found.values())
+
+
+def _take(
+    found: dict[tuple[int, int], Claim], latest: dict[int, int], partition: int, record: Any
+) -> None:
+    said, at = read(record.headers, record.value), record.timestamp / 1000
+    if said.kind == CLAIMED:
+        if partition in latest:
+            found[partition, latest[partition]].ended = at
+        latest[partition] = record.offset
+        found[partition, record.offset] = Claim(orjson.loads(said.body)["worker"], at)
+    elif said.kind == "completed" and said.epoch != latest[partition]:
+        found[partition, said.epoch or 0].wasted += 1
