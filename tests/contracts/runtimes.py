@@ -37,6 +37,7 @@ from tests.streams.test_embedded_worker import Fragile, Numbers, find
 
 PARTITIONS = 4
 SESSION_MS = 20_000
+"""As users have it: who does not leave the group keeps its partitions from the next for so long, not for minutes."""
 Find = Callable[[str], Policy[Any]]
 
 

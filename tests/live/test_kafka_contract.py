@@ -47,13 +47,8 @@ pytestmark = [
 ]
 
 
-@pytest.mark.soak
 class TestOnABroker(RuntimeSuite):
-    """Faust's own driver, aiokafka's own clients.
-
-    In `make soak`: on a busy machine a second worker of one process was seen to wait for ever, or to end
-    before a command reached it. The same suite runs in `make test` with broker and transport in memory.
-    """
+    """Faust's own driver, aiokafka's own clients."""
 
     @pytest.fixture
     def runtime(self, place: Place, tmp_path: Path) -> Generator[Runtime]:
