@@ -21,7 +21,7 @@ from schemas.memory import Memory
 from schemas.questions import Complete, Remain
 from state.journal import Recorder
 from streams.backbones.port import BackboneError
-from streams.replay.compare import difference, same
+from streams.replay.compare import as_recorded, difference, same
 from streams.replies import reply_to
 
 R = TypeVar("R")
@@ -114,6 +114,7 @@ def _state(run: Run, here: str, fact: Event) -> None:
         return
     run.visited.add(here)
     run.restated += not isinstance(fact, AnswerEvent)
+    fact = as_recorded(recorded, fact)
     if recorded != fact and not same(recorded, fact):
         raise Diverged(run.episode, here, *difference(recorded, fact))
 

@@ -205,6 +205,7 @@ class Learner:
             batch,
             revision=closed.revision,
             kept=scope.memory.kept(closed.batch),
+            facts=tuple(scope.memory.facts_kept(closed.batch)),
             stale=frozenset(scope.memory.touched(closed.batch)[1]),
         )
 

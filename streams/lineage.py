@@ -142,7 +142,7 @@ class Tracing:
         for fact in facts:
             if not isinstance(fact, KnowledgeConsolidated) or fact.result != "consolidated":
                 continue
-            if fact.role in scope.memory.forgetting.stale:
+            if fact.source is not None and fact.role in scope.memory.forgetting.stale:
                 yield fact.role
 
     def _influenced(self, scope: Scope, gone: Mapping[int, set[str]]) -> Iterator[str]:

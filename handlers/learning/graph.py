@@ -21,6 +21,8 @@ Induce: TypeAlias = Literal["contrast", "neighbours", "speculative", "positive",
 Graph: TypeAlias = Mapping[str, Any]
 Weighing: TypeAlias = Literal["learned", "frozen", "structural"]
 """Edges as learned; all 1; or all 1 and every active case alike (the count of paths)."""
+LEAST, MOST, BORNE_OUT = 30.0, 85.0, 5.0
+"""Bounds of a strength, and what a contrast that bears a principle out adds to it."""
 EMPTY: Graph = {"version": 0, "cases": {}, "paths": {}, "principles": {}}
 
 
@@ -45,7 +47,7 @@ def told(
     match fact:
         case PathGrounded():
             return met(graph, fact, constants["initial_weight"])
-        case PrincipleInduced() if fact.principle is not None:
+        case PrincipleInduced() if fact.principle is not None and stands(graph, fact):
             return linked(_kept(graph, fact), fact.principle, fact.paths, constants)
         case PairCompared():
             return moved(graph, graph if start is None else start, fact, constants["step_size"])
@@ -100,20 +102,44 @@ def induction(
 # ── Principles ───────────────────────────────────────────────────────────────────────────────
 
 
+def stands(graph: Graph, fact: PrincipleInduced) -> bool:
+    """Whether what a fact rests on is there; a forgotten problem may have taken it along."""
+    if not fact.summary and fact.principle not in graph["principles"]:
+        return False
+    if fact.near is None:
+        return True
+    if fact.case == "neighbours":
+        return fact.principle in borrowed(graph, fact.near)
+    return bool(set(fact.paths).intersection(successes(graph, fact.near)))
+
+
+def borne_out(score: float, case: str) -> float:
+    """A principle's strength after paths said it once more; only a contrast adds to it."""
+    return bounded(score + (BORNE_OUT if case == "contrast" else 0.0))
+
+
+def bounded(score: float) -> float:
+    """A strength within its bounds."""
+    return min(MOST, max(LEAST, score))
+
+
 def _kept(graph: Graph, fact: PrincipleInduced) -> dict[str, Any]:
     """The principle as this fact leaves it; without a text only its strength changes."""
     was = graph["principles"].get(fact.principle, {"version": 0})
-    said = {"score": fact.score, "at": graph["version"]}
     if fact.summary:
-        said |= {
+        said = {
+            "score": fact.score,
+            "at": graph["version"],
             "summary": fact.summary,
             "strategies": [list(each) for each in fact.strategies],
             "uncertainty": fact.uncertainty,
             "vector": fact.vector,
             "version": was["version"] + 1,
         }
-    if fact.score is None:  # met on a neighbour's success: nothing of its own changes
+    elif fact.score is None:  # met on a neighbour's success: nothing of its own changes
         said = {}
+    else:
+        said = {"score": borne_out(was["score"], fact.case), "at": graph["version"]}
     principles = {**graph["principles"], str(fact.principle): {**was, **said}}
     return {**graph, "principles": principles}
 
@@ -131,16 +157,15 @@ def linked(
     return {**graph, "paths": held}
 
 
+def successes(graph: Graph, cases: Iterable[str]) -> set[str]:
+    """The paths by which these cases succeeded."""
+    return {path for case in cases for path in runs_of(graph, case)[0]}
+
+
 def borrowed(graph: Graph, near: Iterable[str]) -> list[str]:
     """The principles on successful paths of these cases. Source: eq. (7)."""
-    found = {
-        principle
-        for case in near
-        for path, edge in graph["cases"].get(case, {"paths": {}})["paths"].items()
-        if edge["right"]
-        for principle in graph["paths"].get(path, {"principles": {}})["principles"]
-    }
-    return sorted(found)
+    held = (graph["paths"][path]["principles"] for path in successes(graph, near))
+    return sorted({principle for each in held for principle in each})
 
 
 def evidence(graph: Graph, principle: str) -> list[str]:
@@ -168,12 +193,14 @@ def active(graph: Graph, similar: Mapping[str, float], weighing: Weighing = "lea
 def moved(graph: Graph, start: Graph, fact: PairCompared, step: float) -> dict[str, Any]:
     """w ← w + α ΔR ∂log p(m_k), the gradient taken where the pair was compared.
 
-    Source: eq. (10), Algorithm 2 line 18. No difference in reward changes nothing.
+    Source: eq. (10), Algorithm 2 line 18. No difference in reward changes nothing, nor does a pair of a
+    principle that is active no more, since a problem was forgotten.
     """
     utility = fact.with_reward - fact.without_reward
-    if utility == 0:
+    part = active(start, dict(fact.active))
+    if utility == 0 or fact.principle not in {name for _, name in part.to_principle}:
         return dict(graph)
-    slopes = gradient(active(start, dict(fact.active)), fact.principle)
+    slopes = gradient(part, fact.principle)
     now = graph["version"]
     cases = _stepped(graph["cases"], "paths", slopes.to_path, step * utility, now)
     paths = _stepped(graph["paths"], "principles", slopes.to_principle, step * utility, now)

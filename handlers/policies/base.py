@@ -75,6 +75,11 @@ class Member:
     reflected: Reflected
     outcome: str = "unknown"
 
+    @property
+    def subject(self) -> str:
+        """The problem's name in evidence: ``domain/id``."""
+        return f"{self.reflected.domain}/{self.reflected.problem_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -89,6 +94,8 @@ class Batch:
     """Above 0 where it is learned from again, without the problems that were forgotten since."""
     kept: tuple[MemoryItem, ...] = ()
     """Its lessons that stay when it is learned from again."""
+    facts: tuple[Event, ...] = ()
+    """What its learning rule took from, so far as that stays."""
     stale: frozenset[str] = frozenset()
     """Roles whose rules are withdrawn unless they are written anew."""
 

@@ -15,12 +15,12 @@ from typing import Any, cast
 
 import orjson
 
+from handlers.learning.graph import LEAST, MOST
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.role import Check, Role, Said, choice, text
 from schemas.reply import Field
 
 WORDS = ("high", "medium", "low")
-LEAST, MOST = 30.0, 85.0
 HIGH_FROM, LOW_UNDER = 70.0, 50.0
 USUAL: Mapping[str, float] = {"high": 75.0, "medium": 60.0, "low": 40.0}
 """The strength that a word stands for where no number was said."""
@@ -110,11 +110,6 @@ def shown(summary: str, principles: Sequence[str]) -> str:
 def strength(score: float) -> str:
     """The word for a strength: from 70 high, under 50 low."""
     return "high" if score >= HIGH_FROM else "low" if score < LOW_UNDER else "medium"
-
-
-def bounded(score: float) -> float:
-    """A strength within its bounds."""
-    return min(MOST, max(LEAST, score))
 
 
 def checked(present: frozenset[str]) -> Check:

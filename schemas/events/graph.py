@@ -55,6 +55,7 @@ class PrincipleInduced(Event, frozen=True):
     """A principle was made of paths, met again, or not made (Algorithm 1 lines 19 to 34)."""
 
     act: ClassVar[Act] = "learned"
+    later: ClassVar[tuple[str, ...]] = ("subject", "near")
     kind: Literal["principle.induced"] = "principle.induced"
     case: Induction
     decision: Literal["create", "update", "skip"]
@@ -75,12 +76,17 @@ class PrincipleInduced(Event, frozen=True):
     """Embedding of its summary, base64 float16; none where the summary stays as it is."""
     claimed: float | None = None
     """How many paths the model says that it rests on; only recorded."""
+    subject: str | None = None
+    """The problem whose runs it was made of, as ``domain/id``."""
+    near: tuple[str, ...] | None = None
+    """Cases whose successes it was borrowed from, or contrasted with."""
 
 
 class PairCompared(Event, frozen=True):
     """A problem was run with one principle and with none (Algorithm 2 lines 11 to 18)."""
 
     act: ClassVar[Act] = "learned"
+    later: ClassVar[tuple[str, ...]] = ("subject",)
     kind: Literal["pair.compared"] = "pair.compared"
     pair: str
     problem: str
@@ -91,6 +97,8 @@ class PairCompared(Event, frozen=True):
     with_reward: NonNegativeFloat
     without_reward: NonNegativeFloat
     memory_version: NonNegativeInt
+    subject: str | None = None
+    """The problem as ``domain/id``."""
 
 
 class NoteLinked(Event, frozen=True):

@@ -1,19 +1,21 @@
 """Forgetting a problem: which versions of a scope have to be closed again, and what is withdrawn from them.
 
 What cites the problem goes: its lessons; of the rules those of a role that were written from them, since
-nobody can say which of their words came from where. Arms, weights and labels are folded again without
-it. All of it follows from the record.
+nobody can say which of their words came from where: those of the version before stand in again until they
+are written anew. Arms, weights, graphs and labels are folded again without it. All of it follows from the
+record.
 
 Source: architecture page, *Verbs*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.events.base import Event
+from schemas.events.graph import PrincipleInduced
 from schemas.events.learning import BatchClosed, KnowledgeConsolidated, ProblemForgotten
 from schemas.identity import episode_id, learning_id
 from schemas.memory import Memory, MemoryItem
@@ -75,7 +77,7 @@ class Forgetting:
 
     def speaks_of(self, event: Event) -> bool:
         """Whether a fact was stated of a forgotten problem or of an episode that worked on it."""
-        said = (getattr(event, name, None) for name in ("subject", "source", "episode"))
+        said = (getattr(event, name, None) for name in ("subject", "source", "episode", "pair"))
         named = [each for each in said if isinstance(each, str)]
         return any(each in self.subjects.values() or self.covers(each) for each in named)
 
@@ -89,24 +91,27 @@ class Forgetting:
         self.withdrawn, self.stale = (withdrawn, stale) if self.owed else (set(), set())
 
     def touched(
-        self, old: Memory, closed: BatchClosed, journal: Mapping[str, Event]
+        self,
+        old: Memory,
+        closed: BatchClosed,
+        journal: Mapping[str, Event],
+        facts: Sequence[Event] = (),
     ) -> tuple[set[str], set[str]]:
         """Lessons withdrawn up to a version, and the roles whose rules are stale in it.
 
-        ``old``, ``closed`` and ``journal`` are those of the revision before.
+        ``old``, ``closed`` and ``journal`` are those of the revision before; ``facts`` are what the
+        batch's learning rule took from. Principles are written of all facts up to theirs.
         """
         withdrawn = self.withdrawn | {item.id for item in old.whole() if self.cites(item)}
-        return withdrawn, self.stale | set(self._stale(withdrawn, closed, journal))
+        rests = any(map(self.covers, closed.members)) or any(
+            isinstance(fact, PrincipleInduced) for fact in facts
+        )
+        return withdrawn, self.stale | set(_stale(withdrawn, journal, rests))
 
-    def _stale(
-        self, withdrawn: set[str], closed: BatchClosed, journal: Mapping[str, Event]
-    ) -> Iterator[str]:
-        member = any(map(self.covers, closed.members))
-        for event in journal.values():
-            if not isinstance(event, KnowledgeConsolidated) or event.result not in WRITTEN:
-                continue
-            if withdrawn.intersection(event.lessons) or (member and not event.lessons):
-                yield event.role
+    def stays(self, fact: Event, *, alone: bool) -> bool:
+        """Whether a fact is still taken from. One that names no problem goes unless its batch kept all."""
+        named = not isinstance(fact, PrincipleInduced) or fact.subject is not None
+        return (named or alone) and not self.speaks_of(fact)
 
     def again(self, closed: BatchClosed) -> BatchClosed:
         """The closing of a batch once more, without the members that were forgotten."""
@@ -132,6 +137,15 @@ def taught(records: Records, memory: Memory) -> Mapping[str, Event]:
         if not revision or not isinstance(closed, BatchClosed) or closed.embedder is None:
             return journal
         revision -= 1
+
+
+def _stale(withdrawn: set[str], journal: Mapping[str, Event], rests: bool) -> Iterator[str]:
+    """Roles whose rules were written of withdrawn lessons, or of no lessons where the batch ``rests``."""
+    for event in journal.values():
+        if not isinstance(event, KnowledgeConsolidated) or event.result not in WRITTEN:
+            continue
+        if withdrawn.intersection(event.lessons) or (rests and not event.lessons):
+            yield event.role
 
 
 def blank(item: MemoryItem) -> MemoryItem:

@@ -105,6 +105,16 @@ class LivesFold:
                 life.held, life.withdrawn, life.off = blank(item), True, offset
                 life.until = new.number if life.until is None else life.until
                 yield life
+        yield from self._restored(old, new, offset)
+
+    def _restored(self, old: Memory, new: Memory, offset: int) -> Iterator[Life]:
+        """Rules that a withdrawn rule had replaced stand again."""
+        was = {name_of(item) for item in old.whole()}
+        for item in new.whole():
+            life = self.known[new.scope, name_of(item)]
+            if life.until is not None and name_of(item) not in was:
+                life.until, life.off = None, offset
+                yield life
 
     def forget(self, prefix: str, outcome: Callable[[str], str], offset: int) -> Iterator[Life]:
         """Take back the opportunities that a problem's episodes were."""

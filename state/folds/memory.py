@@ -249,7 +249,7 @@ class MemoryFold:
         journal = taught(self.records, old)
         closed = journal["batch"]
         assert isinstance(closed, BatchClosed)
-        return self.forgetting.touched(old, closed, journal)
+        return self.forgetting.touched(old, closed, journal, self.facts_kept(number))
 
     def kept(self, number: int) -> tuple[MemoryItem, ...]:
         """The lessons of a batch that stay when it is closed again."""
@@ -267,7 +267,9 @@ class MemoryFold:
         stale = {*self.touched(number)[1], *said}
         rules = [rule for event in said.values() for rule in rules_of(event, number)]
         rules += [i for i in old.whole() if i.kind == "rule" and i.role not in stale]
-        before = [i for i in previous.whole() if i.kind == "lesson" and i.batch >= live_from]
+        given = previous.whole()
+        rules += [i for i in given if i.kind == "rule" and i.role in stale - said.keys()]
+        before = [i for i in given if i.kind == "lesson" and i.batch >= live_from]
         if previous.embedder != old.embedder:
             before = [old.item(lesson.id) or lesson for lesson in before]
         lessons = [*before, *self.kept(number), *learned.items(number)]
@@ -276,18 +278,21 @@ class MemoryFold:
         )
         words = old.standing.get("ruled", {})
         standing = ruled(previous.standing, words.items())
-        facts = [*self._facts_kept(number), *learned.facts]
+        facts = [*self.facts_kept(number), *learned.facts]
         measures = self._measures(previous, standing, labels, closed, facts)
         measures = replace(measures, embedder=old.embedder)
         return assembled(previous, number, rules, lessons, measures, closed.revision or 0)
 
-    def _facts_kept(self, number: int) -> list[Event]:
-        """What learning rules took from a batch, less what speaks of forgotten problems."""
+    def facts_kept(self, number: int) -> list[Event]:
+        """What learning rules took from a batch, as it was first closed, less what is forgotten."""
         assert self.records is not None
-        learned = Learned()
-        for address, event in taught(self.records, self.versions[number]).items():
+        learned, journal = Learned(), self.records.journal(learning_id(self.scope, number))
+        for address, event in journal.items():
             learned.feed(address, event)
-        return [event for event in learned.facts if not self.forgetting.speaks_of(event)]
+        closed, it = journal["batch"], self.forgetting
+        assert isinstance(closed, BatchClosed)
+        alone = not any(map(it.covers, closed.members))
+        return [fact for fact in learned.facts if it.stays(fact, alone=alone)]
 
     def _episode(self, number: int) -> str:
         """The learning episode of a version's newest revision."""

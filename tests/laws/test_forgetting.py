@@ -29,6 +29,7 @@ from schemas.usage import Usage
 from state.folds.state import State
 from state.snapshot import Snapshots
 from streams.learner import Learner
+from tests.scripted import run
 
 POLICY = find("mgv_flavell")
 SETTINGS = POLICY.settings.resolve("service", {})
@@ -67,6 +68,9 @@ class Log:
 
     records: dict[tuple[str, str], Event] = field(default_factory=dict[tuple[str, str], Event])
     state: State = field(default_factory=State)
+    scope: str = SCOPE
+    span: int | None = SPAN
+    """Batches whose lessons are live; none: all."""
 
     def __post_init__(self) -> None:
         self.state.attach(self)
@@ -86,17 +90,17 @@ class Log:
 
     def version(self, closed: BatchClosed) -> None:
         """State the version of a closed batch, as the folds have it."""
-        fold = self.state.memory(SCOPE)
-        live_from = max(1, closed.batch - SPAN + 1)
+        fold = self.state.memory(self.scope)
+        live_from = 1 if self.span is None else max(1, closed.batch - self.span + 1)
         memory = fold.following(fold.learned(closed), closed.batch, live_from, closed)
         event = MemoryVersioned(
-            scope=SCOPE,
+            scope=self.scope,
             number=closed.batch,
             revision=closed.revision,
             live_from=live_from,
             state=memory.state(),
         )
-        self.say(learning_id(SCOPE, closed.batch, closed.revision), "version", event)
+        self.say(learning_id(self.scope, closed.batch, closed.revision), "version", event)
 
     def batch(self, number: int, members: Sequence[tuple[str, Ran]], held: list[str]) -> None:
         """Episodes, grades, lessons and the version of one batch."""
@@ -215,8 +219,8 @@ def forgotten(history: Sequence[Sequence[Ran]], after: int) -> Log:
     return log
 
 
-def forget(log: Log) -> None:
-    """What the command says, and what the learner makes of it."""
+def forget(log: Log, problem: str = GONE) -> None:
+    """What the command says, and what the learner and the policy make of it."""
     learner = Learner(find, log)
     for (episode, address), event in list(log.records.items()):
         learner.feed(episode, address, event)
@@ -225,14 +229,17 @@ def forget(log: Log) -> None:
         log.say(episode, address, event)
         learner.feed(episode, address, event)
 
-    event = ProblemForgotten(scope=SCOPE, domain="d", problem_id=GONE)
-    say(f"n/{SCOPE}/-", f"forgotten.{GONE}", event)
-    scope = learner.scopes[SCOPE]
+    event = ProblemForgotten(scope=log.scope, domain="d", problem_id=problem)
+    say(f"n/{log.scope}/-", f"forgotten.{problem}", event)
+    scope = learner.scopes[log.scope]
     assert bool(scope.memory.forgetting.owed) == (scope.window.version_for(None, None) is None)
     while (due := scope.window.due()) is not None:
         closed = learner.batch_closed(scope, due, event.limits)
-        episode = learning_id(SCOPE, closed.batch, closed.revision)
+        episode = learning_id(log.scope, closed.batch, closed.revision)
         say(episode, "batch", closed)
+        memory = scope.memory.versions[closed.previous]
+        for address, fact in run(learner.steps(scope, closed), (), memory=memory).events:
+            say(episode, address, fact)
         log.version(closed)
         learner.feed(episode, "version", log.records[episode, "version"])
     assert not scope.memory.forgetting.owed

@@ -22,6 +22,7 @@ from handlers.learning.reinforce import relevance
 from handlers.policies.registry import find
 from schemas.events.graph import ExperienceShown, PairCompared, PathGrounded, PrincipleInduced
 from state.folds.state import State
+from state.projections.graph import every_edge
 from state.tables.lance import connected
 from state.tables.registry import TABLES
 from state.tables.table import WATERMARK
@@ -235,3 +236,44 @@ def test_graph_show_what_a_problem_activates(domain: Path) -> None:
         [memory] = fold(opened, State()).memories.values()
     active = graph.active(memory.latest.learned, found["similar"])
     assert found["principles"] == pytest.approx(relevance(active))
+
+
+# ── Forgetting ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_forgotten_problem_is_in_no_part_of_the_graph_nor_in_its_tables(tmp_path: Path) -> None:
+    log = tmp_path / "a.db"
+    produce(log, "1-6", "phase=build")
+    work(log)
+    produce(log, "7-10", "phase=weigh")
+    work(log)
+    with closing(SqliteLog(log)) as opened:
+        projector = Projector(opened, [name for name in TABLES if name.startswith("graph_")])
+        projector.open()
+        state = projector.state
+        [memory] = state.memories.values()
+        before, pinned = memory.latest, memory.latest.number
+        [case] = [each for each in before.of("case", "lesson") if each.batch == 2]
+        problem = case.subject.rpartition("/")[2]
+        told = call("forget", "--problem", problem, "--yes", "--json", "--log", log)
+        assert told.code == 0, told.err
+        projector.follow(until=lambda: True)
+        projector.close()
+        after = memory.latest
+        assert (after.number, after.revision) == (pinned, 1)
+        assert case.id in before.learned["cases"]
+        assert case.id not in str(after.learned)
+        assert {item.id for item in before.items} - {item.id for item in after.items} == {
+            case.id, "M2.1",
+        }  # fmt: skip
+    rows = {
+        name: connected(tables_path(log)).open_table(name).to_arrow().to_pylist()
+        for name in projector.tables.open_tables
+    }
+    paths = {row["path"] for row in rows["graph_paths"] if row["key"] != WATERMARK}
+    assert paths == set(after.learned["paths"])
+    held = {(row["source"], row["target"]) for row in rows["graph_edges"]} - {(None, None)}
+    assert held == {(a, b) for _, a, b, _ in every_edge(after.learned)}
+    assert case.text not in str(rows)
+    assert call("verify", "--log", log).code == 0
+    assert call("rebuild", "--log", log).lines[-1] == call("state", "hash", "--log", log).lines[-1]

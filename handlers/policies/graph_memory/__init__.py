@@ -10,7 +10,7 @@ from typing import Any
 from handlers.learning.graph import EMPTY
 from handlers.policies.around import guided
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trace
-from handlers.policies.graph_memory.activate import advise
+from handlers.policies.graph_memory.activate import PRINCIPLE, advise
 from handlers.policies.graph_memory.build import Growing, build, consolidated, keep_cases
 from handlers.policies.graph_memory.runs import canonical, transcript
 from handlers.policies.graph_memory.settings import GraphSettings, base_of
@@ -55,6 +55,16 @@ def learn(batch: Batch, settings: GraphSettings) -> Steps[None]:
         yield from weigh(batch, member, settings)
 
 
+def relearn(batch: Batch, settings: GraphSettings) -> Steps[None]:
+    """A batch without a problem that was forgotten: nobody is asked, principles are as they now stand."""
+    yield from keep_cases(batch, _in_phase(batch, "build"))
+    growing = Growing({**EMPTY, **batch.memory.learned}, settings.constants, batch.number)
+    for fact in batch.facts:
+        growing.take(fact)
+    if growing.changed and PRINCIPLE in batch.stale:
+        yield consolidated(growing)
+
+
 def _in_phase(batch: Batch, phase: str) -> list[Member]:
     return [m for m in batch.members if m.reflected.summary.get("phase") == phase]
 
@@ -68,6 +78,7 @@ GRAPH_MEMORY = Policy(
     learns="labels",
     reflect=reflect,
     learn=learn,
+    relearn=relearn,
     window=lambda settings, size: settings.batch_size,
     rule="graph@2",
     rule_constants=lambda settings: settings.constants,

@@ -39,8 +39,13 @@ class Growing:
     def state(self, fact: Event) -> Steps[None]:
         """State a fact and see what it changes."""
         yield fact
+        self.take(fact)
+
+    def take(self, fact: Event) -> None:
+        """What a fact changes."""
+        if isinstance(fact, PrincipleInduced) and fact.principle is not None:
+            self.changed |= graph.stands(self.graph, fact)
         self.graph = graph.told(self.graph, fact, self.constants)
-        self.changed |= isinstance(fact, PrincipleInduced) and fact.principle is not None
 
     def name(self) -> str:
         """A new principle's id."""
@@ -50,20 +55,19 @@ class Growing:
 
 def keep_cases(batch: Batch, members: Sequence[Member]) -> Steps[None]:
     """Every problem that is met for the first time becomes a case, found again by its embedding."""
-    known = {item.id for item in batch.memory.of(CASE, "lesson")}
+    known = {item.id for item in (*batch.memory.of(CASE, "lesson"), *batch.kept)}
     new: dict[str, Member] = {}
     for member in members:
         case = text_digest(member.reflected.problem)
         if case not in known:
             new.setdefault(case, member)
     for case, member in new.items():
-        told = member.reflected
         yield LessonDistilled(
             id=case,
             role=CASE,
             polarity="do",
-            text=told.problem,
-            subject=f"{told.domain}/{told.problem_id}",
+            text=member.reflected.problem,
+            subject=member.subject,
             evidence=(member.episode,),
             source="-",
         )
@@ -86,7 +90,8 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     similar = {}
     if what in ("neighbours", "speculative"):
         similar = yield from neighbours(member, case, settings)
-    yield from induce(Induced(what, succeeded, failed, tuple(similar)), growing, settings)
+    given = Induced(what, member.subject, succeeded, failed, tuple(similar))
+    yield from induce(given, growing, settings)
 
 
 def own_run(member: Member, settings: GraphSettings) -> Steps[Ran]:
@@ -110,11 +115,10 @@ def probed(batch: Batch, member: Member, count: int, settings: GraphSettings) ->
 def ground(member: Member, case: str, ran: Ran, growing: Growing) -> Steps[None]:
     """A run joins the graph; one whose path could not be read leaves nothing."""
     if ran.path is not None:
-        told = member.reflected
         yield from growing.state(
             PathGrounded(
                 case=case,
-                subject=f"{told.domain}/{told.problem_id}",
+                subject=member.subject,
                 path=ran.path,
                 outcome=ran.outcome,
                 source=ran.source,
@@ -124,9 +128,8 @@ def ground(member: Member, case: str, ran: Ran, growing: Growing) -> Steps[None]
 
 def neighbours(member: Member, case: str, settings: GraphSettings) -> Steps[dict[str, float]]:
     """The top-K similar cases, nearest first; the case itself is none of them. Source: eq. (7)."""
-    told = member.reflected
-    subject = f"{told.domain}/{told.problem_id}"
-    known = yield from Recall(told.problem, (CASE,), settings.neighbours + 1, ("lesson",), subject)
+    asked = settings.neighbours + 1, ("lesson",), member.subject
+    known = yield from Recall(member.reflected.problem, (CASE,), *asked)
     wide = settings.model_copy(update={"active_cases": settings.neighbours})
     return near(known, case, wide)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handlers.learning import graph
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.graph_memory.settings import GraphSettings
-from handlers.roles.inducer import Made, bounded, checked, inducer, made_of, shown, strength
+from handlers.roles.inducer import Made, checked, inducer, made_of, shown, strength
 from handlers.roles.role import Said
 from schemas.asking import Steps
 from schemas.events.graph import Induction, PrincipleInduced
@@ -23,35 +23,54 @@ from schemas.vectors import pack, unpack
 if TYPE_CHECKING:
     from handlers.policies.graph_memory.build import Growing
 
-BORNE_OUT = 5.0
-"""What a contrast that bears a principle out adds to its strength; speculation adds nothing."""
-
 
 @dataclass(frozen=True, slots=True)
 class Induced:
     """What is to be induced, from which paths of the case, and its neighbours, nearest first."""
 
     what: graph.Induce
+    subject: str
     succeeded: Sequence[str]
     failed: Sequence[str]
-    near: Sequence[str] = ()
+    near: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What one call compares: paths that succeeded and failed, whose they are, and the fact's own part."""
+
+    case: Induction
+    succeeded: tuple[str, ...]
+    failed: tuple[str, ...]
+    subject: str
+    near: tuple[str, ...] | None = None
+
+    def said(self, **more: Any) -> PrincipleInduced:
+        """What is stated of it."""
+        said = {"case": self.case, "subject": self.subject, "near": self.near}
+        return PrincipleInduced.model_validate(said | more)
 
 
 def induce(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[None]:
     """By what the case has: a contrast, its neighbours' principles, speculation, a success, nothing."""
-    match given.what:
-        case "contrast":
-            pair = select_one(given.succeeded, given.failed)
-            if pair is not None:
-                yield from _ask("contrast", (pair[0],), (pair[1],), growing, settings)
-        case "neighbours":
-            yield from borrow(given, growing)
-        case "speculative":
-            yield from _speculate(given, growing, settings)
-        case "positive":
-            yield from _ask("positive", (min(given.succeeded),), (), growing, settings)
-        case "nothing":
-            pass
+    if given.what == "neighbours":
+        yield from borrow(given, growing)
+        return
+    grounds = grounds_of(given, growing)
+    if grounds is not None:
+        yield from _ask(grounds, growing, settings)
+
+
+def grounds_of(given: Induced, growing: Growing) -> Grounds | None:
+    """The paths that a call compares; none where there is nothing to compare."""
+    if given.what == "positive":
+        return Grounds("positive", (min(given.succeeded),), (), given.subject)
+    if given.what == "contrast":
+        pair = select_one(given.succeeded, given.failed)
+        return None if pair is None else Grounds("contrast", pair[:1], pair[1:], given.subject)
+    if given.what == "speculative":
+        return _speculation(given, growing)
+    return None
 
 
 def select_one(succeeded: Iterable[str], failed: Iterable[str]) -> tuple[str, str] | None:
@@ -81,43 +100,39 @@ def borrow(given: Induced, growing: Growing) -> Steps[None]:
                 principle=name,
                 paths=tuple(given.failed),
                 reason="similar cases succeed by it",
+                subject=given.subject,
+                near=given.near,
             )
         )
 
 
-def _speculate(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[None]:
+def _speculation(given: Induced, growing: Growing) -> Grounds | None:
     """A failure against a neighbour's success (appendix); without one there is nothing to contrast."""
-    theirs = {path for case in given.near for path in graph.runs_of(growing.graph, case)[0]}
-    pair = select_one(sorted(theirs), given.failed)
-    if pair is not None:
-        yield from _ask("speculative", (pair[0],), (pair[1],), growing, settings)
+    pair = select_one(sorted(graph.successes(growing.graph, given.near)), given.failed)
+    if pair is None:
+        return None
+    theirs = (case for case in given.near if pair[0] in graph.successes(growing.graph, (case,)))
+    return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(theirs))
 
 
-def _ask(
-    case: Induction,
-    succeeded: tuple[str, ...],
-    failed: tuple[str, ...],
-    growing: Growing,
-    settings: GraphSettings,
-) -> Steps[None]:
+def _ask(given: Grounds, growing: Growing, settings: GraphSettings) -> Steps[None]:
     """One call; what it says is matched, bounded and stated, a skip with its reason too."""
     held = growing.graph["principles"]
     said = yield from inducer(settings.principle_limit).put(
         {
             "transitions": settings.states.described(),
-            "paths_that_succeeded": "\n".join(succeeded),
-            "paths_that_failed": "\n".join(failed),
+            "paths_that_succeeded": "\n".join(given.succeeded),
+            "paths_that_failed": "\n".join(given.failed),
             "principles_so_far": "\n\n".join(listed(growing.graph)),
             "how_many_there_are": str(len(held)),
         },
         check=checked(frozenset(held)),
     )
-    paths = (*succeeded, *failed)
     refused = _refusal(said, len(held), settings)
     if refused is not None:
-        yield PrincipleInduced(case=case, decision="skip", reason=refused, source=said.source)
+        yield given.said(decision="skip", reason=refused, source=said.source)
         return
-    yield from _keep(case, made_of(said), said, paths, growing, settings)
+    yield from _keep(given, made_of(said), said, growing, settings)
 
 
 def _refusal(said: Said, count: int, settings: GraphSettings) -> str | None:
@@ -133,18 +148,12 @@ def _refusal(said: Said, count: int, settings: GraphSettings) -> str | None:
 
 
 def _keep(
-    case: Induction,
-    made: Made,
-    said: Said,
-    paths: tuple[str, ...],
-    growing: Growing,
-    settings: GraphSettings,
+    given: Grounds, made: Made, said: Said, growing: Growing, settings: GraphSettings
 ) -> Steps[None]:
     """Rewrite the target, bear out a principle that says the same, or create a new one."""
     vector = (yield from Embed((made.summary,)))[0]
     told = {
-        "case": case,
-        "paths": paths,
+        "paths": (*given.succeeded, *given.failed),
         "reason": said.get("Reasoning") or "",
         "source": said.source,
         "claimed": made.claimed,
@@ -152,12 +161,9 @@ def _keep(
     target = said.get("Target_meta_id") if said.get("Decision") == "update" else None
     same = None if target else matched(growing.graph, vector, settings.match_above)
     if same is not None:
-        more = BORNE_OUT if case == "contrast" else 0.0
-        score = bounded(growing.graph["principles"][same]["score"] + more)
-        said_now = {"principle": same, "score": score, "confidence": strength(score)}
-        yield from growing.state(
-            PrincipleInduced.model_validate({**told, "decision": "update", **said_now})
-        )
+        score = graph.borne_out(growing.graph["principles"][same]["score"], given.case)
+        now = {"principle": same, "score": score, "confidence": strength(score)}
+        yield from growing.state(given.said(decision="update", **told, **now))
         return
     content = {
         "decision": "update" if target else "create",
@@ -169,7 +175,7 @@ def _keep(
         "score": made.score,
         "vector": pack(vector),
     }
-    yield from growing.state(PrincipleInduced.model_validate({**told, **content}))
+    yield from growing.state(given.said(**told, **content))
 
 
 def matched(state: graph.Graph, vector: Sequence[float], above: float) -> str | None:

@@ -53,9 +53,8 @@ def tried(
     if conclusion.answer is None:
         return conclusion, "withheld"
     told = member.reflected
-    subject = f"{told.domain}/{told.problem_id}"
     kind = told.dataset or told.domain
-    return conclusion, (yield from Check(kind, told.problem, conclusion.answer, subject))
+    return conclusion, (yield from Check(kind, told.problem, conclusion.answer, member.subject))
 
 
 def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]:

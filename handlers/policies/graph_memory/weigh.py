@@ -19,8 +19,7 @@ from schemas.identity import hash01, text_digest
 
 def weigh(batch: Batch, member: Member, settings: GraphSettings) -> Steps[None]:
     """One pair, if anything is active; no call where nothing is. Source: lines 7 to 18."""
-    told = member.reflected
-    found = yield from activate(told.problem, f"{told.domain}/{told.problem_id}", settings)
+    found = yield from activate(member.reflected.problem, member.subject, settings)
     if not found.scores or (len(found.scores) == 1 and settings.lone == "skip"):
         return
     shares = softmax(found.scores)
@@ -53,4 +52,5 @@ def compare(
         with_reward=rewards[0],
         without_reward=rewards[1],
         memory_version=batch.memory.number,
+        subject=member.subject,
     )
