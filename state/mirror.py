@@ -10,7 +10,7 @@ domain and policy: its memory is the mirror's partition by domain, a block the o
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -23,7 +23,6 @@ from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 
 Vectors: TypeAlias = NDArray[np.float32]
-Nearest: TypeAlias = Callable[[Sequence[MemoryItem], Recall, Sequence[float]], list[Hit]]
 DIGITS = 9
 KEPT = 64
 SMALL = 24

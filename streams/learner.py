@@ -16,7 +16,6 @@ from handlers.learning.embedding import embed_anew
 from handlers.policies.base import Batch, Member, Policy
 from schemas.asking import Steps
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import (
     BatchClosed,
     Graded,
@@ -108,7 +107,6 @@ class Learner:
     """Where forgetting reads what folds do not keep."""
     scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
     grades: GradesFold = field(default_factory=GradesFold)
-    learned_episodes: int = 0
 
     def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record of ``learning``, in log order."""
@@ -121,13 +119,8 @@ class Learner:
         scope.memory.feed(episode, address, event)
         if scope.window.owed or scope.owes:
             scope.settle_owed()
-        match event:
-            case MemoryVersioned(number=0):
-                scope.warmed = True
-            case EpisodeClosed():
-                self.learned_episodes += 1
-            case _:
-                pass
+        if isinstance(event, MemoryVersioned) and event.number == 0:
+            scope.warmed = True
 
     def _scope_of(self, episode: str, event: Event) -> Scope | None:
         match event:

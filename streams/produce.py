@@ -102,7 +102,6 @@ class Producer:
         self.texts: dict[tuple[str, str], str] = {}
         self.seen: set[str] = set()
         self.messages: list[tuple[str, str, dict[str, Any], bytes]] = []
-        self.refused_places: list[Refusal] = []
 
     def run(self, lines: Iterable[Line], *, dry: bool = False) -> Produced:
         """Take every line, then append everything in one commit."""

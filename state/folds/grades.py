@@ -22,8 +22,3 @@ class GradesFold:
     def outcome(self, episode: str) -> Outcome:
         """How it turned out, as far as is known."""
         return self.feedback.get(episode) or self.checker.get(episode) or "unknown"
-
-    def disagreements(self) -> list[str]:
-        """Episodes on which feedback and checker differ."""
-        both = self.feedback.keys() & self.checker.keys()
-        return sorted(e for e in both if self.feedback[e] != self.checker[e])

@@ -195,8 +195,3 @@ def comparison(groups: Groups) -> dict[str, Any]:
 def simulated(made: Mapping[str, Any]) -> bool:
     """Whether no model answered."""
     return any("SIMULATED" in each["backbones"] for each in made["measured"])
-
-
-def cells_of(made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every cell of the paper's tables in a report."""
-    return [cell for table in made["tables"] for row in table["rows"] for cell in row["cells"]]

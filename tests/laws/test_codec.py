@@ -31,7 +31,6 @@ from schemas.identity import (
 from schemas.problem import Feedback, Problem, ProblemRecord
 from schemas.prompt import Section, Template
 from schemas.questions import Complete
-from schemas.record import Record, cloud_attributes, event_id
 from schemas.reply import Reply
 from streams.backbones.port import ModelReply
 from streams.normalise import TEXT_CAP
@@ -291,17 +290,6 @@ def test_any_names_can_be_ordered(names: list[str]) -> None:
 def test_an_episode_names_its_parts(domain: str, problem: str) -> None:
     assert episode_parts(episode_id(domain, problem, "0123abcd")) == (domain, problem, "0123abcd")
     assert " " not in episode_id(domain, problem, "0123abcd")
-
-
-@given(ANY_EVENT, st.integers(1, 1 << 40), ADDRESSES)
-def test_cloud_attributes_follow_from_the_record(event: Event, offset: int, address: str) -> None:
-    one = Record(offset, "events", 0, 1, "p/d/x/r", address, 5, event)
-    later = Record(offset + 1, "events", 0, 2, "p/d/x/r", address, 6, event)
-    first, second = cloud_attributes(one, "metalogue"), cloud_attributes(later, "metalogue")
-    assert first["id"] == second["id"] == event_id("p/d/x/r", address)
-    assert first["type"] == f"io.metalogue.{event.kind}.v1"
-    assert first["sequence"] < second["sequence"]
-    assert all(isinstance(value, str) for value in first.values())
 
 
 # -- fingerprints -----------------------------------------------------------------------------------

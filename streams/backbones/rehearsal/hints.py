@@ -7,7 +7,6 @@ says besides has no effect on a problem of this ground.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -66,11 +65,6 @@ def _hint(said: str, at: int, length: int, approach: int, ground: Ground) -> Hin
     sentence = said[start : min(stops, default=len(said))]
     situation = next((i for i, words in enumerate(ground.situations) if words in sentence), None)
     return Hint(approach, situation, _NOT.search(said, start, at) is None)
-
-
-def hints_in(texts: Iterable[str], ground: Ground) -> list[Hint]:
-    """The hints of several texts, in order."""
-    return [hint for text in texts for hint in hints(text, ground)]
 
 
 @lru_cache(maxsize=8192)
