@@ -46,7 +46,8 @@ class TableSet:
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # a panic of the library is none of the usual kinds
-                self.told(f"{name}: {_short(error)}")
+                if least is not None:  # else nobody has written it yet
+                    self.told(f"{name}: {_short(error)}")
                 sound = False
             self.open_tables[name] = made
             if not sound:

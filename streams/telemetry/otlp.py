@@ -48,6 +48,7 @@ class Sender:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
+        logging.getLogger(OTLPSpanExporter.__module__).setLevel(logging.ERROR)
         self.url = endpoint_of(url)
         self.exporter = OTLPSpanExporter(endpoint=self.url, timeout=TIMEOUT_S)
         self.resource = Resource.create({"service.name": "metalogue"})

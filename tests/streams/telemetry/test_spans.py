@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,8 +17,8 @@ from schemas.events.episode import Completed
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.otlp import AT_ONCE, Export, endpoint_of
 from streams.telemetry.spans import Span, provider
-from tests.streams.cli.calling import call, copied
-from tests.streams.telemetry.collector import attributes, collecting
+from tests.streams.cli.calling import call, copied, process
+from tests.streams.telemetry.collector import Collector, attributes, collecting
 
 NAMES = import_module("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
 OFFICIAL = {value for name, value in vars(NAMES).items() if name.startswith("GEN_AI_")}
@@ -48,6 +50,54 @@ def test_spans_arrive_at_a_collector_with_the_genai_names(tmp_path: Path) -> Non
     assert names["invoke_agent"] == stats["closed"] + stats["learning_episodes"]
     assert names["evaluate"] == 10
     _check(first)
+
+
+def test_a_projector_sends_the_spans_of_its_log_once(worked: Path, tmp_path: Path) -> None:
+    path = copied(worked, tmp_path / "a.db")
+    expected = Taker()
+    export = exported(copied(worked, tmp_path / "b.db"), expected)
+    with closing(export.log):
+        while export.step():
+            pass
+    with collecting() as collector:
+        for _ in range(2):  # the second finds nothing new
+            sent_by_projector(path, collector, len(expected.got))
+    assert sorted(int.from_bytes(span.span_id) for span in collector.spans) == sorted(
+        span.id for span in expected.got
+    )
+
+
+def sent_by_projector(path: Path, collector: Collector, count: int) -> None:
+    """Run a projector as its user does, until the collector has so many spans; then end it."""
+    words = ("projector", "--log", path, "--otlp", collector.url)
+    with process(*words, cwd=path.parent) as projector:
+        assert projector.stderr is not None
+        said = iter(projector.stderr.readline, b"")
+        assert any(line.startswith(b"ready: tables in ") for line in said)
+        end = time.monotonic() + 60
+        while len(collector.spans) < count:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        projector.terminate()
+        assert projector.wait(20) == 0
+
+
+@pytest.mark.soak
+def test_a_projector_whose_collector_is_away_says_so_and_ends_when_told(
+    worked: Path, tmp_path: Path
+) -> None:
+    path = copied(worked, tmp_path / "a.db")
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    words = ("projector", "--log", path, "--otlp", url)
+    with process(*words, cwd=path.parent) as projector:
+        assert projector.stderr is not None
+        for line in iter(projector.stderr.readline, b""):
+            assert b"Transient" not in line, "it is said once, in our words"
+            if b"[otlp.refused]" in line:
+                break
+        projector.terminate()
+        assert projector.wait(40) == 0
 
 
 def _check(found: Sequence[Any]) -> None:
