@@ -56,6 +56,7 @@ class Wanted:
             *(("--price", each) for each in models.prices),
             ("--model", models.model),
             ("--base-url", models.base_url),
+            ("--tools", models.tools),
             ("--reduced", options.stand_in),
             ("--limit", options.problems),
             ("--seeds", options.seeds),

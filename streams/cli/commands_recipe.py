@@ -9,7 +9,14 @@ import typer
 
 from streams.cli.app import Json, NewLog
 from streams.cli.commands_bench import bench_group
-from streams.cli.options import LimitOptions, MaxConcurrency, ModelOptions, TotalOptions, grouped
+from streams.cli.options import (
+    LimitOptions,
+    MaxConcurrency,
+    ModelOptions,
+    Tools,
+    TotalOptions,
+    grouped,
+)
 
 if TYPE_CHECKING:
     from streams.bench.plan import Options
@@ -68,6 +75,7 @@ def run_recipe(
     recipe: Annotated[str, typer.Argument(help="A recipe's name, or a .yaml file of your own.")],
     log: NewLog = None,
     answering: ModelOptions,
+    tools: Tools = None,
     max_concurrency: MaxConcurrency = None,
     size: SizeOptions,
     limits: LimitOptions,
@@ -84,7 +92,7 @@ def run_recipe(
     wanted = Wanted(
         recipe=recipe,
         log=log,
-        models=answering.models(),
+        models=answering.models(tools=tools),
         options=size.options(),
         limits=limits.limits(),
         out=folder,

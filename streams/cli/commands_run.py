@@ -15,19 +15,13 @@ from streams.cli.options import (
     ModelOptions,
     Otlp,
     Policy,
+    Tools,
     TotalOptions,
     WayOptions,
     grouped,
 )
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
-
-Tools = Annotated[
-    Optional[str],
-    typer.Option(
-        "--tools", metavar="T", help="What policies may call: corpus:FOLDER, mcp:COMMAND, mcp:URL."
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,12 @@ Policy = Annotated[
 Set = Annotated[
     list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the policy.")
 ]
+Tools = Annotated[
+    Optional[str],
+    typer.Option(
+        "--tools", metavar="T", help="What policies may call: corpus:FOLDER, mcp:COMMAND, mcp:URL."
+    ),
+]
 Otlp = Annotated[
     Optional[str], typer.Option("--otlp", metavar="URL", help="Send spans to this collector.")
 ]

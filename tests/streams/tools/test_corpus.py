@@ -150,6 +150,33 @@ def test_what_was_found_is_on_the_record_and_is_not_looked_for_again(asked: Path
     assert call("verify", "--log", asked).code == 0
 
 
+def test_a_recipe_s_policies_search_with_the_same_option(
+    asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(asked.parent)
+    recipe = {
+        "recipe": "search", "claims": [], "paper": "none", "about": "Search", "differs": "Everything",
+        "seeds": [3], "data": {"asked": {"source": "jsonl", "domain": "hotpotqa"}},
+        "runs": {"one": {"policy": "tool_reasoning"}},
+        "tables": [{
+            "title": "T", "columns": {"right": {"data": "asked", "metric": "accuracy"}},
+            "rows": {"one": {"run": "one", "paper": [1]}},
+        }],
+    }  # fmt: skip
+    Path("search.yaml").write_text(json.dumps(recipe))
+    words = ("bench", "run", "search.yaml", "--data", "asked=problems.jsonl", "--log", "b.db")
+    done = call(*words, "--backbone", "rehearsal:seed=3", "--tools", "corpus:index")
+    assert done.code == 0, done.err
+    results = [
+        row["event"]["result"]
+        for row in call("log", "cat", "--json", "--log", "b.db").rows
+        if row.get("event", {}).get("kind") == "tool.called"
+    ]
+    assert results
+    assert set(results) == {"found"}
+    assert "--tools corpus:index" in Path("bench/search.md").read_text()
+
+
 def test_wrong_tools_are_a_wrong_command_line(tmp_path: Path) -> None:
     said = call("solve", "x", "--backbone", "rehearsal", "--tools", f"corpus:{tmp_path}")
     assert said.code == 2
