@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from handlers.roles.monitor import PROMPT
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.processes import grown, kill, until, worker
 from tests.crash.series import End, end_of, produced
@@ -47,6 +48,18 @@ def test_mc2_asks_each_call_once_and_what_it_asked_is_on_record(serve: Serve, fo
     learning = call("log", "stats", "--json", "--log", folder / "a.db").json
     assert 0 < calls < len(endpoint.asked) == learning["completions"]
     assert learning["learning_episodes"] == 2
+
+
+def test_each_role_is_asked_of_its_own_backbone(serve: Serve, folder: Path) -> None:
+    endpoint, path = serve(), folder / "a.db"
+    produced(path, "game24:901-906", values=SMALL)
+    apart = ("--role", f"monitor={QUICK.replace('openai', 'openai:judge', 1)}")
+    assert call("worker", "--log", path, "--backbone", QUICK, *apart, *IDLE).code == 0
+    who = {
+        (each.body["messages"][0]["content"].startswith(PROMPT), each.body["model"])
+        for each in endpoint.asked
+    }
+    assert who == {(True, "judge"), (False, "check")}
 
 
 def test_streaming_says_the_same(serve: Serve, folder: Path) -> None:

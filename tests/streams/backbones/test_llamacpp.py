@@ -98,6 +98,23 @@ def test_a_cancelled_call_stops_decoding() -> None:
     assert with_model(use, slots=1, max_tokens=900) < 3.0
 
 
+@pytest.mark.parametrize(("slots", "beside"), [(2, True), (1, False)])
+def test_calls_are_decoded_beside_each_other(slots: int, beside: bool) -> None:
+    """A short call that comes later ends sooner, unless there is one slot."""
+
+    async def use(backbone: LlamaCpp) -> bool:
+        await backbone.complete(asking())
+        endless = replace(asking("Count to a thousand."), sampling=Sampling(max_tokens=60))
+        first = asyncio.create_task(backbone.complete(endless))
+        await asyncio.sleep(0.05)
+        await backbone.complete(asking())
+        under_way = not first.done()
+        await first
+        return under_way
+
+    assert with_model(use, slots=slots, max_tokens=60) is beside
+
+
 def test_signals_stay_with_those_who_had_them() -> None:
     def drain() -> None:
         heard.append("TERM")
