@@ -21,7 +21,7 @@ DIMENSIONS, LONGEST = 384, 256
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of the published weights: others would make vectors that cannot be compared."""
 NEEDED = ("safetensors", "tokenizers", "threadpoolctl")
-TOKENS = 256
+TOKENS = 128
 """Of one forward pass, padding too: more of them do not fit a core's cache, and take longer each."""
 
 
