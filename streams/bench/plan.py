@@ -20,10 +20,10 @@ from schemas.identity import digest
 from schemas.problem import Limits, Problem
 from streams.bench.recipe import BadRecipe, Before, Data, Recipe, Runs
 from streams.datasets import open_source
-from streams.perturbing import Perturbation
-from streams.produce import Plan
+from streams.producing.perturbing import Perturbation
+from streams.producing.produce import Plan
+from streams.producing.sources import Line, built_in, lines_of
 from streams.runtime.embedded.intake import scope_of
-from streams.sources import Line, built_in, lines_of
 
 REDUCED_PROBLEMS, REDUCED_CALLS = 2, 12
 STAND_IN = "game24:1-2"

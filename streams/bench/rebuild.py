@@ -27,11 +27,11 @@ from state.snapshot import Snapshots
 from streams.backbones.rehearsal.backbone import Rehearsal
 from streams.embedders.hashed import HashedEmbedder
 from streams.policies import find
-from streams.produce import Plan, Producer
+from streams.producing.produce import Plan, Producer
+from streams.producing.sources import lines_of
 from streams.rebuild import ROWS, fold
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.sources import lines_of
 from streams.world import World
 
 EVENTS = 1_000_000

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from schemas.problem import Limits, Name, Profile, Seed, Values
 from streams.bench.metrics import METRICS
-from streams.perturbing import Perturbation
+from streams.producing.perturbing import Perturbation
 
 FOLDER = Path(__file__).with_name("recipes")
 Figure: TypeAlias = int | float | str | None

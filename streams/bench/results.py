@@ -16,7 +16,7 @@ from streams.analysis.statistics import t_half_width
 from streams.bench.metrics import METRICS, known
 from streams.bench.plan import Cell, Source
 from streams.bench.recipe import Place
-from streams.perturbing import unperturbed
+from streams.producing.perturbing import unperturbed
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog

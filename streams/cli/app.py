@@ -88,7 +88,7 @@ def root(
 def load_commands() -> None:
     """Import every module that declares commands, in the order in which help lists them."""
     for part in PARTS:
-        import_module(f"streams.cli.commands_{part}")
+        import_module(f"streams.cli.commands.{part}")
 
 
 load_commands()

@@ -189,7 +189,7 @@ def _replay(
     log: SqliteLog, chosen: list[Letter], mended: bytes | None, option: str
 ) -> dict[str, int]:
     from streams.cli.producing import say_error
-    from streams.sources import BadLine
+    from streams.producing.sources import BadLine
 
     figures = {"replayed": 0, "known": 0, "refused": 0}
     for each in chosen:
@@ -225,4 +225,4 @@ def _still_bad(each: Letter, error: BadLine, option: str) -> CliError:
 
 
 if TYPE_CHECKING:
-    from streams.sources import BadLine
+    from streams.producing.sources import BadLine

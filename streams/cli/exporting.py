@@ -11,7 +11,7 @@ from streams.cli.finding import find_episode
 
 def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> int:
     """Write the folder and say what is in it; the exit code."""
-    from streams.export import export as run
+    from streams.export.parquet import export as run
 
     where = Path(folder)
     if where.exists() and not where.is_dir():

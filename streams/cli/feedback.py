@@ -12,7 +12,7 @@ from streams.cli.common import open_log, out, out_json
 from streams.cli.dead_letters import number_of
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.producing import say_error
-from streams.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
+from streams.producing.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog

@@ -82,7 +82,7 @@ def _text(value: Any) -> str:
 
 def check(name: str, *, json: bool) -> int:
     """``policies check``; the exit code."""
-    from streams.policy_check import Finding, Suite
+    from streams.trials.check import Finding, Suite
 
     try:
         policy = find(name)

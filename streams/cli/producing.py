@@ -15,13 +15,12 @@ from streams.cli.common import open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.setup import policy_of
 from streams.policies import find
-from streams.produce import Plan, Produced, Producer, Refusal
+from streams.producing.produce import Plan, Produced, Producer, Refusal
+from streams.producing.sources import Line, NoSource, built_in, lines_of
 from streams.runtime.embedded.log import SqliteLog
-from streams.sources import Line, NoSource, built_in, lines_of
 
 if TYPE_CHECKING:
-    from streams.cli.commands_run import ReadOptions, SeriesOptions
-    from streams.cli.options import WayOptions
+    from streams.cli.options import ReadOptions, SeriesOptions, WayOptions
 
 
 def produce(

@@ -9,11 +9,11 @@ from schemas.problem import Feedback, Problem
 from streams.cli.dead_letters import ERRORS, Letter
 from streams.cli.feedback import message
 from streams.policies import find
-from streams.produce import PLAN, Plan, Producer
+from streams.producing.produce import PLAN, Plan, Producer
+from streams.producing.sources import BadLine, Line, parse_as
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.admission import foreign
-from streams.sources import BadLine, Line, parse_as
 
 VALUE = "select value from messages where topic = ? and key = ?"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streams.cli.common import out, out_json, say
 from streams.cli.errors import FAILED, OK, usage
-from streams.schema_export import FOLDER, compare, export, schemas
+from streams.export.schemas import FOLDER, compare, export, schemas
 
 
 def write(folder: str | None, *, json: bool) -> None:
@@ -14,7 +14,7 @@ def write(folder: str | None, *, json: bool) -> None:
     target = Path(folder) if folder is not None else FOLDER
     written = export(target)
     if folder is None:
-        from streams.asyncapi import write as write_asyncapi
+        from streams.export.asyncapi import write as write_asyncapi
 
         write_asyncapi()
     if json:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from streams.cli.dead_letters import Letter, letter, letters, send_on
 from streams.dashboard.glass import Glass
 from streams.dashboard.guard import may_change
-from streams.sources import BadLine
+from streams.producing.sources import BadLine
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -10,7 +10,7 @@ from handlers.answers.grade import CHECKERS, Grade
 from schemas.events.learning import Graded, Reflected
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
-from streams.grading import Grading
+from streams.grading.grader import Grading
 from streams.relay import graded_address
 
 VERDICT = "verdict@1"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from handlers.answers.grade import Grade
 from schemas.problem import Feedback
 from schemas.questions import Check
-from streams.grading import Grading
+from streams.grading.grader import Grading
 from streams.runtime.grades import as_text
 
 

@@ -25,11 +25,11 @@ from streams.drive import Run
 from streams.embedders.hashed import HashedEmbedder
 from streams.learner import Learner
 from streams.policies import find
-from streams.produce import Plan, Produced, Producer
+from streams.producing.produce import Plan, Produced, Producer
+from streams.producing.sources import Line, lines_of
 from streams.replay.digest import log_digest, meaning
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.worker import Outcome, Worker
-from streams.sources import Line, lines_of
 from streams.world import World
 
 PROBLEMS, BATCH = 30, 10

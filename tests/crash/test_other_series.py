@@ -14,9 +14,9 @@ import pytest
 from schemas.events.learning import Timing
 from state.journal import Fenced
 from streams.policies import find
+from streams.producing.sources import Line
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
-from streams.sources import Line
 from tests.crash.series import Counted, End, StoppingLog, completed, end_of, produced, quick, worked
 
 SIZE = 12

@@ -19,7 +19,7 @@ from schemas.events.monitoring import Allocated
 from schemas.problem import Limits
 from schemas.usage import NOTHING
 from state.journal import Fenced
-from streams.cli.adopting import let_go_on
+from streams.cli.doctor.adopting import let_go_on
 from streams.policies import find
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog

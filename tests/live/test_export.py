@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from streams.export import QUERIES
-from streams.export_tables import EXPORTED
+from streams.export.parquet import QUERIES
+from streams.export.tables import EXPORTED
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 from tests.streams.cli.learned import PROBLEMS, made

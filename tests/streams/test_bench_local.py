@@ -9,7 +9,7 @@ import pytest
 
 from streams.bench import local
 from streams.bench.sums import mixed, sums
-from streams.cli.local_bench import table_of
+from streams.cli.bench.local import table_of
 from streams.cli.main import main
 from tests.data import shared
 

@@ -12,8 +12,8 @@ from importlib.machinery import ModuleSpec
 
 import pytest
 
-from streams import grading
-from streams.grading import Grading
+from streams.grading import grader
+from streams.grading.grader import Grading
 
 FORMULAS = [
     ("1+x^2", "x^2+1", "right"),
@@ -110,7 +110,7 @@ def test_without_the_extra_the_outcome_stays_unknown(monkeypatch: pytest.MonkeyP
     def absent(name: str) -> ModuleSpec | None:
         return None if name in ("sympy", "math_verify") else importlib.util.find_spec(name)
 
-    monkeypatch.setattr(grading, "find_spec", absent)
+    monkeypatch.setattr(grader, "find_spec", absent)
     with Grading() as opened:
         grade = opened.grade_now("1+x^2", "x^2+1")
     assert (grade.outcome, grade.grader) == ("unknown", "exact@1")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handlers.policies.cot2_meta.perturb import degraded
 from schemas.events.episode import ProblemAdmitted
 from schemas.problem import ProblemRecord
-from streams.perturbing import perturb, unperturbed
+from streams.producing.perturbing import perturb, unperturbed
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 

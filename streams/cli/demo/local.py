@@ -47,8 +47,8 @@ def _produce(policy: str) -> None:
     """What `metalogue produce local.jsonl --policy cot --call-limit 5` does; what is known is skipped."""
     from schemas.problem import Limits
     from streams.policies import find
-    from streams.produce import Plan, Producer
-    from streams.sources import lines_of
+    from streams.producing.produce import Plan, Producer
+    from streams.producing.sources import lines_of
 
     plan = Plan(
         source=str(PROBLEMS), find=find, policy=policy, domain="words", limits=Limits(calls=CALLS)

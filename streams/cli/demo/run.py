@@ -75,8 +75,8 @@ def _produce() -> None:
     """What `metalogue produce game24:901-1000 --policy mc2` does; known problems are skipped."""
     from streams.cli.config import load
     from streams.policies import find
-    from streams.produce import Plan, Producer
-    from streams.sources import lines_of
+    from streams.producing.produce import Plan, Producer
+    from streams.producing.sources import lines_of
 
     plan = Plan(source=SOURCE, find=find, policy=POLICY)
     with closing(open_log(LOG, create=True)) as log:

@@ -12,7 +12,7 @@ from handlers.answers.grade import CHECKERS
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, episode_id
 from schemas.problem import Feedback
-from streams.grading import Grading
+from streams.grading.grader import Grading
 from streams.learner import Learner
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.grades import graded

@@ -13,9 +13,9 @@ from schemas.identity import canonical
 from schemas.problem import Feedback, Limits, Problem, ProblemRecord
 from schemas.settings import BadSetting
 from streams.policies import NoPolicy
+from streams.producing.sources import BadLine, parse
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.kafka.envelope import NotOurs, data_of
-from streams.sources import BadLine, parse
 
 Headers = list[tuple[str, bytes]]
 

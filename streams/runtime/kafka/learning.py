@@ -12,7 +12,7 @@ from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
-from streams.grading import Grading
+from streams.grading.grader import Grading
 from streams.learner import Learner, Scope, episode_of, settings_text
 from streams.relay import check
 from streams.runtime.embedded.batches import learn

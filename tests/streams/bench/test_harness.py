@@ -17,7 +17,7 @@ from streams.bench.curves import read as recorded
 from streams.bench.metrics import METRICS, samples
 from streams.bench.recipe import BadRecipe, load
 from streams.bench.recipe import read as read_recipe
-from streams.cli.bench_progress import BenchView
+from streams.cli.bench.progress import BenchView
 from streams.cli.figures import Figures
 from streams.datasets.hub import NoHub, fetch
 from streams.runtime.embedded.log import SqliteLog

@@ -13,7 +13,7 @@ import pytest
 
 from streams.cli import models
 from streams.cli.demo import local
-from streams.cli.doctor_setup import checks
+from streams.cli.doctor.setup import checks
 from streams.cli.main import main
 from streams.models import BUNDLED, WHEELS, Wheel
 

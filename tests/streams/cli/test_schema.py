@@ -7,7 +7,7 @@ from typing import Any
 
 from schemas.answer import Answer
 from schemas.events.union import KINDS
-from streams.schema_export import compare, export, schemas
+from streams.export.schemas import compare, export, schemas
 from tests.streams.cli.calling import ROOT, call
 
 

@@ -271,7 +271,7 @@ def test_declaring_the_commands_loads_nothing_heavy() -> None:
     heavy = (
         "{'pydantic', 'sqlite3', 'asyncio', 'numpy', 'orjson', 'rich.console', 'schemas.events'}"
     )
-    check = f"import sys, streams.cli.commands_show; print(sorted({heavy} & set(sys.modules)))"
+    check = f"import sys, streams.cli.commands.show; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, env=environment(), check=True
     )

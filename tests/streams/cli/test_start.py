@@ -31,7 +31,7 @@ def loaded(code: str, folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        "import streams.cli.commands_more",
+        "import streams.cli.commands.more",
         "from streams.cli.main import main; main(['--help'])",
     ],
 )

@@ -16,12 +16,12 @@ from schemas.events.learning import PositionVoided, SeriesOpened, Timing
 from schemas.identity import digest, hash01
 from schemas.problem import Feedback, Limits, Perturbed, Problem, ProblemRecord, Profile
 from schemas.settings import BadSetting
-from streams.perturbing import Perturbation, perturb
 from streams.policies import NoPolicy
-from streams.positions import Places
+from streams.producing.perturbing import Perturbation, perturb
+from streams.producing.positions import Places
+from streams.producing.sources import BadLine, Line, parse
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
-from streams.sources import BadLine, Line, parse
 
 Order: TypeAlias = Literal["released", "shuffled"]
 PLAN = "__metalogue.plan"

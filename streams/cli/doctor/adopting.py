@@ -26,7 +26,7 @@ def let_go_on(log: str | None, adopt: str | None, void: str | None) -> None:
 
 
 def _parked(log: SqliteLog, given: str) -> str:
-    from streams.cli.doctor_log import LATEST_PARKED
+    from streams.cli.doctor.log import LATEST_PARKED
 
     found = [row[0] for row in log.db.execute(LATEST_PARKED)]
     matching = [episode for episode in found if given in (episode, _problem(episode))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Optional
+from typing import Annotated, Optional
 
 import typer
 
@@ -15,6 +15,8 @@ from streams.cli.options import (
     ModelOptions,
     Otlp,
     Policy,
+    ReadOptions,
+    SeriesOptions,
     Tools,
     TotalOptions,
     WayOptions,
@@ -22,38 +24,6 @@ from streams.cli.options import (
 )
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesOptions:
-    """In which order a source's problems are worked on and learned from."""
-
-    timing: Annotated[
-        Literal["barrier", "streaming"],
-        typer.Option("--timing", help="Whether a batch waits for what the last one taught."),
-    ] = "barrier"
-    walk: Annotated[int, typer.Option("--pass", min=1, help="Which walk over the source.")] = 1
-    series: Annotated[Optional[str], typer.Option("--series", help="Name of the series.")] = None
-    order: Annotated[
-        Literal["released", "shuffled"],
-        typer.Option("--order", help="As they come, or shuffled by the seed."),
-    ] = "released"
-    perturb: Annotated[
-        Optional[Literal["S5", "S6"]],
-        typer.Option(
-            "--perturb", help="S5: shuffled options, other LaTeX. S6: degraded OCR lines."
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """How a source is read."""
-
-    limit: Annotated[Optional[int], typer.Option("--limit", min=1, help="At most N lines.")] = None
-    data: Annotated[Optional[str], typer.Option("--data", help="File of a built-in set.")] = None
-    follow: Annotated[bool, typer.Option("--follow", help="Take lines of - as they come.")] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, append nothing.")] = False
 
 
 @app.command()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streams.cli.dead_letters import letters
-from streams.cli.doctor import Check, fail, ok, warn
+from streams.cli.doctor.checks import Check, fail, ok, warn
 from streams.cli.errors import FAILED
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.tables import SCHEMA_VERSION

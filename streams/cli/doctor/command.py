@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any
 
 from streams.cli.common import log_url, open_log, out, out_json
-from streams.cli.errors import OK, SETUP, CliError
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """What was looked at and found. ``todo`` says what to do; ``exit`` is the code of a failure."""
-
-    name: str
-    state: Literal["ok", "warn", "fail"]
-    detail: str
-    todo: str = ""
-    exit: int = OK
-
-
-def ok(name: str, detail: str) -> Check:
-    """In order."""
-    return Check(name, "ok", detail)
-
-
-def warn(name: str, detail: str, todo: str = "") -> Check:
-    """Works, but a person should know."""
-    return Check(name, "warn", detail, todo)
-
-
-def fail(name: str, detail: str, todo: str = "", exit: int = SETUP) -> Check:
-    """Does not work."""
-    return Check(name, "fail", detail, todo, exit)
+from streams.cli.doctor.checks import Check, fail, ok
+from streams.cli.errors import OK, CliError
 
 
 def doctor(log: str | None, *, adopt: str | None, void: str | None, json: bool) -> int:
     """Look at everything, after letting a parked episode go on if asked to; the exit code."""
     if adopt is not None or void is not None:
-        from streams.cli.adopting import let_go_on
+        from streams.cli.doctor.adopting import let_go_on
 
         let_go_on(log, adopt, void)
     checks = list(everything(log))
@@ -62,9 +37,9 @@ def _line(check: Check) -> str:
 
 def everything(log: str | None) -> Iterator[Check]:
     """Every check in turn; a configuration that cannot be read ends none of the others."""
-    from streams.cli import doctor_setup
+    from streams.cli.doctor import setup
 
-    yield from doctor_setup.checks()
+    yield from setup.checks()
     try:
         yield from _of_log(log)
     except CliError as error:
@@ -72,8 +47,8 @@ def everything(log: str | None) -> Iterator[Check]:
 
 
 def _of_log(log: str | None) -> Iterator[Check]:
-    from streams.cli import doctor_log
     from streams.cli.dead_letters import option
+    from streams.cli.doctor.log import checks
 
     url = log_url(log)
     try:
@@ -84,6 +59,6 @@ def _of_log(log: str | None) -> Iterator[Check]:
         yield ok("log", f"none yet; metalogue produce makes {url}")
         return
     try:
-        yield from doctor_log.checks(opened, url, option(log))
+        yield from checks(opened, url, option(log))
     finally:
         opened.close()

@@ -152,7 +152,7 @@ def _produce(
     found: Mapping[str, Source],
 ) -> None:
     """Announce the cells of a stage; what is there already is known and skipped."""
-    from streams.produce import Producer
+    from streams.producing.produce import Producer
 
     with closing(open_log(log, create=True)) as opened:
         for cell in stage:
@@ -166,7 +166,7 @@ def _produce(
 
 
 def _work(log: str, wanted: Wanted) -> int:
-    from streams.cli.bench_progress import watching_bench
+    from streams.cli.bench.progress import watching_bench
 
     duty = Duty(
         until_idle=True,

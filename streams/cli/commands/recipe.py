@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from streams.cli.app import Json, NewLog
-from streams.cli.commands_bench import bench_group
+from streams.cli.commands.bench import bench_group
 from streams.cli.options import (
     LimitOptions,
     MaxConcurrency,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @bench_group.command("list")
 def list_recipes(json: Json = False) -> int:
     """The recipes of this build: a table or figure of a paper each."""
-    from streams.cli.benching import listed
+    from streams.cli.bench.recipe import listed
 
     return listed(json=json)
 
@@ -57,7 +57,7 @@ class SizeOptions:
     def options(self) -> Options:
         """Them as the plan's. Raises a ``CliError`` for a data set that cannot be had."""
         from streams.bench.plan import REDUCED_CALLS, REDUCED_PROBLEMS, Options
-        from streams.cli.benching import located
+        from streams.cli.bench.recipe import located
 
         return Options(
             files=located(self.data),
@@ -86,7 +86,7 @@ def run_recipe(
     json: Json = False,
 ) -> int:
     """Run a recipe and print the paper's figures beside ours; run again, it goes on where it was."""
-    from streams.cli.benching import Wanted, run
+    from streams.cli.bench.recipe import Wanted, run
     from streams.cli.setup import episodes_in_flight
 
     wanted = Wanted(

@@ -91,7 +91,7 @@ def retrieval(
 @bench_group.command()
 def kafka(log: NewLog = None, json: Json = False) -> int:
     """On a broker: appends beside plain aiokafka, admission to answer, replay on take-over."""
-    from streams.cli.kafka_bench import run
+    from streams.cli.bench.kafka import run
 
     return show(run(log, say), json=json)
 

@@ -63,11 +63,11 @@ class _Worker:
 
     def start(self) -> subprocess.Popen[bytes]:
         """A fresh worker that imported its libraries: loading them is not charged to a grade."""
-        home = str(Path(__file__).resolve().parent.parent)
+        home = str(Path(__file__).resolve().parents[2])
         paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
         present = [name for name in _MODULES.values() if find_spec(name) is not None]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "streams.opinions", *present],
+            [sys.executable, "-m", "streams.grading.opinions", *present],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

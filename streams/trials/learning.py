@@ -16,9 +16,9 @@ from schemas.problem import Limits, Problem
 from state.folds.memory import Learned, next_memory
 from streams.drive import Run
 from streams.episodes import opening
-from streams.policy_contract import alike, states_known_facts
-from streams.policy_trial import Bounded, Broken, Case, Trial, settings_of, steered
 from streams.relay import closing
+from streams.trials.contract import alike, states_known_facts
+from streams.trials.trial import Bounded, Broken, Case, Trial, settings_of, steered
 
 SCOPE = "check"
 

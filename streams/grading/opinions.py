@@ -1,4 +1,4 @@
-"""The worker process of ``streams.grading``: a line of JSON in, an outcome out, until input ends.
+"""The worker process of ``streams.grading.grader``: a line of JSON in, an outcome out, until input ends.
 
 A process and not a thread, because sympy may compute for ever and math-verify can run in a main
 thread only; its parent kills it at the time limit. Memory is limited here.
@@ -17,7 +17,7 @@ from typing import Any
 from handlers.answers.equal import compare
 from handlers.answers.value import Value, read
 from schemas.outcome import Outcome
-from streams.algebra import NotAlgebra, algebra
+from streams.grading.algebra import NotAlgebra, algebra
 
 MEMORY_BYTES = 2 << 30
 LETTERS = 3

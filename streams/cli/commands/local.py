@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streams.cli.app import Json, app, group
-from streams.cli.commands_bench import bench_group
+from streams.cli.commands.bench import bench_group
 
 models_group = group("models", "Models that run in this process.")
 
@@ -28,7 +28,7 @@ def local(
     json: Json = False,
 ) -> int:
     """Policies on the real model: 40 problems, 16 calls each, replies of 48 tokens at most."""
-    from streams.cli.local_bench import run
+    from streams.cli.bench.local import run
 
     return run(data, folder=folder, backbone=backbone, minutes=minutes, only=only, json=json)
 
@@ -70,7 +70,7 @@ def prefix(
     json: Json = False,
 ) -> int:
     """The share of prompt tokens that were read before, for each policy on llama.cpp."""
-    from streams.cli.prefix_bench import run
+    from streams.cli.bench.prefix import run
 
     return run(backbone=backbone, problems=problems, only=only, json=json)
 
@@ -84,7 +84,7 @@ def embed(
 ) -> int:
     """Milliseconds a sentence, one at a time and in batches of 8 and 32; without the cache."""
     from streams.bench.embed import run
-    from streams.cli.commands_bench import show
+    from streams.cli.commands.bench import show
     from streams.cli.common import say
     from streams.cli.setup import Models, embedder_of, wishes_of
     from streams.embedders.cached import Cached

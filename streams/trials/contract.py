@@ -13,8 +13,8 @@ from schemas.events.codec import BadEvent, decode, plain
 from schemas.events.episode import Completed, LimitReached
 from schemas.events.union import ANSWER_KINDS, FACT_KINDS
 from schemas.identity import address_order, canonical, digest
-from streams.policy_trial import Broken, Case, Trial, closed
 from streams.replay.compare import difference, same
+from streams.trials.trial import Broken, Case, Trial, closed
 
 Digests = Mapping[str, str]
 

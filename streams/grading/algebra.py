@@ -3,7 +3,7 @@ r"""Formulas as models write them, read into sympy by a grammar of our own, with
 Numbers, one-letter symbols, + − · / ^ !, ``\frac``, ``\sqrt``, functions by name, brackets,
 products of neighbours. ``e``, ``i`` and ``\pi`` are the constants. What else occurs is refused.
 
-sympy is imported when the first formula is read: only the worker of ``streams.grading`` does.
+sympy is imported when the first formula is read: only the worker of ``streams.grading.grader`` does.
 """
 
 from __future__ import annotations

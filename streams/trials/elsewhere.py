@@ -7,8 +7,8 @@ import json
 import sys
 
 from streams.policies import find
-from streams.policy_contract import digests
-from streams.policy_trial import CASES, fresh
+from streams.trials.contract import digests
+from streams.trials.trial import CASES, fresh
 
 
 async def main(name: str) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from importlib.util import find_spec
 from pathlib import Path
 
-from streams.cli.doctor import Check, fail, ok, warn
+from streams.cli.doctor.checks import Check, fail, ok, warn
 from streams.cli.errors import CliError
 
 PYTHONS = ((3, 11), (3, 13))
@@ -27,7 +27,7 @@ EXTRAS = {
     "export": ("pyarrow", "duckdb"),
     "datasets": ("datasets",),
 }
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def checks() -> Iterator[Check]:

@@ -17,7 +17,7 @@ from schemas.events.reasoning import KnowledgeReached
 from schemas.identity import text_key
 from state.folds.state import State
 from state.tables.lance import arrow, arrow_type, chunks
-from streams.export_tables import EXPORTED, Chosen, Exported
+from streams.export.tables import EXPORTED, Chosen, Exported
 from streams.projector import LogSource
 from streams.rebuild import fold
 from streams.runtime.embedded.log import SqliteLog

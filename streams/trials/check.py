@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from handlers.policies.base import Policy
-from streams import policy_contract as contract
-from streams.policy_learning import learned_memory, reflection
-from streams.policy_trial import CASES, Broken, Case, Trial, crashed, fresh, resumed
+from streams.trials import contract
+from streams.trials.learning import learned_memory, reflection
+from streams.trials.trial import CASES, Broken, Case, Trial, crashed, fresh, resumed
 
 LIMITS = range(1, 13)
 STOPPED = 3
@@ -142,10 +142,10 @@ class Suite:
 
 def elsewhere(name: str, hash_seed: str, case: Case) -> list[dict[str, str]]:
     """The digests of the same runs in another process. Raises ``Broken`` if it fails there."""
-    root = str(Path(__file__).resolve().parents[1])
+    root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     variables = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
-    command = [sys.executable, "-P", "-m", "streams.policy_elsewhere", name]
+    command = [sys.executable, "-P", "-m", "streams.trials.elsewhere", name]
     try:
         done = subprocess.run(
             command, env=variables, capture_output=True, timeout=PROCESS_S, check=True

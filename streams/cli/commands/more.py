@@ -82,7 +82,7 @@ def doctor(
     json: Json = False,
 ) -> int:
     """Look at the machine, the configuration and the log; say what to do."""
-    from streams.cli.doctor import doctor as run
+    from streams.cli.doctor.command import doctor as run
 
     return run(log, adopt=adopt, void=void, json=json)
 

@@ -13,7 +13,7 @@ from streams.cli.common import log_url
 from streams.cli.errors import UNREACHABLE, CliError
 from streams.cli.kafka_log import is_kafka, place_of, reached
 
-SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "kafka-local" / "broker.sh"
+SCRIPT = Path(__file__).resolve().parents[3] / "deploy" / "kafka-local" / "broker.sh"
 
 
 def run(log: str | None, say: Callable[[str], None]) -> dict[str, object]:

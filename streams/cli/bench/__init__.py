@@ -1,0 +1,1 @@
+"""`metalogue bench`: what its commands print."""

@@ -1,0 +1,1 @@
+"""The commands and their options, a module for those that belong together."""

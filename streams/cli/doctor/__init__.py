@@ -1,0 +1,1 @@
+"""`metalogue doctor`: the machine, the configuration and the log."""

@@ -1,0 +1,1 @@
+"""From a source's lines to problems on their topic."""

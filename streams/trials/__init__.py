@@ -1,0 +1,1 @@
+"""The contract that a policy keeps, tried on it: ours, or a user's own."""
