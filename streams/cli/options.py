@@ -26,16 +26,21 @@ R = TypeVar("R")
 Backbone = Annotated[
     Optional[str],
     typer.Option(
-        "--backbone", metavar="B", help="openai[:MODEL], recorded:PATH, rehearsal[:seed=7,…]"
+        "--backbone", metavar="B", help="openai[:MODEL], llamacpp[:PATH], recorded:PATH, rehearsal"
     ),
 ]
-Model = Annotated[Optional[str], typer.Option("-m", "--model", help="Model at the endpoint.")]
-BaseUrl = Annotated[Optional[str], typer.Option("--base-url", help="Endpoint (OPENAI_BASE_URL).")]
+Model = Annotated[
+    Optional[str], typer.Option("-m", "--model", metavar="MODEL", help="Model at the endpoint.")
+]
+BaseUrl = Annotated[
+    Optional[str], typer.Option("--base-url", metavar="URL", help="Endpoint (OPENAI_BASE_URL).")
+]
 MaxConcurrency = Annotated[
-    Optional[int], typer.Option("--max-concurrency", min=1, help="Episodes in flight.")
+    Optional[int], typer.Option("--max-concurrency", metavar="N", min=1, help="Episodes in flight.")
 ]
 Policy = Annotated[
-    Optional[str], typer.Option("--policy", help="A policy's name, or FILE.py:NAME.")
+    Optional[str],
+    typer.Option("--policy", metavar="NAME", help="A policy's name, or FILE.py:NAME."),
 ]
 Set = Annotated[
     list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the policy.")
@@ -60,7 +65,7 @@ class ModelOptions:
         typer.Option(
             "--backbone",
             metavar="[ROLE=]B",
-            help="openai[:MODEL], recorded:PATH, rehearsal[:seed=7,…]; ROLE=B for one role.",
+            help="openai[:MODEL], llamacpp[:PATH], recorded:PATH, rehearsal.",
         ),
     ] = field(default_factory=list[str])
     role: Annotated[
@@ -69,7 +74,8 @@ class ModelOptions:
     model: Model = None
     base_url: BaseUrl = None
     max_connections: Annotated[
-        Optional[int], typer.Option("--max-connections", min=1, help="Model calls in flight.")
+        Optional[int],
+        typer.Option("--max-connections", metavar="N", min=1, help="Model calls in flight."),
     ] = None
     price: Annotated[
         list[str],
@@ -97,16 +103,16 @@ class LimitOptions:
     """What an episode may spend."""
 
     call_limit: Annotated[
-        Optional[int], typer.Option("--call-limit", min=1, help="Calls an episode.")
+        Optional[int], typer.Option("--call-limit", metavar="N", min=1, help="Calls an episode.")
     ] = None
     token_limit: Annotated[
-        Optional[int], typer.Option("--token-limit", min=1, help="Tokens an episode.")
+        Optional[int], typer.Option("--token-limit", metavar="N", min=1, help="Tokens an episode.")
     ] = None
     cost_limit: Annotated[
-        Optional[float], typer.Option("--cost-limit", help="Cost an episode.")
+        Optional[float], typer.Option("--cost-limit", metavar="COST", help="Cost an episode.")
     ] = None
     time_limit: Annotated[
-        Optional[float], typer.Option("--time-limit", help="Seconds an episode.")
+        Optional[float], typer.Option("--time-limit", metavar="SECONDS", help="Seconds an episode.")
     ] = None
 
     def limits(self) -> Limits:
@@ -121,16 +127,18 @@ class TotalOptions:
     """What a process may spend before it pauses."""
 
     total_calls: Annotated[
-        Optional[int], typer.Option("--total-calls", min=1, help="Calls of this run.")
+        Optional[int], typer.Option("--total-calls", metavar="N", min=1, help="Calls of this run.")
     ] = None
     total_tokens: Annotated[
-        Optional[int], typer.Option("--total-tokens", min=1, help="Tokens of this run.")
+        Optional[int],
+        typer.Option("--total-tokens", metavar="N", min=1, help="Tokens of this run."),
     ] = None
     total_cost: Annotated[
-        Optional[float], typer.Option("--total-cost", help="Cost of this run.")
+        Optional[float], typer.Option("--total-cost", metavar="COST", help="Cost of this run.")
     ] = None
     total_time: Annotated[
-        Optional[float], typer.Option("--total-time", help="Seconds of this run.")
+        Optional[float],
+        typer.Option("--total-time", metavar="SECONDS", help="Seconds of this run."),
     ] = None
 
     def totals(self) -> Totals:
@@ -149,10 +157,14 @@ class WayOptions:
     profile: Annotated[
         Literal["service", "paper"], typer.Option("--profile", help="Whose constants.")
     ] = "service"
-    domain: Annotated[Optional[str], typer.Option("--domain", help="What kind of problem.")] = None
-    memory: Annotated[str, typer.Option("--memory", help="Name of the memory.")] = "main"
+    domain: Annotated[
+        Optional[str], typer.Option("--domain", metavar="NAME", help="What kind of problem.")
+    ] = None
+    memory: Annotated[str, typer.Option("--memory", metavar="NAME", help="Name of the memory.")] = (
+        "main"
+    )
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Every random choice follows from it.")
+        int, typer.Option("--seed", metavar="N", min=0, help="Every random choice follows from it.")
     ] = 0
 
 
@@ -164,8 +176,12 @@ class SeriesOptions:
         Literal["barrier", "streaming"],
         typer.Option("--timing", help="Whether a batch waits for what the last one taught."),
     ] = "barrier"
-    walk: Annotated[int, typer.Option("--pass", min=1, help="Which walk over the source.")] = 1
-    series: Annotated[Optional[str], typer.Option("--series", help="Name of the series.")] = None
+    walk: Annotated[
+        int, typer.Option("--pass", metavar="N", min=1, help="Which walk over the source.")
+    ] = 1
+    series: Annotated[
+        Optional[str], typer.Option("--series", metavar="NAME", help="Name of the series.")
+    ] = None
     order: Annotated[
         Literal["released", "shuffled"],
         typer.Option("--order", help="As they come, or shuffled by the seed."),
@@ -182,8 +198,12 @@ class SeriesOptions:
 class ReadOptions:
     """How a source is read."""
 
-    limit: Annotated[Optional[int], typer.Option("--limit", min=1, help="At most N lines.")] = None
-    data: Annotated[Optional[str], typer.Option("--data", help="File of a built-in set.")] = None
+    limit: Annotated[
+        Optional[int], typer.Option("--limit", metavar="N", min=1, help="At most N lines.")
+    ] = None
+    data: Annotated[
+        Optional[str], typer.Option("--data", metavar="PATH", help="File of a built-in set.")
+    ] = None
     follow: Annotated[bool, typer.Option("--follow", help="Take lines of - as they come.")] = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, append nothing.")] = False
 

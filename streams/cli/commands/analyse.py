@@ -16,7 +16,7 @@ from streams.cli.options import Backbone
 def analyse(
     run: Annotated[
         Optional[str],
-        typer.Argument(metavar="[RUN]", help="A run, policy or series; left out, everything."),
+        typer.Argument(metavar="RUN", help="A run, policy or series; left out, everything."),
     ] = None,
     log: Log = None,
     folder: Annotated[
@@ -28,7 +28,7 @@ def analyse(
     backbone: Backbone = None,
     json: Json = False,
 ) -> int:
-    """Diagnostics of runs: accuracy, cost, calibration, risk and coverage, trees."""
+    """Diagnostics: accuracy, cost, calibration, risk, trees."""
     from streams.cli.analysing import analyse as work
     from streams.cli.setup import Models
 

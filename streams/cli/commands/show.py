@@ -15,7 +15,9 @@ knowledge_group = group("knowledge", "The rules that were made of lessons.")
 graph_group = group("graph", "The graph memory: cases, paths, principles, weights.")
 Scope = Annotated[
     Optional[str],
-    typer.Option("--scope", help="A scope or part of its name, where there are several."),
+    typer.Option(
+        "--scope", metavar="NAME", help="A scope or part of its name, where there are several."
+    ),
 ]
 Version = Annotated[
     Optional[int], typer.Option("--at", metavar="VERSION", min=0, help="As of this memory version.")
@@ -27,7 +29,7 @@ def show(
     id: Annotated[
         Optional[str],
         typer.Argument(
-            metavar="[ID]",
+            metavar="ID",
             help="Problem id, episode id or a unique prefix; else the latest answer.",
         ),
     ] = None,
@@ -42,7 +44,7 @@ def show(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """An episode step by step: what was asked, answered, decided and spent."""
+    """An episode step by step: asked, answered, decided, spent."""
     from streams.cli.show.command import show as run
 
     return run(id, at=at, log=log, json=json, tree=tree)
@@ -51,12 +53,14 @@ def show(
 @lessons_group.command("list")
 def lessons_list(
     scope: Scope = None,
-    role: Annotated[Optional[str], typer.Option("--role", help="Only this role's.")] = None,
+    role: Annotated[
+        Optional[str], typer.Option("--role", metavar="ROLE", help="Only this role's.")
+    ] = None,
     at: Version = None,
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """The live lessons of a memory version, with where they were used."""
+    """The live lessons, with where they were used."""
     from streams.cli.show.lessons import listed
 
     return listed(log, scope=scope, role=role, at=at, json=json)
@@ -65,13 +69,14 @@ def lessons_list(
 @lessons_group.command("show")
 def lessons_show(
     id: Annotated[
-        str, typer.Argument(help="A lesson's id, such as L4.R2, or a rule's, such as R3.")
+        str,
+        typer.Argument(metavar="ID", help="A lesson's id, such as L4.R2, or a rule's, such as R3."),
     ],
     scope: Scope = None,
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """One lesson in full: its text, what it came from, where it was used, with which outcomes."""
+    """One lesson in full: its origin, its uses, their outcomes."""
     from streams.cli.show.lessons import single
 
     return single(log, id, scope=scope, json=json)
@@ -91,8 +96,10 @@ def lessons_diff(
     return difference(log, old, new, scope=scope, json=json)
 
 
-Reason = Annotated[Optional[str], typer.Option("--reason", help="Why, for the record.")]
-By = Annotated[Optional[str], typer.Option("--by", help="Who decided it.")]
+Reason = Annotated[
+    Optional[str], typer.Option("--reason", metavar="TEXT", help="Why, for the record.")
+]
+By = Annotated[Optional[str], typer.Option("--by", metavar="WHO", help="Who decided it.")]
 Item = Annotated[str, typer.Argument(metavar="ID", help="A lesson's id, or a rule's.")]
 
 
@@ -105,7 +112,7 @@ def lessons_retire(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Take a lesson or rule out of prompts, from the next memory version on."""
+    """Take a lesson or rule out of later prompts."""
     from streams.cli.retiring import revise
 
     return revise(log, id, "retired", scope=scope, reason=reason, by=by, json=json)
@@ -120,7 +127,7 @@ def lessons_restore(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Put a retired lesson or rule back, from the next memory version on."""
+    """Put a retired lesson or rule back."""
     from streams.cli.retiring import revise
 
     return revise(log, id, "restored", scope=scope, reason=reason, by=by, json=json)
@@ -140,7 +147,10 @@ def lessons_embed(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Have lessons found by another embedder: the next worker makes their vectors anew."""
+    """Have lessons found by another embedder.
+
+    The next worker makes their vectors anew.
+    """
     from streams.cli.embedding import change
 
     return change(log, embedder, scope=scope, reason=reason, by=by, yes=yes, json=json)
@@ -150,7 +160,7 @@ def lessons_embed(
 def knowledge_show(
     scope: Scope = None, at: Version = None, log: Log = None, json: Json = False
 ) -> int:
-    """The rules of a memory version, role by role, and since when each stands."""
+    """The rules, role by role, and since when each stands."""
     from streams.cli.show.knowledge import knowledge
 
     return knowledge(log, scope=scope, at=at, json=json)
@@ -171,7 +181,7 @@ def graph_show(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Queries, canonical paths, principles, their weights and the evidence they rest on."""
+    """Queries, paths, principles, weights and their evidence."""
     from streams.cli.show.graph import graph
 
     as_json = json

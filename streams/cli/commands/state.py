@@ -15,7 +15,7 @@ Tables = Annotated[
     list[str],
     typer.Option("--tables", metavar="NAMES", help="Only these, by commas; none for none."),
 ]
-Scope = Annotated[Optional[str], typer.Option("--scope", help="Whose memory.")]
+Scope = Annotated[Optional[str], typer.Option("--scope", metavar="NAME", help="Whose memory.")]
 
 
 @app.command()
@@ -45,7 +45,7 @@ def rebuild(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Fold the whole log, write the tables anew, and print the state's hash last."""
+    """Fold the whole log, write tables anew, print the hash."""
     from streams.cli.projecting import rebuild as run
 
     return run(log, to=to, scope=scope, tables=tables, snapshot=snapshot, json=json)
@@ -57,15 +57,19 @@ def export(
         str, typer.Argument(metavar="FOLDER|grpo", help="Where the files go; grpo: for training.")
     ],
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="With grpo: where the groups go.")
+        str, typer.Argument(metavar="FILE", help="With grpo: where the groups go.")
     ] = "-",
     log: Log = None,
     episode: Annotated[
-        Optional[str], typer.Option("--episode", help="One episode, with all that it refers to.")
+        Optional[str],
+        typer.Option("--episode", metavar="ID", help="One episode, with all that it refers to."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Write Parquet files for offline analysis, with their columns documented and queries to begin with."""
+    """Write Parquet files for offline analysis.
+
+    Beside them: what every column is, and queries to begin with.
+    """
     if folder == "grpo":
         from streams.cli.export_grpo import export as groups
 
@@ -79,23 +83,32 @@ def export(
 def forget(
     problem: Annotated[str, typer.Option("--problem", metavar="ID", help="The problem's id.")],
     domain: Annotated[
-        Optional[str], typer.Option("--domain", help="Its domain, where several have the id.")
+        Optional[str],
+        typer.Option("--domain", metavar="NAME", help="Its domain, where several have the id."),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do it; without, only say what it would do.")
     ] = False,
-    reason: Annotated[Optional[str], typer.Option("--reason", help="Why, for the record.")] = None,
-    by: Annotated[Optional[str], typer.Option("--by", help="Who asked for it.")] = None,
+    reason: Annotated[
+        Optional[str], typer.Option("--reason", metavar="TEXT", help="Why, for the record.")
+    ] = None,
+    by: Annotated[
+        Optional[str], typer.Option("--by", metavar="WHO", help="Who asked for it.")
+    ] = None,
     backbone: Backbone = None,
     model: Model = None,
     base_url: BaseUrl = None,
     call_limit: Annotated[
-        Optional[int], typer.Option("--call-limit", min=1, help="Model calls a version.")
+        Optional[int],
+        typer.Option("--call-limit", metavar="N", min=1, help="Model calls a version."),
     ] = None,
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Withdraw what was learned from a problem, and close later memory versions again without it."""
+    """Withdraw what was learned from a problem.
+
+    Later memory versions are closed again without it. The log keeps its text.
+    """
     from streams.cli.forgetting import forget as run
     from streams.cli.setup import Models, limits_of
 

@@ -20,7 +20,10 @@ def dashboard(
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> int:
-    """Pages over a log: its flow, episodes, answers, lessons, dead letters; live while it grows."""
+    """Pages over a log, live while it grows.
+
+    Its flow, episodes, answers, lessons and dead letters.
+    """
     from streams.cli.dashboarding import dashboard as run
 
     return run(log, listen=listen, browser=browser)
