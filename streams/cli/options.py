@@ -29,15 +29,13 @@ Backbone = Annotated[
         "--backbone", metavar="B", help="openai[:MODEL], llamacpp[:PATH], recorded:PATH, rehearsal"
     ),
 ]
-Model = Annotated[
-    Optional[str], typer.Option("-m", "--model", metavar="MODEL", help="Model at the endpoint.")
-]
-BaseUrl = Annotated[
-    Optional[str], typer.Option("--base-url", metavar="URL", help="Endpoint (OPENAI_BASE_URL).")
-]
 MaxConcurrency = Annotated[
     Optional[int], typer.Option("--max-concurrency", metavar="N", min=1, help="Episodes in flight.")
 ]
+Reason = Annotated[
+    Optional[str], typer.Option("--reason", metavar="TEXT", help="Why, for the record.")
+]
+By = Annotated[Optional[str], typer.Option("--by", metavar="WHO", help="Who decided it.")]
 Policy = Annotated[
     Optional[str],
     typer.Option("--policy", metavar="NAME", help="A policy's name, or FILE.py:NAME."),
@@ -71,8 +69,13 @@ class ModelOptions:
     role: Annotated[
         list[str], typer.Option("--role", metavar="ROLE=B", help="A backbone for one role.")
     ] = field(default_factory=list[str])
-    model: Model = None
-    base_url: BaseUrl = None
+    model: Annotated[
+        Optional[str], typer.Option("-m", "--model", metavar="MODEL", help="Model at the endpoint.")
+    ] = None
+    base_url: Annotated[
+        Optional[str],
+        typer.Option("--base-url", metavar="URL", help="Endpoint (OPENAI_BASE_URL)."),
+    ] = None
     max_connections: Annotated[
         Optional[int],
         typer.Option("--max-connections", metavar="N", min=1, help="Model calls in flight."),

@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app, group
+from streams.cli.options import By, Reason
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -96,10 +97,6 @@ def lessons_diff(
     return difference(log, old, new, scope=scope, json=json)
 
 
-Reason = Annotated[
-    Optional[str], typer.Option("--reason", metavar="TEXT", help="Why, for the record.")
-]
-By = Annotated[Optional[str], typer.Option("--by", metavar="WHO", help="Who decided it.")]
 Item = Annotated[str, typer.Argument(metavar="ID", help="A lesson's id, or a rule's.")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.options import Backbone, BaseUrl, Model, Otlp
+from streams.cli.options import By, ModelOptions, Otlp, Reason, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -80,7 +80,9 @@ def export(
 
 
 @app.command()
+@grouped
 def forget(
+    *,
     problem: Annotated[str, typer.Option("--problem", metavar="ID", help="The problem's id.")],
     domain: Annotated[
         Optional[str],
@@ -89,15 +91,9 @@ def forget(
     yes: Annotated[
         bool, typer.Option("--yes", help="Do it; without, only say what it would do.")
     ] = False,
-    reason: Annotated[
-        Optional[str], typer.Option("--reason", metavar="TEXT", help="Why, for the record.")
-    ] = None,
-    by: Annotated[
-        Optional[str], typer.Option("--by", metavar="WHO", help="Who asked for it.")
-    ] = None,
-    backbone: Backbone = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
+    reason: Reason = None,
+    by: By = None,
+    answering: ModelOptions,
     call_limit: Annotated[
         Optional[int],
         typer.Option("--call-limit", metavar="N", min=1, help="Model calls a version."),
@@ -110,13 +106,13 @@ def forget(
     Later memory versions are closed again without it. The log keeps its text.
     """
     from streams.cli.forgetting import forget as run
-    from streams.cli.setup import Models, limits_of
+    from streams.cli.setup import limits_of
 
     return run(
         log,
         problem,
         domain=domain,
-        models=Models(backbone=backbone, model=model, base_url=base_url),
+        models=answering.models(),
         limits=limits_of(call_limit, None, None, None),
         by=by,
         reason=reason,
