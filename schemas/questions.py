@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from schemas.asking import Ask
+from schemas.asking import Ask, R_co
 from schemas.identity import digest, text_digest
 from schemas.outcome import Found, Outcome
 from schemas.prompt import Message, Template
@@ -159,8 +159,8 @@ class Embed(Ask[tuple[tuple[float, ...], ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Check(Ask[Outcome]):
-    """Is this answer right? Asked of the domain's checker, which needs the problem only; no model call.
+class Worth(Ask[R_co]):
+    """What an answer is worth, as the domain's checker says, which needs the problem only; no model call.
 
     A learner may name the problem as ``subject`` (``domain/id``): where the domain has no checker, its
     label says. A policy that solves never does.
@@ -178,6 +178,18 @@ class Check(Ask[Outcome]):
             ("answer", text_digest(self.answer)),
             *((("subject", text_digest(self.subject)),) if self.subject else ()),
         )
+
+
+class Check(Worth[Outcome]):
+    """Is this answer right?"""
+
+    __slots__ = ()
+
+
+class Credit(Worth[float | None]):
+    """How much of this answer is right, from 0 to 1: token F1 where the data set is of questions."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

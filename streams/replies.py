@@ -9,7 +9,7 @@ from schemas.events.base import Event
 from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.events.graph import ToolCalled
 from schemas.memory import Memory
-from schemas.questions import Completion, RecalledItem, Recollection, ToolResult
+from schemas.questions import Completion, Credit, RecalledItem, Recollection, ToolResult
 
 
 class NotInMemory(ReplayError, LookupError):
@@ -36,7 +36,7 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
 
             return tuple(tuple(unpack(vector)) for vector in answer.vectors)
         case Checked():
-            return answer.outcome
+            return answer.credit if isinstance(question, Credit) else answer.outcome
         case ToolCalled():
             return ToolResult(answer.text, answer.result)
         case _:

@@ -17,7 +17,7 @@ from schemas.identity import call_seed
 from schemas.memory import Memory
 from schemas.price import Price
 from schemas.problem import Limits
-from schemas.questions import Check, Complete, Embed, Recall, Sampling, UseTool
+from schemas.questions import Complete, Credit, Embed, Recall, Sampling, UseTool, Worth
 from schemas.vectors import pack, unpack
 from streams import normalise
 from streams.backbones.port import Backbone, ModelReply, ModelRequest, Stuck
@@ -43,7 +43,7 @@ R = TypeVar("R")
 class References(Protocol):
     """Labels of problems, for learners: whoever solves is never told what they say."""
 
-    async def grade(self, question: Check) -> Grade:
+    async def grade(self, question: Worth[Any]) -> Grade:
         """What the problem's label says of an answer."""
         ...
 
@@ -164,7 +164,7 @@ class World:
                     dimensions=self.embedder.dimensions,
                     vectors=tuple(pack(vector) for vector in vectors),
                 )
-            case Check():
+            case Worth():
                 return await self._checked(question, asked)
             case UseTool():
                 return await called(self.tools, question, asked)
@@ -201,12 +201,11 @@ class World:
         ask = partial(self.embedder.embed, texts)
         return await self.caller.told(ask, Trying(monotonic()))
 
-    async def _checked(self, question: Check, asked: str) -> Checked:
+    async def _checked(self, question: Worth[Any], asked: str) -> Checked:
         """By the domain's checker; where it has none, a learner's question is answered by the label."""
         if question.domain in CHECKERS or not question.subject or self.references is None:
             return checked(question, asked)
-        grade = await self.references.grade(question)
-        return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader)
+        return graded(question, asked, await self.references.grade(question))
 
     async def during(self, work: Awaitable[R]) -> R:
         """Await some work, and close whatever comes of it."""
@@ -242,13 +241,18 @@ def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
     )
 
 
-def checked(question: Check, asked: str) -> Checked:
+def checked(question: Worth[Any], asked: str) -> Checked:
     """What the domain's own checker says of an answer; unknown where the domain has none."""
     check = CHECKERS.get(question.domain)
     if check is None:
         return Checked(asked=asked, outcome="unknown", checker="none")
-    grade = check(question.problem, question.answer)
-    return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader)
+    return graded(question, asked, check(question.problem, question.answer))
+
+
+def graded(question: Worth[Any], asked: str, grade: Grade) -> Checked:
+    """A grade as the question's answer."""
+    credit = grade.credit if isinstance(question, Credit) else None
+    return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader, credit=credit)
 
 
 def completed(asked: str, reply: ModelReply) -> Completed:

@@ -25,6 +25,7 @@ from schemas.questions import (
     Check,
     Complete,
     Completion,
+    Credit,
     Embed,
     Recall,
     RecalledItem,
@@ -127,6 +128,7 @@ class Driver:
     vectors: Vectors = hashed
     tool: Callable[[UseTool], ToolResult] = lambda question: ToolResult("", "refused")
     label: Callable[[Check], Outcome] | None = None
+    credit: Callable[[Credit], float | None] = lambda question: None
     events: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
     asked: list[tuple[str, Ask[Any]]] = field(default_factory=list[tuple[str, Ask[Any]]])
 
@@ -200,6 +202,12 @@ class Driver:
                     checked = Checked(asked=asked, outcome=self.label(question), checker="label")
                 self.events.append((here, checked))
                 return checked.outcome
+            case Credit():
+                checked = Checked(
+                    asked=asked, outcome="unknown", checker="label", credit=self.credit(question)
+                )
+                self.events.append((here, checked))
+                return checked.credit
             case UseTool():
                 found = self.tool(question)
                 called = ToolCalled(
@@ -243,10 +251,13 @@ def run(
     calls: int | None = None,
     tool: Callable[[UseTool], ToolResult] | None = None,
     label: Callable[[Check], Outcome] | None = None,
+    credit: Callable[[Credit], float | None] | None = None,
 ) -> Ran[R]:
     """Drive a policy over a script, with at most so many calls."""
     driver = Driver(replier(script), memory, vectors, label=label)
     if tool is not None:
         driver.tool = tool
+    if credit is not None:
+        driver.credit = credit
     result = driver.drive(steps, Ledger(calls=calls))
     return Ran(result, driver.events, driver.asked)

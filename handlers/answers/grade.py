@@ -9,7 +9,7 @@ Source: specification "Evaluation", Answers and outcomes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -32,6 +32,15 @@ class Grade:
     outcome: Outcome
     grader: str
     detail: str = ""
+    f1: float | None = None
+    """Token F1 of an answer to a question, of a data set that is scored so."""
+
+    @property
+    def credit(self) -> float | None:
+        """How much is right: F1, else all or nothing; an unknown outcome has none."""
+        if self.f1 is None and self.outcome != "unknown":
+            return float(self.outcome == "right")
+        return self.f1
 
     @property
     def name(self) -> str:
@@ -66,9 +75,10 @@ def grade_reference(
     """Compare an answer with its reference, by the data set's rule or exactly."""
     name, rule = _RULES.get(dataset, (EXACT, _exactly))
     if answer is None:
-        return withheld(name)
+        return replace(withheld(name), f1=0.0 if name == QA else None)
     outcome, detail = rule(answer, reference, problem)
-    return Grade(outcome=outcome, grader=name, detail=detail)
+    f1 = typed.token_f1(answer, reference) if name == QA else None
+    return Grade(outcome=outcome, grader=name, detail=detail, f1=f1)
 
 
 def withheld(grader: str) -> Grade:

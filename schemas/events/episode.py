@@ -118,6 +118,8 @@ class Checked(AnswerEvent, frozen=True):
     outcome: Outcome
     checker: str
     """Name and version; ``none`` where the domain has no checker."""
+    credit: NonNegativeFloat | None = None
+    """How much of the answer is right, where that was asked."""
 
 
 class Forked(AnswerEvent, frozen=True):

@@ -60,6 +60,14 @@ class Case:
         profile = "paper" if self.problem.profile == "paper" else ""
         return " ".join(filter(None, (*parts, profile)))
 
+    @property
+    def f1(self) -> float | None:
+        """Token F1 of the answer, where the data set is of questions and a reference came."""
+        if self.reference is None:
+            return None
+        dataset, text = self.problem.dataset or "", self.problem.problem
+        return grade_reference(self.closed.answer, self.reference, dataset=dataset, problem=text).f1
+
     def right(self, answer: str | None) -> bool:
         """Whether any answer is known to be right."""
         return self.judged(answer) is True

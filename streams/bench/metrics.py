@@ -248,6 +248,7 @@ def _felt(kind: str) -> Measure:
 METRICS: Mapping[str, Metric] = {
     "accuracy": Metric("right answers, %", percent(exact)),
     "exact_match": Metric("right answers, share", exact, 3),
+    "f1": Metric("token F1", lambda cases: mean(case.f1 for case in cases), 3),
     "right": Metric("right answers", lambda cases: float(sum(c.outcome == "right" for c in cases)), 0),
     "commission": Metric("given and wrong, %", percent(_ended("wrong"))),
     "omission": Metric("withheld, %", percent(_ended("withheld"))),

@@ -11,7 +11,7 @@ from streams.analysis.report import SIMULATED, html_table, number, page, share, 
 from streams.bench.report import simulated
 
 HEAD = ("data", "run", "n", "right %", "95 %", "wrong", "withheld", "calls", "tokens",
-        "learning", "ECE", "AURC")  # fmt: skip
+        "learning", "ECE", "AURC", "F1")  # fmt: skip
 
 
 def markdown(made: Mapping[str, Any]) -> str:
@@ -133,7 +133,7 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
         "–" if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
         str(said["commission"]), str(said["omission"]), _value(found["calls"], 1),
         _value(found["tokens"], 0), f"{each['learning']['calls']} calls",
-        _value(found["ece"], 3), _value(found["aurc"], 3),
+        _value(found["ece"], 3), _value(found["aurc"], 3), _value(found["f1"], 3),
     ]  # fmt: skip
 
 

@@ -9,14 +9,18 @@ from streams.cli.common import open_log, out_json, say
 from streams.cli.errors import OK, usage
 
 
-def export(log: str | None, file: str, *, json: bool) -> int:
+def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
     """Write the groups to a file, or with - to standard output; the exit code."""
     from schemas.identity import canonical
     from streams.training.groups import groups
+    from streams.training.rewards import REWARDS
 
+    scored = next((each for each in REWARDS if each == reward), None)
+    if scored is None:
+        raise usage(f"{reward!r} is none of {', '.join(REWARDS)}", field="--reward")
     opened = open_log(log)
     try:
-        found = list(groups(opened))
+        found = list(groups(opened, scored=scored))
     finally:
         opened.close()
     lines = b"".join(canonical(group) + b"\n" for group in found)

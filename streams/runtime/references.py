@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from handlers.answers.grade import Grade
 from schemas.problem import Feedback
-from schemas.questions import Check
+from schemas.questions import Worth
 from streams.grading.grader import Grading
 from streams.runtime.grades import as_text
 
@@ -19,7 +20,7 @@ class References:
     ) -> None:
         self.grader, self.of_problem = grader, of_problem
 
-    async def grade(self, question: Check) -> Grade:
+    async def grade(self, question: Worth[Any]) -> Grade:
         """The answer compared with the reference; unknown where nobody gave one."""
         domain, _, problem_id = question.subject.partition("/")
         told = self.of_problem.get((domain, problem_id), ())

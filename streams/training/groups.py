@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
+from handlers.answers.grade import grade_reference
 from handlers.learning.reinforce import advantages
 from handlers.limits import Ledger
 from handlers.policies.around import through
 from handlers.policies.graph_memory.runs import reward
 from schemas.asking import OutOfLimit, ReplayError
-from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
+from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded
 from schemas.identity import digest
 from schemas.memory import Memory
@@ -34,9 +35,15 @@ from streams.learner import Learner
 from streams.policies import NoPolicy, find
 from streams.records import LogRecords
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.grades import as_text
+from streams.training.rewards import Scored
 
 CLOSED = "select episode from records where kind = 'episode.closed' and episode like 'p/%' order by offset"
 LABELS = "select value from messages where topic = 'feedback' order by offset"
+
+
+Labels: TypeAlias = dict[tuple[str, str], Any]
+"""References by domain and problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +108,20 @@ def _rollout(each: Rollout, gain: float) -> dict[str, Any]:
     }
 
 
-def groups(log: SqliteLog, least: int = 2) -> Iterator[dict[str, Any]]:
+def groups(
+    log: SqliteLog, least: int = 2, scored: Scored = "exact_match"
+) -> Iterator[dict[str, Any]]:
     """Every group with so many roll-outs of known reward, in order of their first episode."""
     found: dict[str, Group] = {}
-    for name, group, rollout in _rollouts(log):
-        found.setdefault(name, group).rollouts.append(rollout)
     labels = references(log)
+    for name, group, rollout in _rollouts(log, labels if scored == "f1" else None):
+        found.setdefault(name, group).rollouts.append(rollout)
     for group in found.values():
         if sum(each.reward is not None for each in group.rollouts) >= least:
             yield group.as_json(labels)
 
 
-def references(log: SqliteLog) -> dict[tuple[str, str], Any]:
+def references(log: SqliteLog) -> Labels:
     """The newest reference of each problem; a trainer's reward needs it, no prompt holds it."""
     told = (orjson.loads(row[0]) for row in log.db.execute(LABELS))
     return {
@@ -122,7 +131,8 @@ def references(log: SqliteLog) -> dict[tuple[str, str], Any]:
     }
 
 
-def _rollouts(log: SqliteLog) -> Iterator[tuple[str, Group, Rollout]]:
+def _rollouts(log: SqliteLog, labels: Labels | None) -> Iterator[tuple[str, Group, Rollout]]:
+    """Rewarded by exact match, or with ``labels`` by token F1."""
     learner = Learner(find, LogRecords(log))
     grades = GradesFold()
     for record in log.records("learning"):
@@ -137,9 +147,21 @@ def _rollouts(log: SqliteLog) -> Iterator[tuple[str, Group, Rollout]]:
         problem = work.admitted.problem
         policy = f"{work.opened.policy}@{work.opened.policy_version}"
         name = digest([problem.domain, problem.id, policy, turns[0].messages])
-        gain = reward(grades.outcome(episode))
+        gain = reward(grades.outcome(episode)) if labels is None else _f1(work, log, labels)
         group = Group(problem.domain, problem.id, policy)
         yield name, group, Rollout(episode, work.opened.seed, turns, gain)
+
+
+def _f1(work: Work, log: SqliteLog, labels: Labels) -> float | None:
+    """How much of an episode's answer is right; unknown without a reference."""
+    problem, closed = work.admitted.problem, log.find(work.episode, "closed")
+    assert isinstance(closed, EpisodeClosed)
+    reference = labels.get((problem.domain, problem.id))
+    if reference is None:
+        return None
+    dataset, text = problem.dataset or problem.domain, problem.problem
+    grade = grade_reference(closed.answer, as_text(reference), dataset=dataset, problem=text)
+    return grade.credit
 
 
 def _work(log: SqliteLog, learner: Learner, episode: str) -> Work | None:

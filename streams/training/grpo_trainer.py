@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from streams.training.rewards import prompts, reward
+from streams.training.rewards import REWARDS, prompts, reward
 
 PAPER: Mapping[str, Any] = {
     "beta": 0.0,
@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=-1, help="at most so many optimiser steps")
     parser.add_argument("--batch", type=int, default=64, help="completions a device and micro-step")
     parser.add_argument("--tokens", type=int, default=512, help="tokens of a completion")
+    parser.add_argument("--reward", choices=sorted(REWARDS), default="exact_match")
     said = parser.parse_args(arguments)
     transformers: Any = import_module("transformers")
     lines = said.groups.read_text(encoding="utf-8").splitlines()
@@ -72,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         transformers.AutoTokenizer.from_pretrained(said.model),
         [json.loads(line) for line in lines if line.strip()],
         said.out,
+        REWARDS[said.reward],
         num_generations=said.rollouts,
         max_steps=said.steps,
         per_device_train_batch_size=said.batch,

@@ -1,12 +1,12 @@
-"""What a reply earns: exact match of the answer that it gives, read as the agent's protocol reads it.
+"""What a reply earns: exact match or token F1 of the answer that it gives, by the agent's protocol.
 
-Source: trainable graph memory, settings (R: exact match, usual normalisation).
+Source: trainable graph memory, settings (R: exact match, usual normalisation, or token F1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from handlers.answers.grade import grade_reference
 from handlers.roles.agent import move_of
@@ -18,10 +18,33 @@ def exact_match(reply: str, reference: str, dataset: str = "hotpotqa") -> float:
     return float(grade_reference(answer, reference, dataset=dataset).outcome == "right")
 
 
+def f1(reply: str, reference: str, dataset: str = "hotpotqa") -> float:
+    """Token F1 of the answer, from 0 to 1."""
+    answer = move_of(reply).answer
+    return grade_reference(answer, reference, dataset=dataset).credit or 0.0
+
+
+Scored: TypeAlias = Literal["exact_match", "f1"]
+
+
 def reward(completions: Sequence[Any], reference: Sequence[str], **columns: Any) -> list[float]:
-    """Rewards as TRL asks for them: one for each completion, plain or as a list of messages."""
+    """Exact match as TRL asks for it: one for each completion, plain or as a list of messages."""
+    return _each(exact_match, completions, reference)
+
+
+def f1_reward(completions: Sequence[Any], reference: Sequence[str], **columns: Any) -> list[float]:
+    """Token F1 as TRL asks for it."""
+    return _each(f1, completions, reference)
+
+
+REWARDS: Mapping[Scored, Callable[..., list[float]]] = {"exact_match": reward, "f1": f1_reward}
+
+
+def _each(
+    rule: Callable[[str, str], float], completions: Sequence[Any], reference: Sequence[str]
+) -> list[float]:
     texts = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
-    return [exact_match(text, wanted) for text, wanted in zip(texts, reference, strict=True)]
+    return [rule(text, wanted) for text, wanted in zip(texts, reference, strict=True)]
 
 
 def prompts(groups: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from schemas.events.learning import Reflected
 from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.outcome import Outcome
-from schemas.questions import Check, Complete
+from schemas.questions import Check, Complete, Credit
 from schemas.usage import Usage
 from schemas.vectors import pack
 from state.folds.memory import Learned, next_memory
@@ -123,13 +123,16 @@ def learning(
     script: Script = (),
     memory: Memory | None = None,
     label: Callable[[Check], Outcome] | None = None,
+    credit: Callable[[Credit], float | None] | None = None,
     **values: Any,
 ) -> Ran[None]:
     """One learning episode over these members."""
     before = memory or Memory("s", 0)
     settings = GraphSettings.resolve("service", {"rollouts": 1, **values})
     batch = Batch("s", before.number + 1, members, before, seed=7)
-    return run(GRAPH_MEMORY.learn(batch, settings), script, memory=before, label=label)
+    return run(
+        GRAPH_MEMORY.learn(batch, settings), script, memory=before, label=label, credit=credit
+    )
 
 
 def remembered(ran: Ran[None], memory: Memory | None = None, **values: Any) -> Memory:

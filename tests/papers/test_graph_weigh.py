@@ -98,6 +98,17 @@ def test_utility_moves_the_share_of_what_was_drawn(with_one: str, without: str, 
     assert change * sign > 0 or (sign == 0 and change == 0)
 
 
+@pytest.mark.claim("gm-alg2-l11")
+def test_a_side_may_earn_token_f1_instead() -> None:
+    memory, one = remembering(*TWO), member("right", phase="weigh")
+    said = ["<answer>the upper Aare</answer>", "no answer and no call"]
+    ran = learning(one, script=said, memory=memory, credit=lambda asked: 0.8, reward="f1")
+    [fact] = ran.of(PairCompared)
+    assert (fact.with_reward, fact.without_reward) == (0.8, 0.0)
+    unknown = learning(one, script=said, memory=memory, reward="f1")
+    assert unknown.of(PairCompared) == []
+
+
 @pytest.mark.claim("gm-alg2-l18")
 def test_an_unknown_reward_moves_nothing() -> None:
     assert weighed("<answer>neither</answer>", RIGHT).of(PairCompared) == []

@@ -19,7 +19,7 @@ from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
 from schemas.outcome import Outcome
-from schemas.questions import Check
+from schemas.questions import Check, Credit
 from schemas.usage import Usage
 
 
@@ -45,22 +45,38 @@ def reward(outcome: Outcome) -> float | None:
 
 def tried(
     member: Member, guidance: str, seed: int, settings: GraphSettings, watch: Watch | None = None
-) -> Steps[tuple[Conclusion, Outcome]]:
-    """The base policy on the member's problem, with this guidance alone or without, and its outcome."""
+) -> Steps[Conclusion]:
+    """The base policy on the member's problem, with this guidance alone or without."""
     base, own = base_of(settings)
     steps = guided(base.solve(task_of(member, seed), own), guidance)
-    conclusion = yield from (steps if watch is None else through(steps, watch=watch))
-    if conclusion.answer is None:
-        return conclusion, "withheld"
+    return (yield from (steps if watch is None else through(steps, watch=watch)))
+
+
+def asked_of(member: Member, answer: str) -> tuple[str, str, str, str]:
+    """What a grader is asked of an answer to the member's problem."""
     told = member.reflected
-    kind = told.dataset or told.domain
-    return conclusion, (yield from Check(kind, told.problem, conclusion.answer, member.subject))
+    return told.dataset or told.domain, told.problem, answer, member.subject
+
+
+def rewarded(
+    member: Member, guidance: str, seed: int, settings: GraphSettings
+) -> Steps[float | None]:
+    """What a side of a pair earned: nothing without an answer, unknown where nobody can say."""
+    answer = (yield from tried(member, guidance, seed, settings)).answer
+    if answer is None:
+        return 0.0
+    if settings.reward == "f1":
+        return (yield from Credit(*asked_of(member, answer)))
+    return reward((yield from Check(*asked_of(member, answer))))
 
 
 def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]:
     """One roll-out more, read as a path."""
     watch = Watch()
-    conclusion, outcome = yield from tried(member, "", seed, settings, watch)
+    conclusion = yield from tried(member, "", seed, settings, watch)
+    outcome: Outcome = "withheld"
+    if conclusion.answer is not None:
+        outcome = yield from Check(*asked_of(member, conclusion.answer))
     if settings.grounding == "model":
         text = transcript(watch.texts, settings)
         return Ran((yield from read(text, settings.states)), outcome, "probe")

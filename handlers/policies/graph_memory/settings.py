@@ -76,6 +76,8 @@ class GraphSettings(PolicySettings):
     lone: Literal["skip", "run"] = "skip"
     """One active principle has gradient 0: no pair, or a pair that moves nothing."""
     initial_weight: PositiveFloat = 1.0
+    reward: Literal["exact_match", "f1"] = "exact_match"
+    """R of a side of a pair: exact match, or token F1 where the data set is of questions."""
     step_size: PositiveFloat = 0.05
     """α."""
     principles_shown: NonNegativeInt = 3

@@ -10,7 +10,7 @@ from __future__ import annotations
 from handlers.learning.reinforce import drawn, softmax
 from handlers.policies.base import Batch, Member
 from handlers.policies.graph_memory.activate import Activation, activate
-from handlers.policies.graph_memory.runs import reward, tried
+from handlers.policies.graph_memory.runs import rewarded
 from handlers.policies.graph_memory.settings import GraphSettings
 from schemas.asking import All, Steps, Stopped
 from schemas.events.graph import PairCompared
@@ -37,10 +37,10 @@ def compare(
 ) -> Steps[None]:
     """Both sides, and what they came to; an unknown reward moves nothing and is not stated."""
     sides = yield from All(
-        [tried(member, guidance, batch.seed, settings) for guidance in (found.texts[chosen], "")],
+        [rewarded(member, text, batch.seed, settings) for text in (found.texts[chosen], "")],
         twins=True,
     )
-    rewards = [None if isinstance(side, Stopped) else reward(side[1]) for side in sides]
+    rewards = [None if isinstance(side, Stopped) else side for side in sides]
     if rewards[0] is None or rewards[1] is None:
         return
     yield PairCompared(

@@ -64,6 +64,9 @@ def export(
         Optional[str],
         typer.Option("--episode", metavar="ID", help="One episode, with all that it refers to."),
     ] = None,
+    reward: Annotated[
+        str, typer.Option("--reward", help="With grpo: exact_match, or f1 for questions.")
+    ] = "exact_match",
     json: Json = False,
 ) -> int:
     """Write Parquet files for offline analysis.
@@ -73,7 +76,7 @@ def export(
     if folder == "grpo":
         from streams.cli.export_grpo import export as groups
 
-        return groups(log, file, json=json)
+        return groups(log, file, reward=reward, json=json)
     from streams.cli.exporting import export as run
 
     return run(log, folder, episode=episode, json=json)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from handlers.learning.grpo import grpo_loss
 from handlers.learning.reinforce import advantages, clipped_loss
-from streams.training.rewards import exact_match, prompts, reward
+from streams.training.rewards import exact_match, f1_reward, prompts, reward
 from tests.streams.cli.calling import call
 
 # ── The loss ─────────────────────────────────────────────────────────────────────────────────
@@ -75,6 +75,9 @@ def test_a_reply_earns_by_the_answer_that_it_gives() -> None:
     assert reward(said, ["rhine"] * 3) == [1.0, 0.0, 0.0]
     chat = [[{"role": "assistant", "content": text}] for text in said]
     assert reward(chat, ["rhine"] * 3, problem=["p"] * 3) == [1.0, 0.0, 0.0]
+    assert f1_reward(["<answer>the upper Rhine</answer>", *said[1:]], ["rhine"] * 3) == [
+        pytest.approx(2 / 3), 0.0, 0.0,
+    ]  # fmt: skip
     assert exact_match("Move: ANSWER\nFinal_answer: \\boxed{rhine}", "the Rhine") == 1.0
 
 
