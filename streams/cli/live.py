@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from streams.cli.common import FLAGS, log_path, log_url
 
 if TYPE_CHECKING:
-    from streams.cli.figures import Figures, Reader
     from streams.runtime.embedded.worker import Progress
+    from streams.telemetry.figures import Figures, Reader
 
 REFRESH_S = 0.25
 PLAIN_S = 10.0
@@ -75,7 +75,7 @@ class Watcher:
 
     def _reader(self) -> Reader | None:
         if self.reader is None and Path(self.path).exists():
-            from streams.cli.figures import Reader
+            from streams.telemetry.figures import Reader
 
             self.reader = Reader(self.path)
         return self.reader

@@ -6,8 +6,8 @@ from typing import Any
 
 from schemas.identity import digest
 from schemas.problem import Feedback, Problem
-from streams.cli.dead_letters import ERRORS, Letter
 from streams.cli.feedback import message
+from streams.cli.letters import ERRORS, TOPIC, Letter
 from streams.policies import find
 from streams.producing.produce import PLAN, Plan, Producer
 from streams.producing.sources import BadLine, Line, parse_as
@@ -18,8 +18,14 @@ from streams.runtime.kafka.admission import foreign
 VALUE = "select value from messages where topic = ? and key = ?"
 
 
-def republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
-    """Publish bytes in a letter's stead; whether that was new. Raises ``BadLine``."""
+def send_on(log: SqliteLog, letter: Letter, value: bytes) -> bool:
+    """Publish bytes in a letter's stead and note it; whether that was new. Raises ``BadLine``."""
+    new = _republish(log, letter, value)
+    log.commit_position(f"dlq/{letter.number}", TOPIC, letter.offset)
+    return new
+
+
+def _republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
     plan = letter.headers.get(PLAN)
     if plan is not None:
         return _produce(log, letter, plan, value)

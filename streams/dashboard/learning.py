@@ -15,9 +15,9 @@ from state.folds.lives import Life, name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
 from streams.analysis.effects import Measured
-from streams.cli.figures import BatchFigures
 from streams.replay.effect import Effect
 from streams.runtime.embedded.log import SqliteLog
+from streams.telemetry.figures import BatchFigures
 
 PAGE: Final = 50
 CHART: Final = (640, 140)

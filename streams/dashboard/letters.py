@@ -9,7 +9,8 @@ from urllib.parse import parse_qs
 
 from starlette.exceptions import HTTPException
 
-from streams.cli.dead_letters import Letter, letter, letters, send_on
+from streams.cli.letters import Letter, letter, letters
+from streams.cli.replaying import send_on
 from streams.dashboard.glass import Glass
 from streams.dashboard.guard import may_change
 from streams.producing.sources import BadLine

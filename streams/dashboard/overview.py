@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from schemas.identity import episode_parts
-from streams.cli.figures import BatchFigures
 from streams.dashboard import flow, listing
 from streams.dashboard.glass import Glass
 from streams.runtime.embedded.log import SqliteLog
+from streams.telemetry.figures import BatchFigures
 
 SHOWN: Final = 8
 CHART: Final = (640, 120)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from streams.cli.figures import Reader, Spent
+from streams.telemetry.figures import Reader, Spent
 from streams.telemetry.lags import lags
 from streams.telemetry.metrics import SECONDS, Sample, histogram, plain
 

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import orjson
 
-from streams.cli.figures import Figures
 from streams.rebuild import snapshot_path
+from streams.telemetry.figures import Figures
 
 UNREAD = """
 select name, (select count(*) from messages m where m.topic = c.topic and m.offset > c.offset)

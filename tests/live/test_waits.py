@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.figures import Figures
 from streams.cli.live import Plain, Watcher
 from streams.cli.show.board import board, plain_line
 from streams.runtime.progress import Progress
+from streams.telemetry.figures import Figures
 from tests.endpoint import Answer, Asked, fails
 from tests.live.conftest import Serve
 from tests.live.thinking import QUICK, think

@@ -12,7 +12,7 @@ from streams.cli.live import PLAIN_S, REFRESH_S, View, Watch, watching
 from streams.cli.show.words import clock
 
 if TYPE_CHECKING:
-    from streams.cli.figures import Figures
+    from streams.telemetry.figures import Figures
 
 
 class BenchView:

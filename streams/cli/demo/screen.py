@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from schemas.memory import MemoryItem
 from streams.cli.demo.tree import Branch, branches, examples
-from streams.cli.figures import Figures, Reader
 from streams.cli.show.board import bar, table, totals
 from streams.cli.show.library import Library, Shelf
 from streams.cli.show.page import Page, outcome
 from streams.cli.show.paste import command, hint
 from streams.cli.show.sheet import Sheet, read
 from streams.cli.show.words import cells, cut, one_line, plural, seconds
+from streams.telemetry.figures import Figures, Reader
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog

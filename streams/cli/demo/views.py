@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from streams.cli.common import FLAGS
-from streams.cli.figures import BatchFigures, Figures
 from streams.cli.live import REFRESH_S, Full, View
 from streams.cli.show.board import bar, latest, table, totals
 from streams.cli.show.page import Page
 from streams.cli.show.words import clock, kilo
+from streams.telemetry.figures import BatchFigures, Figures
 
 
 def chosen() -> View | None:

@@ -6,9 +6,9 @@ import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
-from streams.cli.dead_letters import letters
 from streams.cli.doctor.checks import Check, fail, ok, warn
 from streams.cli.errors import FAILED
+from streams.cli.letters import letters
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.tables import SCHEMA_VERSION
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streams.cli.figures import BatchFigures, Figures, Spent
 from streams.cli.show.page import Page, Span
 from streams.cli.show.words import clean, clock, cost, cut, joined, kilo, one_line, plural, spark
+from streams.telemetry.figures import BatchFigures, Figures, Spent
 
 HEAD = "batch  right  calls  tokens  lessons"
 

@@ -18,9 +18,9 @@ from streams.bench.metrics import METRICS, samples
 from streams.bench.recipe import BadRecipe, load
 from streams.bench.recipe import read as read_recipe
 from streams.cli.bench.progress import BenchView
-from streams.cli.figures import Figures
 from streams.datasets.hub import NoHub, fetch
 from streams.runtime.embedded.log import SqliteLog
+from streams.telemetry.figures import Figures
 from tests.data import shared
 from tests.streams.cli.calling import call
 

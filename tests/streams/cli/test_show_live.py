@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli import figures as module
 from streams.cli.common import FLAGS
-from streams.cli.figures import Figures, Reader, Spent
 from streams.cli.live import Plain, Watcher, chosen, watching
 from streams.cli.show.board import board, plain_line
 from streams.runtime.embedded.worker import Progress
+from streams.telemetry import figures as module
+from streams.telemetry.figures import Figures, Reader, Spent
 from tests.streams.cli.calling import call
 from tests.streams.cli.learned import made
 

@@ -16,7 +16,6 @@ from state.folds.costs import CostsFold
 from streams.analysis.cases import read
 from streams.backbones.rehearsal import Rehearsal
 from streams.backbones.rehearsal.options import Options
-from streams.cli.figures import Reader
 from streams.cli.forking import forked
 from streams.embedders.hashed import HashedEmbedder
 from streams.replay.change import Change, by_role
@@ -24,6 +23,7 @@ from streams.replay.differ import first_difference, meant, spent_from
 from streams.replay.fork import CannotFork, Forked
 from streams.replay.verify import before, numbered
 from streams.runtime.embedded.log import SqliteLog
+from streams.telemetry.figures import Reader
 from streams.world import World
 from tests.streams.cli.calling import call
 
