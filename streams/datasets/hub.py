@@ -46,8 +46,9 @@ def fetch(spelling: str, folder: Path) -> Path:
 def _rows(name: str, config: str | None, split: str) -> Iterable[Mapping[str, Any]]:
     try:
         library: Any = import_module("datasets")
-    except ModuleNotFoundError as error:
-        raise NoHub(f"{name}: a hub needs the extra: pip install 'metalogue[datasets]'") from error
+    except ImportError as error:
+        why = f"a hub needs the extra: pip install 'metalogue[datasets]' ({error})"
+        raise NoHub(f"{name}: {why}") from error
     try:
         rows: Iterable[Mapping[str, Any]] = library.load_dataset(name, config, split=split)
     except Exception as error:  # the library raises whatever its transport does

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -128,6 +129,38 @@ def test_rows_of_a_hub_become_a_file_once(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(NoHub, match="extra"):
         fetch("hub:openai/other", tmp_path)
+
+
+def has_datasets() -> bool:
+    try:
+        import_module("datasets")
+    except ImportError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_datasets(), reason="the extra datasets is not installed")
+def test_the_real_library_s_rows_are_a_reader_s_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its loader takes a folder of that name for the hub's, so nothing leaves this machine."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("METALOGUE_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "openai" / "gsm8k"
+    folder.mkdir(parents=True)
+    (folder / "test.jsonl").write_text('{"question": "1 + 1?", "answer": "so\\n#### 2"}\n' * 3)
+    words = ("--data", "gsm8k=hub:openai/gsm8k", "--log", "a.db")
+    recipe = changed(["data"], {"game24": {"source": "gsm8k"}})
+    Path("mine.yaml").write_text(json.dumps(recipe).replace('"game24"', '"gsm8k"'))
+    done = call("bench", "run", "mine.yaml", "--backbone", "rehearsal", *words)
+    assert done.code == 0, done.err
+    cases = list(read(SqliteLog("a.db")).cases())
+    assert {case.problem.problem for case in cases} == {"1 + 1?"}
+    assert {case.reference for case in cases} == {"2"}
+    absent = ("--data", "gsm8k=hub:nobody/nothing", "--log", "b.db")
+    missing = call("bench", "run", "mine.yaml", "--backbone", "rehearsal", *absent)
+    assert (missing.code, "nobody/nothing" in missing.err) == (2, True)
 
 
 @pytest.mark.slow
