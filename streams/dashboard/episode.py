@@ -124,7 +124,14 @@ def _lanes(found: Sequence[Row]) -> list[Node]:
             nodes[lane] = Node(f"lane {above[-1]}")
             (fork.children if fork is not None else roots).append(nodes[lane])
         nodes[lane].children.append(leaf)
+    for node in nodes.values():
+        node.children = [_alone(child) for child in node.children]
     return roots
+
+
+def _alone(node: Node) -> Node:
+    """What stands alone in a lane, in the lane's place."""
+    return node.children[0] if node.at is None and len(node.children) == 1 else node
 
 
 def _leaf(row: Row) -> Node:

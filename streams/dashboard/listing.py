@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from schemas.identity import episode_parts
 from state.folds.state import State
 from streams.runtime.embedded.log import SqliteLog
 
@@ -105,6 +106,19 @@ def episodes(log: SqliteLog, state: State, wanted: Mapping[str, str], before: in
     )
 
 
+def name_of(episode: str) -> str:
+    """What people call an episode: its problem's id, its batch, or what it is a fork or probe of."""
+    if episode.startswith("b/"):
+        return f"batch {episode.rpartition('/')[2]}"
+    try:
+        if episode.startswith("q/"):
+            parent, at, purpose, _ = episode.removeprefix("q/").rsplit("/", 3)
+            return f"{name_of(parent)} at {at}, {purpose}"
+        return episode_parts(episode)[1]
+    except ValueError:
+        return episode
+
+
 def _leaf(rows: Sequence[Sequence[Any]], state: State) -> Leaf:
     lines = [_line(row, state) for row in rows[:PAGE]]
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
@@ -119,13 +133,13 @@ def _line(row: Sequence[Any], state: State) -> Line:
     return Line(
         offset=offset,
         episode=episode,
-        name=said.get("id") or episode,
+        name=said.get("id") or name_of(episode),
         problem=str(said.get("problem", ""))[:EXCERPT],
         domain=said.get("domain", ""),
         policy=began.get("policy") or said.get("policy"),
         state=ended.get("status", waiting),
         answer=ended.get("answer"),
-        outcome=state.outcomes.outcome(episode) if ended else "",
+        outcome=state.outcomes.outcome(episode) if ended and episode.startswith("p/") else "",
         call_limit=limits.get("calls"),
         began_ms=opened_ms or at_ms,
         ended_ms=closed_ms,

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 from starlette.exceptions import HTTPException
 
 from schemas.asking import Diverged
+from schemas.identity import address_order
 from schemas.questions import Complete, Embed, Recall
 from schemas.settings import BadSetting
 from streams.cli.finding import find_episode
@@ -77,7 +78,7 @@ def sheet_of(log: SqliteLog, asked: Asked) -> Sheet:
 
 def title_of(sheet: Sheet) -> str:
     """What people call an episode."""
-    return overview.name_of(sheet.episode) if sheet.admitted is None else sheet.admitted.problem.id
+    return listing.name_of(sheet.episode) if sheet.admitted is None else sheet.admitted.problem.id
 
 
 def episode_page(glass: Glass, asked: Asked) -> dict[str, Any]:
@@ -93,11 +94,11 @@ def moment_page(glass: Glass, asked: Asked) -> dict[str, Any]:
     with reading(glass.path) as log:
         sheet = sheet_of(log, asked)
         found, why = _derived(glass, log, sheet, at)
-    addresses = [row.at for row in rows(sheet.numbered)]
-    place = addresses.index(at) if at in addresses else None
+    steps = sorted((row.at for row in rows(sheet.numbered)), key=address_order)
+    here = address_order(at)
     around = {
-        "earlier": addresses[place - 1] if place else None,
-        "later": None if place is None else next(iter(addresses[place + 1 :]), None),
+        "earlier": next((step for step in reversed(steps) if address_order(step) < here), None),
+        "later": next((step for step in steps if address_order(step) > here), None),
     }
     answer = sheet.journal.get(at)
     texts = {} if found.memory is None else {item.id: item for item in found.memory.items}
@@ -106,6 +107,7 @@ def moment_page(glass: Glass, asked: Asked) -> dict[str, Any]:
         "at": at,
         "moment": found,
         "why": why,
+        "made": [] if found.row is None else [each for each in found.row.said if each[0] != at],
         "answer": answer,
         "asked_for": _question(found),
         "texts": texts,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemas.identity import episode_parts
 from streams.dashboard import flow, listing
 from streams.dashboard.glass import Glass
 from streams.runtime.embedded.log import SqliteLog
@@ -58,17 +57,9 @@ def _running(log: SqliteLog, episode: str, since_ms: int) -> Running:
     calls, last, limit, policy = log.db.execute(CALLS, (episode,)).fetchone()
     sorts = {"p": "problem", "b": "learning", "q": "probe"}
     sort = sorts.get(episode[:1], "episode")
-    return Running(episode, name_of(episode), sort, policy or "", since_ms, calls, limit, last)
-
-
-def name_of(episode: str) -> str:
-    """What people call an episode: its problem's id, its batch, or its whole name."""
-    if episode.startswith("b/"):
-        return f"batch {episode.rpartition('/')[2]}"
-    try:
-        return episode_parts(episode)[1]
-    except ValueError:
-        return episode
+    return Running(
+        episode, listing.name_of(episode), sort, policy or "", since_ms, calls, limit, last
+    )
 
 
 def bars(batches: Sequence[BatchFigures]) -> list[Bar]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -69,6 +70,11 @@ def known(value: bool | None) -> str:
     return UNKNOWN if value is None else "right" if value else "wrong"
 
 
+def plainly(value: Any) -> str:
+    """Any value as JSON, which is what is on record."""
+    return clean(json.dumps(value, ensure_ascii=False, default=str))
+
+
 def rate(value: float | None) -> str:
     """So many a second."""
     if value is None:
@@ -103,6 +109,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "two": two,
     "points": points,
     "known": known,
+    "plainly": plainly,
     "rate": rate,
     "cost": cost,
     "size": size,

@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from streams.cli.errors import CliError
-from streams.dashboard import app, flow, words
+from streams.dashboard import app, flow, listing, words
 from streams.dashboard.glass import Glass
 from streams.dashboard.guard import is_loopback, may_change
 from streams.dashboard.rates import Rates
@@ -163,6 +163,27 @@ def drawing(said: dict[str, Any]) -> str:
     """How a page describes that effect's drawing to who cannot see it."""
     effect, low, high = (words.points(each) for each in (said["effect"], *said["interval"]))
     return f'aria-label="effect {effect} points, 95 % {low} to {high}"'
+
+
+def test_a_fact_s_step_leads_on_and_shows_its_values_as_they_are_on_record(site: Site) -> None:
+    page = site.get("/episode/at?id=n905&at=3").text
+    assert 'rel="prev"' in page
+    assert 'rel="next"' in page
+    assert "What was made of it" not in page
+    assert not re.search(r"<code>\[&#39;|<code>(None|True|False)<", page)
+
+
+@pytest.mark.parametrize(
+    ("episode", "name"),
+    [
+        ("p/game24/n905/48d2416d2f7a", "n905"),
+        ("b/game24/mc2/main/44136fa355b3/2", "batch 2"),
+        ("q/p/game24/n905/48d2416d2f7a/3.0/effect/654c5ae3caea", "n905 at 3.0, effect"),
+        ("q/x", "q/x"),
+    ],
+)
+def test_people_s_name_of_an_episode(episode: str, name: str) -> None:
+    assert listing.name_of(episode) == name
 
 
 def test_what_is_not_there_is_said_so(site: Site) -> None:
