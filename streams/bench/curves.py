@@ -49,7 +49,7 @@ class Point:
 
 
 def read(data: Path) -> list[Samples]:
-    """The recorded samples. ``data`` holds 24.csv and logs/."""
+    """The recorded samples, read as policies read them. ``data`` holds 24.csv and logs/."""
     problems = [str(puzzle["problem"]) for puzzle in ranked(data / "24.csv")]
     [file] = sorted((data / "logs").glob("*naive_cot_sample*.json"))
     entries: list[Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def read(data: Path) -> list[Samples]:
 
 
 def _samples(entry: Mapping[str, Any], problem: str) -> Samples:
-    answers = tuple(map(extract, entry["ys"]))
+    answers = tuple(extract(text, fields_only=True) for text in entry["ys"])
     return Samples(problem, answers, tuple(_right(problem, answer) for answer in answers))
 
 

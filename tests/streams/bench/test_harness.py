@@ -15,6 +15,7 @@ import pytest
 from streams.analysis.cases import read
 from streams.bench.compare import arms
 from streams.bench.curves import read as recorded
+from streams.bench.curves import votes_by_n
 from streams.bench.metrics import METRICS, samples
 from streams.bench.recipe import BadRecipe, load
 from streams.bench.recipe import read as read_recipe
@@ -176,6 +177,10 @@ def test_the_recorded_samples_are_measured_through_a_policy(
     theirs = {each.problem: each for each in recorded(data)}
     for case in ours:
         assert samples(case).right == theirs[case.problem.problem].right
+    alike = [theirs[case.problem.problem] for case in ours]
+    for n in (1, 10, 100):
+        votes = [votes_by_n(each)[n - 1] for each in alike]
+        assert METRICS[f"vote_of_{n}"].of(ours) == pytest.approx(100 * sum(votes) / len(votes))
     one = METRICS["any_of_1"].of(ours)
     right = [sum(samples(case).right) / 100 for case in ours]
     assert one == pytest.approx(100 * sum(right) / len(right))
