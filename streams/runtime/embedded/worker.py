@@ -20,10 +20,10 @@ from streams.learner import Learner, Scope
 from streams.records import LogRecords
 from streams.relay import Closing, closing
 from streams.runtime.embedded.batches import Batches, learn
+from streams.runtime.embedded.desk import EmbeddedDesk
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.embedded.sets import work_on_set
 from streams.runtime.progress import Outcome, Progress
 from streams.runtime.references import References
 from streams.runtime.schedule import Schedule, Seat
@@ -167,7 +167,7 @@ class Worker:
             self._learn_if_due(scope)
         while not self.world.draining and (found := self.schedule.next()) is not None:
             name, a_set = found[0], self.schedule.sets.members(found[0])
-            work = self.work(name) if a_set is None else work_on_set(self, name, a_set)
+            work = self.work(name) if a_set is None else EmbeddedDesk(self).work_on(name, a_set)
             self.schedule.start(name, work)
         self.progress.running = len(self.schedule.tasks)
         if self.on_change is not None:

@@ -1,0 +1,54 @@
+"""Where sets are worked on in one process: over one log and its worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from handlers.policies.base import Policy
+from schemas.events.base import Event
+from schemas.events.episode import ProblemAdmitted
+from schemas.memory import Memory
+from streams.relay import Closing
+from streams.runtime.sets import work_on_set
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.worker import Worker
+
+
+class EmbeddedDesk:
+    """Implements ``streams.runtime.sets.Desk``."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker, self.writer, self.world = worker, worker.writer, worker.world
+        self.backbones, self.grant = worker.world.description, worker.world.grant
+
+    async def work_on(self, name: str, members: Sequence[str]) -> None:
+        """Work on a set to its end."""
+        await work_on_set(self, name, members)
+        self.worker.schedule.leave(name)
+
+    def journal(self, episode: str) -> dict[str, Event]:
+        """The record of an episode, from the log."""
+        self.worker.fresh.pop(episode, None)
+        return self.worker.log.journal(episode)
+
+    def policy(self, admitted: ProblemAdmitted) -> Policy[Any]:
+        """The policy that a problem asks for."""
+        return self.worker.find(admitted.problem.policy or self.worker.intake.default_policy)
+
+    def memories(self, scope: str) -> Mapping[int, Memory]:
+        """The memory versions of a scope."""
+        return self.worker.learner.scopes[scope].memory.versions
+
+    async def alone(self, episode: str) -> None:
+        """Work on an episode by itself."""
+        await self.worker.work(episode)
+
+    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
+        """Leave an episode to a person."""
+        await self.worker.park(episode, error, journal)
+
+    async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
+        """Close episodes with all that they leave."""
+        await self.worker.close(ends, fresh)
