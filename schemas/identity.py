@@ -113,6 +113,11 @@ def learning_id(scope: str, batch: int, revision: int | None = None) -> str:
     return f"b/{scope}/{batch}.{revision}" if revision else f"b/{scope}/{batch}"
 
 
+def is_set(episode: str) -> bool:
+    """Whether an episode is a set of problems worked on together."""
+    return episode.startswith("s/")
+
+
 def set_id(series: str, number: str) -> str:
     """The episode in which the members of one window of a series are worked on together."""
     return f"s/{series}/{number}"

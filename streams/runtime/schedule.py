@@ -146,6 +146,7 @@ class Schedule:
                 running.task.cancel()
         self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
         self.ready = deque(episode for episode in self.ready if episode in self.seats)
+        self.sets.drop(partition)
 
 
 def is_cold(scope: Scope, learner: Learner) -> bool:

@@ -88,6 +88,17 @@ class Sets:
         groups = (group for group in self.groups.values() if not group.called)
         return {at for group in groups if group.seat.series == series for at in group.members}
 
+    def gathered_in(self, partition: int) -> list[tuple[str, int]]:
+        """Series and places of the members that wait in a partition for the others of their sets."""
+        groups = [group for group in self.groups.values() if not group.called]
+        here = [group for group in groups if group.seat.partition == partition]
+        return [(group.seat.series or "", at) for group in here for at in group.members]
+
+    def drop(self, partition: int) -> None:
+        """The sets of a partition are no longer ours."""
+        kept = ((n, g) for n, g in self.groups.items() if g.seat.partition != partition)
+        self.groups = dict(kept)
+
     def leave(self, name: str) -> None:
         """A set is done with."""
         self.groups.pop(name, None)

@@ -82,6 +82,22 @@ def test_two_series_on_all_partitions_and_few_slots_mean_what_they_mean_embedded
     assert (found["answers"], found["learning_episodes"]) == (48, 6)
 
 
+def test_sets_over_two_workers_mean_what_they_mean_embedded(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    flat = Flat(tmp_path)
+    for each in (cluster, flat):
+        each.out(
+            "produce", "game24:901-920", "--policy", "mgv_acquisition", "--set", "batch_size=4"
+        )
+    options = (*REHEARSAL, "--until-idle", "--settle")
+    assert ended(flat.worker(*options)) == [0]
+    assert ended(cluster.worker(*options), cluster.worker(*options)) == [0, 0]
+    same_meaning(cluster, flat)
+    assert cluster.out("verify").endswith(" 0 model calls")
+    assert cluster.stats()["answers"] == 20
+
+
 def scattered(line: bytes) -> bytes:
     return hashlib.sha256(line).digest()
 

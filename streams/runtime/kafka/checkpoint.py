@@ -23,7 +23,8 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     start = fold.needed()
     parked = owned.parked()
     still = len(waiting) + len(parked) - len(owned.shelf)
-    moving = len(fold.open) - still + len(owned.queue) + len(owned.adopted)
+    moving = len(fold.open) - len(fold.sets) - still + len(owned.queue) + len(owned.adopted)
+    gathered = worker.schedule.sets.gathered_in(owned.index)
     assert owned.events is not None
     return {
         "partition": owned.index,
@@ -39,6 +40,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
         "due": worker.idle.due(owned.index),
         "owing": worker.idle.owing(owned.index),
         "held": sorted(waiting)[:20],
+        "gathered": sorted(gathered),
         "parked": [[episode, *astuple(parked[episode])] for episode in sorted(parked)],
         "digest": digest(sorted(fold.open)),
     }

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+import orjson
+
+from schemas.identity import is_set
 from streams.runtime.kafka.envelope import Said
 
 CLAIMED = "partition.claimed"
@@ -73,6 +76,10 @@ class EventsFold:
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Offset of an open episode's admission."""
     closed: Closings = field(default_factory=set[str])
+    sets: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Open set episodes and their members. These are kept until all of them are done with."""
+    within: dict[str, str] = field(default_factory=dict[str, str])
+    """The open set of each member."""
     parked: dict[str, int] = field(default_factory=dict[str, int])
     """How often an episode was parked more than adopted."""
     upto: int = 0
@@ -99,10 +106,15 @@ class EventsFold:
         return True
 
     def _first(self, offset: int, said: Said) -> bool:
-        if said.address != "admitted" or said.episode in self.open or said.episode in self.closed:
+        first = "opened" if is_set(said.episode) else "admitted"
+        if said.address != first or said.episode in self.open or said.episode in self.closed:
             return False
-        self.open[said.episode] = {"admitted": said}
+        self.open[said.episode] = {first: said}
         self.began[said.episode] = offset
+        if first == "opened":
+            members = tuple(orjson.loads(said.body).get("members") or ())
+            self.sets[said.episode] = members
+            self.within |= dict.fromkeys(members, said.episode)
         return True
 
     def journal(self, episode: str) -> Journal:
@@ -116,13 +128,19 @@ class EventsFold:
             self.open[episode] = None
 
     def forget(self, episode: str) -> None:
-        """Drop the journal of an episode that is closed and relayed."""
-        self.open.pop(episode, None)
-        self.began.pop(episode, None)
-        self.parked.pop(episode, None)
-        self.closed.add(episode)
+        """Drop the journal of an episode that is closed and relayed; of a set with those of its members."""
+        for each in (*self.sets.pop(episode, ()), episode):
+            self.open.pop(each, None)
+            self.began.pop(each, None)
+            self.parked.pop(each, None)
+            self.within.pop(each, None)
+            self.closed.add(each)
 
     def needed(self) -> int:
-        """The lowest offset that an open or unrelayed episode still needs; parked ones lie on a shelf."""
-        needed = (at for e, at in self.began.items() if self.parked.get(e, 0) <= 0)
+        """The lowest offset that an open or unrelayed episode still needs; parked ones lie on a shelf.
+
+        The parked members of a set do not: they go on together, or not at all.
+        """
+        shelved = {e for e, times in self.parked.items() if times > 0 and e not in self.within}
+        needed = (at for e, at in self.began.items() if e not in shelved)
         return min(needed, default=self.upto)

@@ -53,12 +53,20 @@ class Idle:
         checkpoints = self.worker.view.checkpoints.values()
         return {(s, series, p) for c in checkpoints for _, s, series, p, *_ in c["parked"]}
 
+    def gathered(self, series: str) -> set[int]:
+        """The places of a series whose members wait for the others of their sets, anywhere."""
+        checkpoints = self.worker.view.checkpoints.values()
+        return {p for c in checkpoints for name, p in c.get("gathered", ()) if name == series}
+
     def _owed(self, partition: int) -> list[tuple[Scope, list[Statement]]]:
-        """What settling would say of the scopes of a partition. A parked episode keeps its place."""
+        """What settling would say of the scopes of a partition. Who is parked or waits keeps its place."""
         parked = self.parked_seats()
 
         def of(scope: Scope) -> list[Statement]:
-            return owing(scope, lambda series, position: (scope.id, series, position) in parked)
+            def is_taken(series: str, position: int) -> bool:
+                return (scope.id, series, position) in parked or position in self.gathered(series)
+
+            return owing(scope, is_taken)
 
         return [(scope, of(scope)) for scope in self.scopes(partition)]
 
@@ -129,7 +137,7 @@ class Idle:
         """What waits for a batch that something holds back."""
         noted = [self.worker.view.checkpoints[p] for p in sorted(self.worker.view.checkpoints)]
         held = [episode for each in noted for episode in each["held"]]
-        return held + waiting_places(self.worker.learner)
+        return held + waiting_places(self.worker.learner, self.gathered)
 
     def parked(self) -> list[str]:
         """Episodes that wait for a person."""

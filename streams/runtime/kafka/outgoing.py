@@ -9,6 +9,7 @@ import orjson
 
 from schemas.events.base import Event
 from schemas.problem import Feedback
+from streams.policies import find
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Appender, Lane, message_headers
 from streams.runtime.kafka.envelope import Headers, headers_of
@@ -62,14 +63,23 @@ def _send(appender: Appender, partitions: int, message: Message) -> Lane:
 
 
 def partition_key(topic: str, value: bytes) -> bytes:
-    """Problems go by their id, feedback by what it speaks of."""
+    """Problems go by their id, those that are worked on in sets by their series; feedback by what it speaks of."""
     try:
         said = orjson.loads(value)
         if topic == "problems":
-            return str(said["id"]).encode()
+            together = said.get("position") is not None and takes_sets(said.get("policy"))
+            return str(said["series" if together else "id"]).encode()
         return str(said.get("episode") or f"{said.get('domain')}/{said.get('problem_id')}").encode()
     except (ValueError, KeyError, AttributeError, TypeError):
         return value[:64]
+
+
+def takes_sets(policy: str | None) -> bool:
+    """Whether a policy works on the members of a series in sets."""
+    try:
+        return policy is not None and find(policy).together is not None
+    except LookupError:
+        return False
 
 
 def _header(value: Any) -> bytes:

@@ -95,10 +95,27 @@ class Owned:
         found = (decode_said(each) for each in said if each.kind == "episode.adopted")
         return any(isinstance(each, EpisodeAdopted) and each.void for each in found)
 
+    def unit(self, episode: str) -> str:
+        """What an episode ends with: the set that it was opened in, else itself."""
+        return self.fold.within.get(episode, episode)
+
+    def members(self, unit: str) -> tuple[str, ...]:
+        """The members of a set; an episode by itself is its own."""
+        return self.fold.sets.get(unit, (unit,))
+
+    def closed(self, unit: str) -> list[str]:
+        """The members that are closed."""
+        return [each for each in self.members(unit) if "closed" in self.fold.journal(each)]
+
+    def is_done(self, unit: str) -> bool:
+        """Whether every member is closed or void."""
+        closed = self.closed(unit)
+        return all(each in closed or self.is_void(each) for each in self.members(unit))
+
     def unfinished(self) -> list[str]:
-        """Open episodes that can go on."""
-        found = self.fold.open.items()
-        return [e for e, j in found if "closed" not in (j or ()) and not self.is_parked(e)]
+        """Open episodes that can go on; with those that are closed in a set that is not done."""
+        found = (e for e in self.fold.open if e not in self.fold.sets and not self.is_parked(e))
+        return [e for e in found if not self.closed(e) or not self.is_done(self.unit(e))]
 
     def parked(self) -> dict[str, Shelved]:
         """Episodes that wait for a person, with their places."""

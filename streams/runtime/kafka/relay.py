@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from handlers.policies.base import Policy
+from schemas.identity import is_set
 from streams.drive import replayed
 from streams.episodes import conclude, prepare
 from streams.learner import Learner
@@ -13,6 +14,7 @@ from streams.relay import Closing, closing
 from streams.runtime.kafka.append import Appender, free, message_headers
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import Place, partition_of
+from streams.sets import closings, conclude_set, prepare_set
 
 AT_ONCE = 256
 
@@ -35,9 +37,10 @@ class Relay:
 
     async def take(self, owned: Owned) -> None:
         """Send what is owed: answers first, so that whatever is reflected is answered too."""
-        episodes = [owned.owed.popleft() for _ in range(min(AT_ONCE, len(owned.owed)))]
-        owned.relaying += len(episodes)
-        done = [(e, self._closing(owned, e)) for e in episodes if e in owned.fold.open]
+        units = [owned.owed.popleft() for _ in range(min(AT_ONCE, len(owned.owed)))]
+        owned.relaying += len(units)
+        known = [unit for unit in units if unit in owned.fold.open]
+        done = [end for unit in known for end in self._ends(owned, unit)]
         answers = self.appender.lane(self.place.topic("answers"), owned.index)
         for episode, end in done:
             answers.add(episode.encode(), end.answer, message_headers("answer", episode))
@@ -45,9 +48,9 @@ class Relay:
         lanes = {self._reflect(episode, end) for episode, end in done}
         for lane in lanes:
             await lane.commit()
-        for episode, _ in done:
-            owned.fold.forget(episode)
-        owned.relaying -= len(episodes)
+        for unit in known:
+            owned.fold.forget(unit)
+        owned.relaying -= len(units)
         self.relayed += len(done)
 
     def _reflect(self, episode: str, end: Closing) -> Any:
@@ -58,11 +61,25 @@ class Relay:
         free(lane, scope, episode, "reflected", end.reflected)
         return lane
 
-    def _closing(self, owned: Owned, episode: str) -> Closing:
-        """What the end of an episode leaves: as it was worked out, else derived from the record again."""
-        known = owned.closings.pop(episode, None)
-        if known is not None:
-            return known
+    def _ends(self, owned: Owned, unit: str) -> list[tuple[str, Closing]]:
+        """What the ends of a unit's members leave: as worked out, else derived from the record again."""
+        closed = owned.closed(unit)
+        known = {each: owned.closings.pop(each) for each in closed if each in owned.closings}
+        if len(known) < len(closed):
+            known = self._of_set(owned, unit) if is_set(unit) else {unit: self._alone(owned, unit)}
+        return [(each, known[each]) for each in closed]
+
+    def _of_set(self, owned: Owned, episode: str) -> dict[str, Closing]:
+        members = owned.members(episode)
+        admitted = owned.admitted(members[0])
+        policy = self.find(admitted.problem.policy or self.default_policy)
+        memories = self.learner.scopes[admitted.scope].memory.versions
+        records = [(each, owned.journal(each)) for each in members]
+        work = prepare_set(episode, owned.journal(episode), records, policy, memories, "")
+        ends = closings(work, replayed(conclude_set(work, work.run(None, None))))
+        return dict(zip(members, ends, strict=True))
+
+    def _alone(self, owned: Owned, episode: str) -> Closing:
         journal, admitted = owned.journal(episode), owned.admitted(episode)
         problem = admitted.problem
         policy = self.find(problem.policy or self.default_policy)

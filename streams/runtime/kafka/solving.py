@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from streams.learner import settings_text
 from streams.relay import Closing, closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.place import partition_of
 from streams.runtime.schedule import Seat
 
 if TYPE_CHECKING:
@@ -37,9 +38,20 @@ class Solver:
             policy = self.worker.find(problem.policy or self.worker.default_policy)
         except LookupError:
             return  # not installed here: it stays open for a worker that has it
-        self.worker.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
-        seat = Seat(admitted.scope, problem.series, problem.position, owned.index)
+        scope = self.worker.learner.scope(
+            admitted.scope, policy.name, problem.profile, problem.settings
+        )
+        size = 0
+        if policy.together is not None and self._is_home(problem.series, owned):
+            size = policy.together.size(scope.settings)
+        seat = Seat(admitted.scope, problem.series, problem.position, owned.index, size)
         self.worker.schedule.enqueue(episode, seat)
+
+    def _is_home(self, series: str | None, owned: Owned) -> bool:
+        """Whether a series whose members are worked on in sets lies here. One that strayed is by itself."""
+        return series is not None and owned.index == partition_of(
+            series.encode(), self.worker.partitions
+        )
 
     async def work(self, owned: Owned, episode: str, writer: KafkaWriter) -> None:
         """Work on an episode to its end, from wherever its record stands."""
@@ -57,7 +69,7 @@ class Solver:
             scope = self.worker.learner.scope(
                 admitted.scope, policy.name, problem.profile, problem.settings
             )
-            await self._version(journal, scope.memory.versions)
+            await self.version(journal, scope.memory.versions)
             work = prepare(
                 episode,
                 admitted,
@@ -72,26 +84,28 @@ class Solver:
                 writer.state("events", episode, "opened", work.opened)
             conclusion, seconds = await conclude(work, work.run(writer, self.worker.leased))
         except (ReplayError, LookupError, Stuck) as error:
-            await self._park(writer, episode, error, journal)
+            await self.park(writer, episode, error, journal)
             return
         end = closing(
             policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
         )
-        await self._close(owned, episode, writer, end, fresh)
+        await self.close(owned, writer, [(episode, end)], fresh)
 
-    async def _close(
-        self, owned: Owned, episode: str, writer: KafkaWriter, end: Closing, fresh: bool
+    async def close(
+        self, owned: Owned, writer: KafkaWriter, ends: Sequence[tuple[str, Closing]], fresh: bool
     ) -> None:
-        """Record the closing; the relay sends the rest once that is accepted."""
-        owned.closings[episode] = end
-        writer.state("events", episode, "closed", end.closed)
+        """Record the closings; the relay sends the rest once they are accepted."""
+        for episode, end in ends:
+            owned.closings[episode] = end
+            writer.state("events", episode, "closed", end.closed)
         await writer.commit()
-        self.worker.schedule.leave(episode)
-        self.worker.progress.closed += 1
-        self.worker.progress.failed += end.closed.status == "failed"
-        self.worker.progress.resumed += not fresh
+        for episode, end in ends:
+            self.worker.schedule.leave(episode)
+            self.worker.progress.closed += 1
+            self.worker.progress.failed += end.closed.status == "failed"
+            self.worker.progress.resumed += not fresh
 
-    async def _version(self, journal: dict[str, Event], versions: Container[int]) -> None:
+    async def version(self, journal: dict[str, Event], versions: Container[int]) -> None:
         """A version that the record pins exists on the log; we may not have read so far yet."""
         wanted = getattr(journal.get("opened"), "memory_version", 0)
         if wanted not in versions:
@@ -99,9 +113,10 @@ class Solver:
             with suppress(TimeoutError):
                 await asyncio.wait_for(waiting, VERSION_WAIT_S)
 
-    async def _park(
+    async def park(
         self, writer: KafkaWriter, episode: str, error: Exception, journal: dict[str, Event]
     ) -> None:
+        """Leave an episode to a person, with the reason."""
         number = sum(address.startswith("parked.") for address in journal)
         reason = f"{type(error).__name__}: {error}"[:500]
         event = EpisodeParked(reason=reason, address=getattr(error, "address", None))

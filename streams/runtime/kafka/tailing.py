@@ -39,7 +39,7 @@ class Tailing:
             case "problem.admitted":
                 self._admitted(owned, said.episode)
             case "episode.closed":
-                self._closed(owned, said.episode)
+                self._over(owned, said.episode)
             case "episode.adopted" if owned.live:
                 self.adopted(owned, said.episode)
             case _:
@@ -61,15 +61,19 @@ class Tailing:
         if seat is not None and not schedule.may_open(seat):
             owned.fold.lighten(episode)
 
-    def _closed(self, owned: Owned, episode: str) -> None:
-        if (episode, "reflected") in self.worker.view.known:
-            owned.fold.forget(episode)
+    def _over(self, owned: Owned, episode: str) -> None:
+        """An episode is closed or void; a set is over with the last of its members."""
+        unit, known = owned.unit(episode), self.worker.view.known
+        if not owned.is_done(unit):
+            return
+        if all((each, "reflected") in known for each in owned.closed(unit)):
+            owned.fold.forget(unit)
         else:
-            owned.owed.append(episode)
+            owned.owed.append(unit)
 
     def adopted(self, owned: Owned, episode: str) -> None:
         """An open episode goes on, unless a person took it out of everything."""
         if owned.is_void(episode):
-            owned.fold.forget(episode)
+            self._over(owned, episode)
         elif not owned.is_parked(episode):
             self.worker.solver.enqueue(owned, episode, owned.admitted(episode))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from schemas.problem import Feedback, Limits
 from state.journal import Fenced
 from streams.learner import Learner
 from streams.runtime.kafka.admission import Refused
-from streams.runtime.kafka.append import Appender
+from streams.runtime.kafka.append import Appender, KafkaWriter
+from streams.runtime.kafka.desk import KafkaDesk
 from streams.runtime.kafka.fence import CLAIMED
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.idle import Idle
@@ -272,9 +273,16 @@ class KafkaWorker:
             episode, seat = found
             owned = self.owning.partitions.get(seat.partition)
             if owned is not None and owned.live and owned.events is not None:
-                work = self.solver.work(owned, episode, owned.events)
-                self.schedule.start(episode, work, seat.partition)
+                self.schedule.start(
+                    episode, self._work(owned, episode, owned.events), seat.partition
+                )
         self.progress.running = len(self.schedule.tasks)
         self.progress.batches = self.teacher.batches
         if self.on_change is not None:
             self.on_change(self.progress)
+
+    def _work(self, owned: Owned, episode: str, writer: KafkaWriter) -> Coroutine[Any, Any, None]:
+        members = self.schedule.sets.members(episode)
+        if members is None:
+            return self.solver.work(owned, episode, writer)
+        return KafkaDesk(self, owned, writer).work_on(episode, members)
