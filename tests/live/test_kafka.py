@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
+import math
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.live.kafka_here import Cluster, Flat, ended, missing
+from streams.runtime.kafka.place import Place
+from tests.live.faults import claims_of
+from tests.live.kafka_here import Cluster, Flat, ended, eventually, missing
 
 WHY = missing()
 pytestmark = [
@@ -34,6 +39,12 @@ def lines(count: int, **more: object) -> bytes:
     return b"".join(f"{row['id']}\t{json.dumps(row)}\n".encode() for row in rows)
 
 
+def owners(cluster: Cluster) -> int:
+    """How many workers share the partitions."""
+    claims = asyncio.run(claims_of(Place.of(cluster.url)))
+    return len({each.worker for each in claims if each.ended == math.inf})
+
+
 def same_meaning(one: Cluster, other: Cluster) -> None:
     """Both logs learned the same from the same."""
     for verb in (("state", "hash"), ("log", "digest")):
@@ -43,12 +54,17 @@ def same_meaning(one: Cluster, other: Cluster) -> None:
 def test_a_series_over_two_workers_means_what_it_means_embedded(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    flat = Flat(tmp_path)
+    flat, source = Flat(tmp_path), ("game24:901-1100", "--policy", "mc2")
+    both = cluster.worker(*REHEARSAL), cluster.worker(*REHEARSAL)
+    eventually(lambda: owners(cluster) == 2)
     for each in (cluster, flat):
-        assert each.out("produce", "game24:901-1100", "--policy", "mc2").startswith("produced 200 ")
-    options = (*REHEARSAL, "--until-idle", "--settle")
-    assert ended(flat.worker(*options)) == [0]
-    assert ended(cluster.worker(*options), cluster.worker(*options)) == [0, 0]
+        assert each.out("produce", *source).startswith("produced 200 ")
+    assert ended(flat.worker(*REHEARSAL, "--until-idle")) == [0]
+    eventually(lambda: cluster.stats()["learning_episodes"] == 10)
+    eventually(lambda: cluster.out("log", "digest") == flat.out("log", "digest"))
+    for worker in both:
+        worker.send_signal(signal.SIGTERM)
+    assert ended(*both) == [0, 0]
     same_meaning(cluster, flat)
     assert cluster.out("verify").endswith(" 0 model calls")
     found = cluster.stats()
