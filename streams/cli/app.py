@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from typer.core import TyperGroup, TyperOption
+from typer.main import get_command_name
 
 from streams.cli.common import existing
 
@@ -89,6 +91,25 @@ def load_commands() -> None:
     """Import every module that declares commands, in the order in which help lists them."""
     for part in PARTS:
         import_module(f"streams.cli.commands.{part}")
+
+
+def narrowed(word: str) -> typer.Typer:
+    """The app with that command or group alone, since building all takes long; whole without one."""
+    commands = [
+        each
+        for each in app.registered_commands
+        if each.callback and word == (each.name or get_command_name(each.callback.__name__))
+    ]
+    groups = [
+        each
+        for each in app.registered_groups
+        if each.typer_instance and word == each.typer_instance.info.name
+    ]
+    if not commands and not groups:
+        return app
+    one = copy(app)
+    one.registered_commands, one.registered_groups = commands, groups
+    return one
 
 
 load_commands()

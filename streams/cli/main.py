@@ -33,9 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from streams.cli.app import app
+    from streams.cli.app import narrowed
 
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(narrowed(arguments[0] if arguments else ""))
     try:
         # Not `command.main`: it ends a closed pipe with 1, and here that is no failure.
         with command.make_context("metalogue", arguments) as context:
@@ -45,7 +45,7 @@ def _run(arguments: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except _usage_errors() as error:
-        return _report(_as_usage(error))
+        return _misused(error)
     except (CliError, BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -57,6 +57,15 @@ def _usage_errors() -> type[Exception]:
     from typer._click.exceptions import ClickException
 
     return ClickException
+
+
+def _misused(error: Exception) -> int:
+    from typer._click.exceptions import NoArgsIsHelpError
+
+    if not isinstance(error, NoArgsIsHelpError):
+        return _report(_as_usage(error))
+    sys.stderr.write(error.format_message() + "\n")
+    return USAGE
 
 
 def _as_usage(error: Exception) -> CliError:

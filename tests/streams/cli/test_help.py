@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import typer
 
-from streams.cli.app import app
+from streams.cli.app import app, narrowed
+from tests.streams.cli.calling import call
 
 
 def groups(command: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -17,7 +18,27 @@ def groups(command: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield from groups(each, *path, name)
 
 
+def commands_of(made: typer.Typer) -> set[str]:
+    """The names of the commands and groups that are built."""
+    command: Any = typer.main.get_command(made)
+    return set(command.commands)
+
+
 GROUPS = dict(groups(typer.main.get_command(app), "metalogue"))
+
+
+@pytest.mark.parametrize("words", [[], ["bench"], ["lessons"]])
+def test_without_a_command_there_is_help_and_no_reproach(words: list[str]) -> None:
+    done = call(*words)
+    assert done.code == 2
+    assert done.err.startswith("Usage: metalogue")
+    assert "[usage" not in done.err
+
+
+def test_only_the_command_that_is_called_is_built() -> None:
+    assert commands_of(narrowed("show")) == {"show"}
+    assert commands_of(narrowed("lessons")) == {"lessons"}
+    assert commands_of(narrowed("wrker")) == commands_of(app)
 
 
 @pytest.mark.parametrize("path", GROUPS, ids=" ".join)
