@@ -1,0 +1,83 @@
+"""What `deploy` starts: every command line is one of ours, and the chart's values fit its schema."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.architecture.pages import ROOT
+from tests.streams.cli.calling import call
+
+jsonschema: Any = import_module("jsonschema")
+COMPOSE = ROOT / "deploy" / "compose.yaml"
+CHART = ROOT / "deploy" / "helm" / "metalogue"
+DECISIONS = ROOT / "deploy" / "decisions"
+EVERYTHING = ("dashboard.enabled=true", "keda.enabled=true", "projector.enabled=true")
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def understood(words: list[str]) -> bool:
+    """Whether the command line knows this command and each of its options."""
+    return call(*words, "--help").code == 0
+
+
+def test_every_service_runs_a_command_of_ours() -> None:
+    services = read(COMPOSE)["services"]
+    ours = {name: each["command"] for name, each in services.items() if "build" in each}
+    assert set(ours) == {"topics", "worker", "projector", "dashboard"}
+    assert [words for words in ours.values() if not understood(words)] == []
+    assert not understood(["dashboard", "--lisen", "0.0.0.0:8790"]), "a misspelt one is seen"
+
+
+def test_the_dashboard_is_published_on_this_machine_alone() -> None:
+    (port,) = read(COMPOSE)["services"]["dashboard"]["ports"]
+    assert port.startswith("127.0.0.1:")
+    assert read(CHART / "values.yaml")["dashboard"]["enabled"] is False
+
+
+def test_the_chart_s_values_fit_its_schema() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    values = read(CHART / "values.yaml")
+    jsonschema.Draft7Validator.check_schema(schema)
+    jsonschema.validate(values, schema)
+    assert set(values) <= set(schema["properties"])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(values | {"dashbord": {}}, schema)
+
+
+@pytest.mark.skipif(shutil.which("helm") is None, reason="no helm on this machine")
+def test_the_chart_renders_what_runs() -> None:
+    more = [part for each in EVERYTHING for part in ("--set", each)]
+    subprocess.run(["helm", "lint", "--strict", CHART, *more], check=True, capture_output=True)
+    made = subprocess.run(
+        ["helm", "template", "release", CHART, *more], check=True, capture_output=True, text=True
+    )
+    objects = [each for each in yaml.safe_load_all(made.stdout) if each]
+    commands = {each["metadata"]["name"]: args for each in objects for args in arguments(each)}
+    assert {"release-worker", "release-projector", "release-dashboard"} <= set(commands)
+    assert [words for words in commands.values() if not understood(words)] == []
+    assert {"Service", "Deployment", "StatefulSet"} <= {each["kind"] for each in objects}
+
+
+def arguments(rendered: dict[str, Any]) -> Iterator[list[str]]:
+    """The arguments of the containers of a Kubernetes object."""
+    template = rendered.get("spec", {}).get("template", {})
+    for container in template.get("spec", {}).get("containers", ()):
+        yield container["args"]
+
+
+def test_decisions_are_numbered_without_a_gap_and_say_what_they_cost() -> None:
+    files = sorted(DECISIONS.glob("*.md"))
+    assert [int(each.name[:4]) for each in files] == list(range(1, len(files) + 1))
+    assert [each.name for each in files if "\n## Costs\n" not in each.read_text()] == []
