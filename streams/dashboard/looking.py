@@ -15,7 +15,7 @@ from streams.cli.finding import find_episode
 from streams.cli.show.moment import Moment, moment
 from streams.cli.show.rows import rows
 from streams.cli.show.sheet import Sheet, read
-from streams.dashboard import episode, learning, letters, listing, numbers, overview
+from streams.dashboard import episode, items, learning, letters, listing, numbers, overview
 from streams.dashboard.glass import Glass
 from streams.dashboard.reading import reading
 from streams.episodes import PolicyChanged
@@ -155,7 +155,7 @@ def items_page(glass: Glass, asked: Asked) -> dict[str, Any]:
         scope = asked.get("scope") or next(iter(sorted(glass.state.memories)), "")
         batches = glass.counts.figures.batches
         measured = glass.effects.measured(log, glass.state, scope)
-        return learning.items(glass.state, batches, measured, scope, asked)
+        return items.items(glass.state, batches, measured, scope, asked)
 
 
 def item_page(glass: Glass, asked: Asked) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def item_page(glass: Glass, asked: Asked) -> dict[str, Any]:
     with glass.looking() as log:
         batches = glass.counts.figures.batches
         measured = glass.effects.measured(log, glass.state, scope)
-        found = learning.item(glass.state, log, batches, measured, scope, key)
+        found = items.item(glass.state, log, batches, measured, scope, key)
     if found is None:
         raise HTTPException(404, f"no lesson or rule {key!r} in {scope or 'any scope'}")
     return found | {"title": found["life"].item.id}
