@@ -61,7 +61,7 @@ def test_the_chart_renders_what_runs() -> None:
     more = ["--kube-version", "1.30.0"]
     more += [part for each in EVERYTHING for part in ("--set", each)]
     subprocess.run(["helm", "lint", "--strict", CHART, *more], check=True, capture_output=True)
-    template = ["helm", "template", "release", CHART, *more]
+    template = ["helm", "template", "release", str(CHART), *more]
     made = subprocess.run(template, check=True, capture_output=True, text=True)
     objects = [each for each in yaml.safe_load_all(made.stdout) if each]
     commands = {each["metadata"]["name"]: args for each in objects for args in arguments(each)}
