@@ -90,6 +90,8 @@ def log_path(url: str) -> str:
     if url.startswith("sqlite:///"):
         right = "sqlite:" + url.removeprefix("sqlite://")
         raise usage(f"{url} is not spelled right", field="--log", hint=f"Write {right}")
+    if url.startswith("jsonl:"):
+        raise _read_only(url)
     if url.startswith("sqlite:") and len(url) > len("sqlite:"):
         return url.removeprefix("sqlite:")
     if url.endswith(".db") and ":" not in url:
@@ -97,8 +99,12 @@ def log_path(url: str) -> str:
     raise usage(
         f"{url!r} names no log",
         field="--log",
-        hint="Write sqlite:PATH, a path that ends in .db, or jsonl:PATH",
+        hint="Write sqlite:PATH, a path that ends in .db, kafka://HOST:PORT or jsonl:PATH",
     )
+
+
+def _read_only(url: str) -> CliError:
+    return usage(f"{url} can only be read", field="--log", hint="Give a log that can be written")
 
 
 def log_url(given: str | None) -> str:
@@ -149,7 +155,7 @@ def _imported(path: str, *, create: bool) -> SqliteLog:
     from streams.runtime.embedded.imported import BadLine, import_jsonl
 
     if create:
-        raise usage(f"jsonl:{path} can only be read", field="--log")
+        raise _read_only(f"jsonl:{path}")
     try:
         return import_jsonl(path)
     except OSError as error:

@@ -25,7 +25,8 @@ def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> 
     if json:
         out_json({"folder": folder, "rows": counts})
         return OK
+    width = max(map(len, counts))
     for table, rows in counts.items():
-        out(f"{table:<12}{rows:>10,} rows")
+        out(f"{table:<{width}}{rows:>10,} rows")
     out(f"columns: {folder}/README.md   queries: {folder}/queries   duckdb -init views.sql")
     return OK

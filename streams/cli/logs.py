@@ -71,7 +71,10 @@ def digest(url: str | None, *, json: bool) -> int:
 def path(url: str | None) -> int:
     """Print the log's file."""
     where = log_url(url)
-    out(str(open_log(url).path) if where.startswith("kafka://") else log_path(where))
+    if where.startswith("jsonl:"):
+        out(where.removeprefix("jsonl:"))
+    else:
+        out(str(open_log(url).path) if where.startswith("kafka://") else log_path(where))
     return OK
 
 

@@ -240,7 +240,7 @@ def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
             hint = again + price_hint(error.where.partition(", ")[0])
             return usage(f"{error.detail} for {error.where}", error="model.price", hint=hint)
         case SetupBroken():
-            hint = again + "Mend it and start the worker again: it resumes."
+            hint = again + "Mend it, then the same command again: it goes on."
             return CliError(
                 error.detail, error=f"model.{error.code}", exit=SETUP, where=error.where, hint=hint
             )

@@ -342,6 +342,21 @@ def test_a_wrong_command_line_is_said_before_anything_is_made(
 
 
 @pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("jsonl:x.jsonl", "jsonl:x.jsonl can only be read"),
+        ("x.txt", "'x.txt' names no log"),
+        ("sqlite:///x.db", "Write sqlite:/x.db"),
+    ],
+)
+def test_a_log_that_nobody_can_write_says_why(url: str, says: str) -> None:
+    for command in (("produce", "game24:901"), ("worker", "--backbone", "rehearsal")):
+        done = call(*command, "--log", url)
+        assert done.code == 2
+        assert says in done.err
+
+
+@pytest.mark.parametrize(
     "source", ["nothing.jsonl", "game24:0-3", "game24:1-99999", "gsm8k:1-2", "."]
 )
 def test_a_source_that_is_not_there_is_a_wrong_command_line(log: Path, source: str) -> None:
