@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from streams.backbones.port import Endpoint
+from streams.backbones.port import Endpoint, Unreachable
 from streams.embedders.port import Embedder
 
 Vector: TypeAlias = tuple[float, ...]
@@ -81,23 +81,34 @@ class Cached:
     async def _batch(self, texts: list[str]) -> None:
         futures = [self._vectors[text] for text in texts]
         try:
-            vectors = await self.inner.embed(texts)
+            found = await self._each(texts)
         except BaseException as error:
-            self._fail(texts, futures, error)
+            for text, future in zip(texts, futures, strict=True):
+                self._fail(text, future, error)
             return
-        for future, vector in zip(futures, vectors, strict=True):
-            future.set_result(vector)
+        for text, future, vector in zip(texts, futures, found, strict=True):
+            if isinstance(vector, Unreachable):
+                self._fail(text, future, vector)
+            else:
+                future.set_result(vector)
         while len(self._vectors) > self.kept:
             self._vectors.popitem(last=False)
 
-    def _fail(
-        self, texts: list[str], futures: list[asyncio.Future[Vector]], error: BaseException
-    ) -> None:
-        """Tell those who wait; the next who asks for these texts tries anew."""
-        for text, future in zip(texts, futures, strict=True):
-            self._vectors.pop(text, None)
-            if isinstance(error, asyncio.CancelledError):
-                future.cancel()
-            else:
-                future.set_exception(error)
-                future.exception()  # seen, even if everybody who waited has left
+    async def _each(self, texts: list[str]) -> list[Vector | Unreachable]:
+        """A batch that gets no reply is asked for in halves: one text may be to blame, and not the others."""
+        try:
+            return [*await self.inner.embed(texts)]
+        except Unreachable as error:
+            if len(texts) == 1:
+                return [error]
+        half = len(texts) // 2
+        return [*await self._each(texts[:half]), *await self._each(texts[half:])]
+
+    def _fail(self, text: str, future: asyncio.Future[Vector], error: BaseException) -> None:
+        """Tell those who wait; the next who asks for this text tries anew."""
+        self._vectors.pop(text, None)
+        if isinstance(error, asyncio.CancelledError):
+            future.cancel()
+        else:
+            future.set_exception(error)
+            future.exception()  # seen, even if everybody who waited has left

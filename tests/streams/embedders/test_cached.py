@@ -66,12 +66,33 @@ def test_those_unused_for_longest_go_first() -> None:
 
 def test_a_failure_is_told_to_all_who_wait_and_tried_anew() -> None:
     async def use() -> None:
-        cached = Cached(Counting(failures=1))
+        cached = Cached(Counting(failures=3))
         first = await asyncio.gather(
             cached.embed(["a"]), cached.embed(["a", "b"]), return_exceptions=True
         )
         assert [type(each) for each in first] == [Unreachable, Unreachable]
         assert await cached.embed(["a"]) == [hashed("a")]
+
+    asyncio.run(use())
+
+
+def test_a_text_that_gets_no_vector_spoils_no_other_of_its_batch() -> None:
+    class Picky(Counting):
+        async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+            if "text 5" in texts:
+                raise Unreachable("here", f"{len(texts)} texts")
+            return await super().embed(texts)
+
+    async def use() -> None:
+        cached, texts = Cached(Picky()), [f"text {at}" for at in range(8)]
+        asked = (cached.embed([text]) for text in texts)
+        for text, got in zip(
+            texts, await asyncio.gather(*asked, return_exceptions=True), strict=True
+        ):
+            if text == "text 5":
+                assert str(got) == "here: 1 texts"
+            else:
+                assert got == [hashed(text)]
 
     asyncio.run(use())
 
