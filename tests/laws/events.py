@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from schemas.events.base import Event
 from schemas.events.union import KINDS
-from schemas.problem import Problem
+from schemas.problem import Perturbed, Problem
 
 TEXT = st.text(max_size=20)
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
@@ -30,6 +30,7 @@ SPECIAL: Mapping[tuple[type[BaseModel], str], st.SearchStrategy[Any]] = {
     (Problem, "domain"): NAMES,
     (Problem, "memory"): NAMES,
     (Problem, "seed"): st.integers(0, (1 << 53) - 1),
+    (Perturbed, "seed"): st.integers(0, (1 << 53) - 1),
 }
 
 
