@@ -14,7 +14,7 @@ from schemas.asking import All, Ask, OutOfLimit, Steps
 from schemas.events.base import Event
 from schemas.events.graph import ToolCalled
 from schemas.prompt import Section, Template
-from schemas.questions import Complete, Completion, ToolResult
+from schemas.questions import Complete, Completion, Recollection, ToolResult
 
 R = TypeVar("R")
 Change = Callable[[Ask[Any]], Ask[Any]]
@@ -51,6 +51,15 @@ def slotted(template: Template) -> Template:
     return Template(template.name, instructions, (first, SLOT, *others), template.reply)
 
 
+def unlearned(steps: Steps[R]) -> Steps[R]:
+    """The same policy as if nothing had been learned: what its scope knows is another policy's."""
+    return through(steps, read=_nothing)
+
+
+def _nothing(reply: Any) -> Any:
+    return Recollection(reply.version, ()) if isinstance(reply, Recollection) else reply
+
+
 class Watcher(Protocol):
     """Whoever looks at what a policy does."""
 
@@ -81,10 +90,18 @@ def _as_asked(question: Ask[Any]) -> Ask[Any]:
     return question
 
 
+def _as_answered(reply: Any) -> Any:
+    return reply
+
+
 def through(
-    steps: Steps[R], change: Change = _as_asked, watch: Watcher | None = None, at: str = ""
+    steps: Steps[R],
+    change: Change = _as_asked,
+    watch: Watcher | None = None,
+    at: str = "",
+    read: Callable[[Any], Any] = _as_answered,
 ) -> Steps[R]:
-    """The steps of a policy, each question changed; ``watch`` is told of everything."""
+    """The steps of a policy, each question changed and each reply read; ``watch`` is told of everything."""
     act: Callable[[Any], Any] = steps.send
     given: Any = None
     turn = 0
@@ -96,7 +113,7 @@ def through(
         here = f"{at}{turn}"
         turn += 1
         try:
-            act, given = steps.send, (yield _changed(request, change, watch, here))
+            act, given = steps.send, read((yield _changed(request, change, watch, here, read)))
         except OutOfLimit as limit:
             act, given = steps.throw, limit
             continue
@@ -104,12 +121,14 @@ def through(
             watch.see(here, request, given)
 
 
-def _changed(request: Any, change: Change, watch: Watcher | None, here: str) -> Any:
+def _changed(
+    request: Any, change: Change, watch: Watcher | None, here: str, read: Callable[[Any], Any]
+) -> Any:
     """What is asked or opened instead; facts stay as they are."""
     if isinstance(request, All):
         fork = cast("All[Any]", request)
         lanes = (
-            through(branch, change, watch, f"{here}.{lane}.")
+            through(branch, change, watch, f"{here}.{lane}.", read)
             for lane, branch in enumerate(fork.branches)
         )
         return All(lanes, fork.allow, twins=fork.twins)

@@ -14,6 +14,7 @@ from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
 from schemas.memory import Memory, MemoryItem
+from schemas.problem import Profile
 from schemas.settings import PolicySettings
 
 S = TypeVar("S", bound=PolicySettings)
@@ -163,6 +164,8 @@ class Policy(Generic[S]):
     warm_start: Callable[[Memory], Sequence[Event]] = field(default=lambda source: ())
     """What is taken over from that memory, as learning facts (MC²: K_0)."""
     confidence_source: str | None = None
+    usual: Callable[[Profile, bool], Mapping[str, Any]] = field(default=lambda profile, tools: {})
+    """What is set where nobody set it, by the profile and whether tools are configured."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
 

@@ -89,6 +89,8 @@ class Config(BaseSettings):
     """What answers for a model: openai[:MODEL], recorded:PATH, rehearsal[:seed=7] and others."""
     embedder: str = "hashed"
     """What makes vectors: hashed, minilm or openai:MODEL."""
+    tools: str | None = None
+    """What policies that call tools call: corpus:FOLDER, mcp:COMMAND or mcp:URL."""
     max_concurrency: PositiveInt = 256
     """Episodes in flight."""
     max_connections: PositiveInt = 64

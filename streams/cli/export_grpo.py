@@ -13,9 +13,9 @@ def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
     """Write the groups to a file, or with - to standard output; the exit code."""
     from schemas.identity import canonical
     from streams.training.groups import groups
-    from streams.training.rewards import REWARDS
+    from streams.training.rewards import REWARDS, Scored
 
-    scored = next((each for each in REWARDS if each == reward), None)
+    scored: Scored | None = next((each for each in REWARDS if each == reward), None)
     if scored is None:
         raise usage(f"{reward!r} is none of {', '.join(REWARDS)}", field="--reward")
     opened = open_log(log)

@@ -13,7 +13,7 @@ from schemas.identity import digest
 from schemas.problem import Limits
 from streams.cli.common import open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, CliError, usage
-from streams.cli.setup import policy_of
+from streams.cli.setup import policy_of, tools_wanted
 from streams.policies import find
 from streams.producing.produce import Plan, Produced, Producer, Refusal
 from streams.producing.sources import Line, NoSource, built_in, lines_of
@@ -72,6 +72,7 @@ def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits)
         timing=learning.timing,
         order=learning.order,
         perturb=learning.perturb,
+        tools=tools_wanted() is not None,
     )
 
 

@@ -97,9 +97,17 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
         prices=prices_of(models),
         limits=models.limits,
     )
-    if models.tools is not None:
-        world.tools = tools_of(models.tools, world.embedder)
+    tools = tools_wanted(models)
+    if tools is not None:
+        world.tools = tools_of(tools, world.embedder)
     return world
+
+
+def tools_wanted(models: Models | None = None) -> str | None:
+    """The tools of the command line, else those that are configured."""
+    from streams.cli.config import load
+
+    return (models and models.tools) or load().tools
 
 
 def policy_of(

@@ -18,7 +18,7 @@ from schemas.problem import Limits, Problem
 from streams.backbones.port import BackboneError
 from streams.cli.common import FLAGS, open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, SPENT, usage
-from streams.cli.setup import Models, as_cli, need_prices, policy_of, world_of
+from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_wanted, world_of
 from streams.cli.show.words import sure
 from streams.episodes import conclude, prepare
 from streams.learner import settings_text
@@ -46,6 +46,7 @@ def solve(
     """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
     settings = pairs(way.settings, "--set")
     found = policy_of(way.policy, way.profile, settings)
+    settings = {**found.usual(way.profile, tools_wanted(models) is not None), **settings}
     problem = _problem(
         sys.stdin.read() if text == "-" else text,
         domain=way.domain or "default",

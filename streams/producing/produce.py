@@ -50,6 +50,8 @@ class Plan:
     perturb: Perturbation | None = None
     """Puts each problem another way, as a problem of its own."""
     finite: bool = True
+    tools: bool = False
+    """Whether tools are configured."""
 
     @property
     def series_id(self) -> str | None:
@@ -162,6 +164,8 @@ class Producer:
         policy_name = record.policy or plan.policy
         values = {**plan.values, **(record.settings or {})}
         policy = self._policy(policy_name, values) if policy_name else None
+        if policy is not None:
+            values = {**policy.usual(plan.profile, plan.tools), **values}
         problem = Problem(
             id=record.id,
             problem=record.problem,

@@ -29,7 +29,7 @@ class NoTools:
 
     async def call(self, question: UseTool) -> ToolResult:
         """A refusal."""
-        return ToolResult("", "refused")
+        return ToolResult(f"no tool {question.tool!r}: none is set up here (--tools)", "refused")
 
     async def close(self) -> None:
         """Nothing to release."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from handlers.learning.graph import EMPTY
-from handlers.policies.around import guided
+from handlers.policies.around import guided, unlearned
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trace
 from handlers.policies.graph_memory.activate import PRINCIPLE, advise
 from handlers.policies.graph_memory.build import Growing, build, consolidated, keep_cases
@@ -17,6 +17,7 @@ from handlers.policies.graph_memory.settings import GraphSettings, base_of
 from handlers.policies.graph_memory.weigh import weigh
 from schemas.asking import Steps
 from schemas.events.episode import Completed
+from schemas.problem import Profile
 
 __all__ = ["GRAPH_MEMORY", "GraphSettings"]
 
@@ -24,7 +25,7 @@ __all__ = ["GRAPH_MEMORY", "GraphSettings"]
 def solve(task: Task, settings: GraphSettings) -> Steps[Conclusion]:
     """π(· | q̃), q̃ = [m_1 … m_k; q]; the bare base while the graph is built and weighed."""
     base, own = base_of(settings)
-    steps = base.solve(task, own)
+    steps = unlearned(base.solve(task, own))
     if settings.phase == "use" and settings.principles_shown and task.memory_version > 0:
         guidance = yield from advise(task.problem, task.subject, settings)
         steps = guided(steps, guidance)
@@ -69,6 +70,11 @@ def _in_phase(batch: Batch, phase: str) -> list[Member]:
     return [m for m in batch.members if m.reflected.summary.get("phase") == phase]
 
 
+def usual(profile: Profile, tools: bool) -> dict[str, Any]:
+    """What is guided where nobody says: what calls tools, and in ``service`` without any ``mc2``."""
+    return {} if tools or profile == "paper" else {"base": "mc2"}
+
+
 GRAPH_MEMORY = Policy(
     name="graph_memory",
     version="2",
@@ -81,5 +87,6 @@ GRAPH_MEMORY = Policy(
     relearn=relearn,
     window=lambda settings, size: settings.batch_size,
     rule="graph@2",
+    usual=usual,
     rule_constants=lambda settings: settings.constants,
 )

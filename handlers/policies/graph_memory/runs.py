@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from handlers.policies.around import Watch, guided, through
+from handlers.policies.around import Watch, guided, through, unlearned
 from handlers.policies.base import Conclusion, Member, Task
 from handlers.policies.graph_memory.grounding import leading, path_of
 from handlers.policies.graph_memory.machine import Machine, path_id
@@ -48,7 +48,7 @@ def tried(
 ) -> Steps[Conclusion]:
     """The base policy on the member's problem, with this guidance alone or without."""
     base, own = base_of(settings)
-    steps = guided(base.solve(task_of(member, seed), own), guidance)
+    steps = guided(unlearned(base.solve(task_of(member, seed), own)), guidance)
     return (yield from (steps if watch is None else through(steps, watch=watch)))
 
 
