@@ -30,7 +30,7 @@ select episode from records where offset > ? and offset <= ? and kind = 'episode
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Probe:
     """A closed probe of what an item was worth, beside the episode that had the item."""
 
@@ -54,6 +54,8 @@ class Effects:
 
     def __init__(self) -> None:
         self.probes: list[Probe] = []
+        self.pairs: dict[tuple[Probe, str, str | None], Pair] = {}
+        """Those that were judged, by all that judging hangs on."""
         self.offset = 0
 
     def read(self, log: SqliteLog, upto: int) -> None:
@@ -65,19 +67,24 @@ class Effects:
     def measured(self, log: SqliteLog, state: State, scope: str) -> Measured:
         """What was measured of a scope's items so far."""
         known = references(log) if self.probes else {}
-        pairs: dict[LifeKey, dict[str, list[Pair]]] = {}
+        found: dict[LifeKey, dict[str, list[Pair]]] = {}
         for probe in self.probes:
             outcome = state.outcomes.outcome(probe.parent)
             reference = known.get(f"{probe.problem.domain}/{probe.problem.id}")
             for life in state.lives.used_in(probe.parent):
                 if (life.scope, life.item.id) == (scope, probe.without):
-                    of_item = pairs.setdefault(life.key, {})
-                    pair = probe.pair(outcome, reference)
-                    of_item.setdefault(probe.backbones, []).append(pair)
+                    pair = self._pair(probe, outcome, reference)
+                    found.setdefault(life.key, {}).setdefault(probe.backbones, []).append(pair)
         return {
-            key: {who: Effect(found) for who, found in by_whom.items()}
-            for key, by_whom in pairs.items()
+            key: {who: Effect(pairs) for who, pairs in by_whom.items()}
+            for key, by_whom in found.items()
         }
+
+    def _pair(self, probe: Probe, outcome: str, reference: str | None) -> Pair:
+        key = (probe, outcome, reference)
+        if key not in self.pairs:
+            self.pairs[key] = probe.pair(outcome, reference)
+        return self.pairs[key]
 
 
 def probes(log: SqliteLog, episode: str) -> Iterator[Probe]:
