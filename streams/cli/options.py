@@ -252,4 +252,7 @@ def _flattened(command: Callable[..., Any], kinds: dict[str, Any]) -> Iterator[i
 
 
 def _default(option: Field[Any]) -> Any:
-    return option.default if option.default_factory is MISSING else option.default_factory()
+    """As a parameter's: what has none is required."""
+    if option.default_factory is not MISSING:
+        return option.default_factory()
+    return inspect.Parameter.empty if option.default is MISSING else option.default

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
 from streams.cli.app import Json, NewLog, group
 from streams.cli.common import out, out_json, say
-
-if TYPE_CHECKING:
-    from streams.bench.search_table import Command
+from streams.cli.options import grouped
 
 bench_group = group("bench", "Measurements, each printed by one command.")
 
@@ -179,73 +177,43 @@ def game24_curves(
     return 0
 
 
-@bench_group.command("search")
-def search(
-    log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideOptions:
+    """Several runs beside each other."""
+
+    log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")]
     problems: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, max=100, help="Problems a run.")
-    ] = 100,
-    backbone: Annotated[
-        str, typer.Option("--backbone", metavar="B", help="Who answers.")
-    ] = "rehearsal:seed=7",
+    ] = 100
+    backbone: Annotated[str, typer.Option("--backbone", metavar="B", help="Who answers.")] = (
+        "rehearsal:seed=7"
+    )
     folder: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where the analysis goes.")
-    ] = "analysis",
-    json: Json = False,
-) -> int:
+    ] = "analysis"
+
+
+@bench_group.command("search")
+@grouped
+def search(*, sides: SideOptions, json: Json = False) -> int:
     """Search policies and ablations at 4 to 32 calls.
 
     On the simulator this is no evidence.
     """
     from streams.bench.search_table import produce
+    from streams.cli.bench.beside import run
 
-    return beside(produce, log, problems, backbone, folder, json=json)
+    return run(produce, sides, json=json)
 
 
 @bench_group.command("strategies")
-def strategies(
-    log: Annotated[str, typer.Option("--log", metavar="URL", help="A log of its own.")],
-    problems: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, max=100, help="Problems a run.")
-    ] = 100,
-    backbone: Annotated[
-        str, typer.Option("--backbone", metavar="B", help="Who answers.")
-    ] = "rehearsal:seed=7",
-    folder: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Where the analysis goes.")
-    ] = "analysis",
-    json: Json = False,
-) -> int:
+@grouped
+def strategies(*, sides: SideOptions, json: Json = False) -> int:
     """Six ways of choosing strategies.
 
     On Game of 24, with reward curves; on the simulator this is no evidence.
     """
     from streams.bench.strategies import produce
+    from streams.cli.bench.beside import run
 
-    return beside(produce, log, problems, backbone, folder, json=json)
-
-
-def beside(
-    produce: Callable[[Command, str, int], None],
-    log: str,
-    problems: int,
-    backbone: str,
-    folder: str,
-    *,
-    json: bool,
-) -> int:
-    """Produce several runs on one log, work on them, and analyse them beside each other."""
-    import io
-    from contextlib import redirect_stdout
-
-    from streams.bench.search_table import work
-    from streams.cli.analysing import analyse
-    from streams.cli.main import main
-
-    def command(arguments: Sequence[str]) -> int:
-        return main(list(arguments))
-
-    with redirect_stdout(io.StringIO()):
-        produce(command, log, problems)
-        work(command, log, backbone)
-    return analyse(None, log=log, folder=folder, json=json)
+    return run(produce, sides, json=json)
