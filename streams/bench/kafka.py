@@ -10,7 +10,6 @@ from typing import Any
 
 from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
-from schemas.identity import canonical
 from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.envelope import read
@@ -144,8 +143,3 @@ def _fold(fold: EventsFold, records: list[Any]) -> int:
         except ValueError:
             continue
     return len(records)
-
-
-def problem_line(number: int) -> bytes:
-    """A problem as a foreign client sends it."""
-    return canonical({"id": f"b{number}", "problem": "1 2 3 4", "policy": "cot", "domain": "bench"})

@@ -6,9 +6,11 @@ import asyncio
 import time
 from typing import Any
 
+from schemas.identity import canonical
 from streams.backbones.port import ModelReply, ModelRequest
 from streams.embedders.hashed import HashedEmbedder
 from streams.policies import find
+from streams.runtime.kafka import topics
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.topics import partitions_of
@@ -42,25 +44,19 @@ class Instant:
 
 async def latencies(place: Place) -> tuple[float, float]:
     """Milliseconds from a problem's append to its answer's arrival: the median and the 99th percentile."""
-    from streams.bench.kafka import problem_line
-
     fresh = Place(place.servers, f"{place.prefix}.a", place.clients)
-    from streams.runtime.kafka import topics
-
     await topics.create(fresh, 4)
     partitions = next(iter((await partitions_of(fresh)).values()))
     worker = KafkaWorker(fresh, partitions, World({"*": Instant()}, HashedEmbedder()), find)
     running = asyncio.create_task(worker.run())
     try:
-        return await _ask(fresh, partitions, worker, problem_line)
+        return await _ask(fresh, partitions, worker)
     finally:
         worker.drain()
         await running
 
 
-async def _ask(
-    place: Place, partitions: int, worker: KafkaWorker, line: Any
-) -> tuple[float, float]:
+async def _ask(place: Place, partitions: int, worker: KafkaWorker) -> tuple[float, float]:
     came: dict[str, asyncio.Event] = {}
 
     def take(topic: str, partition: int, record: Any) -> None:
@@ -79,10 +75,15 @@ async def _ask(
         waiting = came.setdefault(name, asyncio.Event())
         begun = time.perf_counter()
         lane = worker.appender.lane(place.topic("problems"), number % partitions)
-        lane.add(name.encode(), line(number), [])
+        lane.add(name.encode(), _problem(number), [])
         await lane.commit()
         await waiting.wait()
         took.append((time.perf_counter() - begun) * 1000)
     await answers.stop()
     took = sorted(took[WARM:])
     return took[len(took) // 2], took[int(len(took) * 0.99)]
+
+
+def _problem(number: int) -> bytes:
+    """A problem as a foreign client sends it."""
+    return canonical({"id": f"b{number}", "problem": "1 2 3 4", "policy": "cot", "domain": "bench"})

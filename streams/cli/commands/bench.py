@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
@@ -160,7 +160,6 @@ def game24_curves(
 
     Self-consistency and any-of-n over 10 000 recorded GPT-4 samples.
     """
-    from dataclasses import asdict
     from pathlib import Path
 
     from streams.bench.curves import EVERY, POINTS, curve, markdown, read
@@ -203,7 +202,7 @@ def search(*, sides: SideOptions, json: Json = False) -> int:
     from streams.bench.search_table import produce
     from streams.cli.bench.beside import run
 
-    return run(produce, sides, json=json)
+    return run(produce, **asdict(sides), json=json)
 
 
 @bench_group.command("strategies")
@@ -216,4 +215,4 @@ def strategies(*, sides: SideOptions, json: Json = False) -> int:
     from streams.bench.strategies import produce
     from streams.cli.bench.beside import run
 
-    return run(produce, sides, json=json)
+    return run(produce, **asdict(sides), json=json)
