@@ -47,7 +47,7 @@ def plot(
     points = [point for each in series.values() for point in each]
     if not points:
         return ""
-    x, y = _ends([p[0] for p in points]), _ends([p[1] for p in points])
+    x, y = _ends([p[0] for p in points]), _ends([0.0, *(p[1] for p in points)])
     parts = [_box(title), *_axis(x, y)]
     for at, (name, each) in enumerate(series.items()):
         colour = COLOURS[at % len(COLOURS)]
@@ -64,7 +64,7 @@ def plot(
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
-    return (low, high) if high > low else (low - 1, high + 1)
+    return (low, high) if high > low else (low, low + 1)
 
 
 def _axis(x: tuple[float, float], y: tuple[float, float]) -> list[str]:

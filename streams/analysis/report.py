@@ -12,10 +12,10 @@ from streams.analysis.rewards import reward_plot
 SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
 HEAD = ("run", "n", "accuracy", "95 %", "wrong", "withheld", "calls", "tokens", "ECE", "AURC")
 STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:64rem;padding:0 1rem}"
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:right;"
     "border-bottom:1px solid #8884}td:first-child,th:first-child{text-align:left}"
-    ".warn{background:#fd06;padding:.5rem 1rem}figure{display:inline-block;margin:1rem}"
+    ".warn{background:#fd06;padding:.5rem 1rem}figure{display:inline-block;margin:.5rem}code{overflow-wrap:anywhere}"
 )
 
 
@@ -144,6 +144,7 @@ def page(title: str, parts: Sequence[str]) -> str:
     body = "\n".join(parts)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style><body>\n{body}\n</body></html>\n"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -10,8 +11,9 @@ from streams.analysis.plots import curves, plot
 from streams.analysis.report import SIMULATED, html_table, number, page, share, table
 from streams.bench.report import simulated
 
-HEAD = ("data", "run", "n", "right %", "95 %", "wrong", "withheld", "calls", "tokens",
-        "learning", "ECE", "AURC", "F1")  # fmt: skip
+CODE = re.compile(r"`([^`]*)`")
+HEAD = ("data", "run", "n", "right %", "95 %", "wrong", "withheld", "unknown", "calls",
+        "tokens", "learning", "ECE", "AURC", "F1")  # fmt: skip
 
 
 def markdown(made: Mapping[str, Any]) -> str:
@@ -42,7 +44,8 @@ def html(made: Mapping[str, Any]) -> str:
 
 
 def _list(lines: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+    said = (CODE.sub(r"<code>\1</code>", escape(line)) for line in lines)
+    return f"<ul>{''.join(f'<li>{line}</li>' for line in said)}</ul>"
 
 
 # ── What both say ────────────────────────────────────────────────────────────────────────────
@@ -131,8 +134,8 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
     return [
         each["data"], each["run"], str(each["episodes"]), _value(found["accuracy"], 1),
         "–" if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
-        str(said["commission"]), str(said["omission"]), _value(found["calls"], 1),
-        _value(found["tokens"], 0), f"{each['learning']['calls']} calls",
+        str(said["commission"]), str(said["omission"]), str(said["unknown"]),
+        _value(found["calls"], 1), _value(found["tokens"], 0), f"{each['learning']['calls']:,} calls",
         _value(found["ece"], 3), _value(found["aurc"], 3), _value(found["f1"], 3),
     ]  # fmt: skip
 
@@ -198,7 +201,8 @@ def figures(made: Mapping[str, Any]) -> Iterator[str]:
     for data, each in made["comparisons"].items():
         for cost in ("calls", "tokens"):
             points = {p["run"]: [[p[cost], p["accuracy"]]] for p in each[f"by_{cost}"]}
-            yield plot(f"{data}: right % by {cost}", points, joined=False)
+            if len(points) > 1:  # one alone is beside nothing
+                yield plot(f"{data}: right % by {cost}", points, joined=False)
         mine = [one for one in made["measured"] if one["data"] == data]
         for name in ("batches", "passes"):
             yield plot(f"{data}: right % by {name}", _steps(mine, name, "accuracy"))

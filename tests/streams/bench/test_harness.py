@@ -105,6 +105,13 @@ def test_a_matched_run_has_the_others_tokens_as_its_limit(
     assert len(limits) == 4
     page = Path("bench/mine.html").read_text()
     assert "<script" not in page
+    assert "<code>metalogue bench run mine.yaml --backbone rehearsal:seed=2</code>" in page
+    for each in json.loads(Path("bench/mine.json").read_text())["measured"]:
+        said = each["outcomes"]
+        counted = [said[name] for name in ("right", "commission", "omission", "unknown")]
+        assert sum(counted) == each["episodes"]
+        assert f"<td>{each['episodes']}</td>" in page
+        assert "".join(f"<td>{number}</td>" for number in counted[1:]) in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert (
         call("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db").code
