@@ -11,14 +11,18 @@ from streams.analysis.graphs import Drawn, Edge
 SHOWN = 60
 """Nodes of a column at most; the tables below hold them all."""
 ROW, WIDTH, LEFT = 26, 1080, 20
-COLUMNS = (LEFT, 420, 820)
+COLUMNS = (LEFT, 390, 740)
+LETTERS = 50
+"""Of a node's text; all of it stands in its title and in the tables."""
+LEGEND = "Queries, paths, principles. Green edges weigh 1 or more, red ones less; thick ones much."
 STYLE = """
 body{font:14px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem;color:#1b1b1b;background:#fff}
 table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:left;
 border-bottom:1px solid #ddd;vertical-align:top}td.n{text-align:right}svg{width:100%;height:auto}
-svg text{font:12px system-ui,sans-serif;fill:#1b1b1b}.q{fill:#3b6ea5}.t{fill:#8a8a8a}.m{fill:#2e8b57}
+svg text{font:12px system-ui,sans-serif;fill:#1b1b1b;paint-order:stroke;stroke:#fff;stroke-width:5px}
+.q{fill:#3b6ea5}.t{fill:#8a8a8a}.m{fill:#2e8b57}
 .up{stroke:#2e8b57}.down{stroke:#b3473f}pre{white-space:pre-wrap;margin:0;font:inherit}
-@media(prefers-color-scheme:dark){body{background:#161616;color:#e6e6e6}svg text{fill:#e6e6e6}
+@media(prefers-color-scheme:dark){body{background:#161616;color:#e6e6e6}svg text{fill:#e6e6e6;stroke:#161616}
 td,th{border-color:#444}}
 """
 
@@ -89,7 +93,7 @@ def _figure(graph: Drawn) -> str:
         for name in column
     )
     left_out = sum(len(column) - len(shown) for column, shown in zip(columns, names, strict=True))
-    note = f"<p>{left_out} nodes are not drawn.</p>" if left_out else ""
+    note = f"<p>{LEGEND}{f' {left_out} nodes are not drawn.' if left_out else ''}</p>"
     return f'<svg viewBox="0 0 {WIDTH} {height}" role="img">{lines}{spots}</svg>{note}'
 
 
@@ -107,7 +111,8 @@ def _line(edge: Edge, places: dict[str, tuple[int, int]]) -> str:
 def _spot(name: str, kind: str, graph: Drawn, place: tuple[int, int]) -> str:
     x, y = place
     words = {"q": graph.cases, "m": graph.texts}.get(kind, {}).get(name, name)
-    short = escape(" ".join(words.split())[:44])
+    told = f"{name}: {words}" if kind == "m" else words
+    short = escape(" ".join(told.split())[:LETTERS])
     return (
         f'<g><circle cx="{x}" cy="{y}" r="5" class="{kind}"/><text x="{x + 10}" y="{y + 4}">{short}'
         f"</text><title>{escape(words)}</title></g>"

@@ -223,6 +223,19 @@ def test_graph_show_on_the_screen_and_as_files(domain: Path, tmp_path: Path) -> 
     assert len(early["queries"]) == 1
 
 
+def test_other_tools_read_the_graph(domain: Path, tmp_path: Path) -> None:
+    networkx: Any = pytest.importorskip("networkx", reason="a reader of GraphML, in no lock")
+    file, log = tmp_path / "g.graphml", f"sqlite:{domain}"
+    assert call("graph", "show", "--log", log, "--file", file).code == 0
+    read, shown = networkx.read_graphml(file), call("graph", "show", "--log", log, "--json").json
+    assert read.is_directed()
+    assert {node for node, said in read.nodes(data=True) if said["layer"] == "principle"} == {
+        each["id"] for each in shown["principles"]
+    }
+    weights = {(a, b): said["weight"] for a, b, said in read.edges(data=True)}
+    assert weights == {(e["source"], e["target"]): e["weight"] for e in shown["edges"]}
+
+
 def test_graph_show_what_a_problem_activates(domain: Path) -> None:
     """Layer by layer; the last one is the relevance by which principles are shown."""
     log = f"sqlite:{domain}"

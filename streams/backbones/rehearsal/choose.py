@@ -19,6 +19,8 @@ _COURSES = {
 _GOOD = ("solved", "correct", "valid", "sound", "enough", "done")
 _TAKEN = re.compile(r"\baction\W{1,4}(\w+)|\b(accept|patch|restart)\b", re.IGNORECASE)
 
+_MAKES = 0.8
+"""How often something new is made where that is an option."""
 _TRUSTS = 0.97
 """How often the course follows a report that found nothing."""
 _OVERRULES = 0.3
@@ -37,7 +39,9 @@ def choose(turn: Turn, asked: Asked) -> str:
     if not courses and (state := carry.state(turn, asked)) is not None:
         return state
     if not courses:
-        return str(turn.dice.pick(asked.label, asked.choices))
+        new = [option for option in asked.choices if option.casefold() == "create"]
+        made = new if turn.dice.below("makes", _MAKES) else asked.choices
+        return str(turn.dice.pick(asked.label, made or asked.choices))
     if asked.speaks_of("taken", "last"):
         return _taken(turn, asked, courses)
     wanted = _course(turn)

@@ -9,6 +9,7 @@ from streams.backbones.rehearsal import advance, carry, learn, score
 from streams.backbones.rehearsal.assess import finding, reported
 from streams.backbones.rehearsal.hints import Hint
 from streams.backbones.rehearsal.prompts import Asked
+from streams.backbones.rehearsal.puzzles import PUZZLES
 from streams.backbones.rehearsal.solve import attempt, patch, told
 from streams.backbones.rehearsal.turn import Turn, false_step
 
@@ -137,6 +138,14 @@ def _step(turn: Turn, asked: Asked) -> str:
     return finding(turn).step
 
 
+def _supposed(turn: Turn, asked: Asked) -> str:
+    """A principle drawn from bare paths, of puzzles since no problem is shown: it may help, or harm."""
+    ground, dice = PUZZLES, turn.dice
+    approach = dice.pick("supposed way", range(len(ground.approaches)))
+    situation = dice.pick("supposed case", range(len(ground.situations)))
+    return Hint(approach, situation, True).says(ground, "solving")
+
+
 def _says(turn: Turn, asked: Asked) -> str:
     return finding(turn).says
 
@@ -198,6 +207,7 @@ _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
     (("step",), _step),
     (("rule",), _rule),
     (("query", "search", "tool"), _query),
+    (("principle",), _supposed),
 )
 _LISTS: tuple[tuple[tuple[str, ...], _List], ...] = (
     (("semantic", "logical"), score.scores),
