@@ -197,7 +197,7 @@ def moved(graph: Graph, start: Graph, fact: PairCompared, step: float) -> dict[s
     principle that is active no more, since a problem was forgotten.
     """
     utility = fact.with_reward - fact.without_reward
-    part = active(start, dict(fact.active))
+    part = active(start, dict(fact.active)).without(fact.out or ())
     if utility == 0 or fact.principle not in {name for _, name in part.to_principle}:
         return dict(graph)
     slopes = gradient(part, fact.principle)

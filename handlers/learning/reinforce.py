@@ -7,8 +7,8 @@ Source: trainable graph memory, eq. (3), (5), (8) to (12), Algorithm 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import exp, fsum, sqrt
 
 Edge = tuple[str, str]
@@ -22,6 +22,11 @@ class Active:
     similar: Mapping[str, float]
     to_path: Weights
     to_principle: Weights
+
+    def without(self, principles: Collection[str]) -> Active:
+        """The same part of the graph with no edge to these principles."""
+        kept = {edge: w for edge, w in self.to_principle.items() if edge[1] not in principles}
+        return replace(self, to_principle=kept)
 
     def flow(self) -> dict[str, float]:
         """f_j = Σ_i Sim_i w_qt(i, j), the activation of each path."""

@@ -54,6 +54,22 @@ def tallied(before: Standing, batch: Iterable[Opportunity]) -> dict[str, Any]:
     return {**before, "tally": tally} if tally else dict(before)
 
 
+def paired(standing: Standing, pairs: Iterable[tuple[str, float, float]]) -> dict[str, Any]:
+    """The standing after runs with and without one item: its mark, and what both of them earned.
+
+    The run without it is what the one with it is expected to earn.
+    """
+    tally = dict(standing.get("tally", {}))
+    for mark, earned, without in pairs:
+        right, wrong, expected = tally.get(mark, NOTHING)
+        tally[mark] = [
+            round(right + earned, DIGITS),
+            round(wrong + 1 - earned, DIGITS),
+            round(expected + without, DIGITS),
+        ]
+    return {**standing, "tally": tally} if tally else dict(standing)
+
+
 KNOWN = frozenset({"right", "wrong"})
 NOTHING: Final = (0, 0, 0.0)
 
@@ -74,7 +90,7 @@ def wilson_upper(right: float, uses: float, sure: float = SURE) -> float:
 
 
 RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxyType(
-    {"opportunities@1": outmeasured}
+    {"opportunities@1": outmeasured, "pairs@1": outmeasured}
 )
 """Rules of retirement by ``name@version``."""
 

@@ -86,7 +86,7 @@ class PairCompared(Event, frozen=True):
     """A problem was run with one principle and with none (Algorithm 2 lines 11 to 18)."""
 
     act: ClassVar[Act] = "learned"
-    later: ClassVar[tuple[str, ...]] = ("subject",)
+    later: ClassVar[tuple[str, ...]] = ("subject", "out")
     kind: Literal["pair.compared"] = "pair.compared"
     pair: str
     problem: str
@@ -99,6 +99,8 @@ class PairCompared(Event, frozen=True):
     memory_version: NonNegativeInt
     subject: str | None = None
     """The problem as ``domain/id``."""
+    out: tuple[str, ...] | None = None
+    """Active principles that were out of service, and so no rivals."""
 
 
 class NoteLinked(Event, frozen=True):

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handlers.learning.measured import Measured
-from handlers.learning.retire import Opportunity, ruled, tallied
+from handlers.learning.retire import Opportunity, paired, ruled, tallied
 from handlers.learning.rules import learned_after
 from schemas.events.base import Event
+from schemas.events.graph import PairCompared
 from schemas.events.learning import (
     BatchClosed,
     EmbedderChanged,
@@ -165,7 +166,9 @@ class MemoryFold:
         closed: BatchClosed,
         facts: Sequence[Event],
     ) -> Measures:
-        if closed.retirement is not None:
+        if closed.retirement == "pairs@1":
+            standing = paired(standing, _pairs(previous, facts))
+        elif closed.retirement is not None:
             standing = tallied(standing, self._opportunities(closed))
         numbers = self._numbers(previous, closed, facts)
         return Measures(numbers, standing, labels, closed.retirement)
@@ -303,3 +306,11 @@ class MemoryFold:
         if self.records is None:
             raise LookupError(f"{self.scope}: forgetting needs the log to read {episode} from")
         return self.records.find(episode, address)
+
+
+def _pairs(previous: Memory, facts: Sequence[Event]) -> Iterator[tuple[str, float, float]]:
+    """What runs with and without a principle earned, by the principle's mark as they had it."""
+    marks = {item.id: item.mark for item in previous.items if item.kind == "rule"}
+    for fact in facts:
+        if isinstance(fact, PairCompared) and fact.principle in marks:
+            yield marks[fact.principle], fact.with_reward, fact.without_reward

@@ -130,7 +130,7 @@ def learning(batch: Batch, turns: Sequence[tuple[str, Turn]]) -> Steps[None]:
 
 def reflected(turn: Turn, memory: Memory) -> Reflected:
     return Reflected(
-        scope=SCOPE, policy="graph_memory@2", problem_id=turn.problem, domain="d",
+        scope=SCOPE, policy="graph_memory@3", problem_id=turn.problem, domain="d",
         problem=TEXTS[turn.problem], problem_digest=turn.problem, profile="service", learning={},
         labelled=False, status="answered", answer="1", usage=Usage(calls=2),
         memory_version=memory.number,
@@ -225,3 +225,18 @@ def test_a_rewritten_principle_keeps_the_words_of_those_who_stay() -> None:
     held = after.learned["principles"]["M1.0"]
     assert (held["summary"], held["score"], held["version"]) == ("from p/d/p1/1-0", 60.0, 1)
     assert [item.text for item in after.items if item.kind == "rule"] == ["from p/d/p1/1-0"]
+
+
+def test_a_principle_that_its_pairs_speak_against_is_set_aside_and_kept() -> None:
+    """Ten pairs lost tell more than chance; nine do not, and what was forgotten does not count."""
+    lost = Turn("p1", "right", PATHS[0], "pair", "M1.0", (CASES[0],), (0.0, 1.0))
+    others = Turn("p0", "right", PATHS[0], "pair", "M1.0", (CASES[0],), (0.0, 1.0))
+    history = [[turn("p1", "create")], *[[lost]] * 9, [others]]
+    log = lived(history)
+    before, after = (log.state.memory(SCOPE).versions[number] for number in (10, 11))
+    assert [item.id for item in before.items if item.kind == "rule"] == ["M1.0"]
+    assert [item.id for item in after.items if item.kind == "rule"] == []
+    assert [item.id for _, item in after.aside] == ["M1.0"]
+    assert set(after.learned["principles"]) == {"M1.0"}
+    forget(log)
+    assert [i.id for i in log.state.memory(SCOPE).latest.items if i.kind == "rule"] == ["M1.0"]

@@ -110,7 +110,7 @@ def member(
 ) -> Member:
     """A finished episode of this outcome and path."""
     told = Reflected(
-        scope="s", policy="graph_memory@2", problem_id=text_digest(problem), domain="qa",
+        scope="s", policy="graph_memory@3", problem_id=text_digest(problem), domain="qa",
         problem=problem, problem_digest=text_digest(problem), profile="service", learning={},
         labelled=True, status="answered", usage=Usage(), memory_version=0,
         summary={"phase": phase, **({} if path is None else {"path": path}), **said},

@@ -110,6 +110,24 @@ def test_a_side_may_earn_token_f1_instead() -> None:
 
 
 @pytest.mark.claim("gm-alg2-l18")
+def test_what_is_out_of_service_is_no_rival() -> None:
+    """It is not drawn, and its edges stay as they are when others' move."""
+    held = remembering({NEAR: {GOOD: "right"}}, {GOOD: {"m1": 1.0, "m2": 1.0, "m3": 1.0}})
+    memory = Memory("s", 1, tuple(i for i in held.items if i.id != "m3"), held.learned)
+    ran = weighed(RIGHT, WRONG, memory=memory)
+    [fact] = ran.of(PairCompared)
+    assert fact.out == ("m3",)
+    assert fact.p == pytest.approx(0.5)
+    before, after = (
+        {name: edge["weight"] for name, edge in each["paths"][GOOD]["principles"].items()}
+        for each in (memory.learned, remembered(ran, memory).learned)
+    )
+    assert after["m3"] == before["m3"]
+    assert after["m1"] - 1 == pytest.approx(1 - after["m2"])
+    assert after["m1"] != before["m1"]
+
+
+@pytest.mark.claim("gm-alg2-l18")
 def test_an_unknown_reward_moves_nothing() -> None:
     assert weighed("<answer>neither</answer>", RIGHT).of(PairCompared) == []
 

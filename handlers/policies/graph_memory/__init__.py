@@ -77,7 +77,7 @@ def usual(profile: Profile, tools: bool) -> dict[str, Any]:
 
 GRAPH_MEMORY = Policy(
     name="graph_memory",
-    version="2",
+    version="3",
     about="principles that similar cases activate in a weighted graph guide search and answer",
     settings=GraphSettings,
     solve=solve,
@@ -87,6 +87,7 @@ GRAPH_MEMORY = Policy(
     relearn=relearn,
     window=lambda settings, size: settings.batch_size,
     rule="graph@2",
+    retirement="pairs@1",
     usual=usual,
     rule_constants=lambda settings: settings.constants,
 )

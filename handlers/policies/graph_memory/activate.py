@@ -29,6 +29,8 @@ class Activation:
     active: Active
     scores: Mapping[str, float]
     texts: Mapping[str, str]
+    out: tuple[str, ...] = ()
+    """Active principles that are out of service."""
 
 
 def activate(problem: str, subject: str, settings: GraphSettings) -> Steps[Activation]:
@@ -45,8 +47,10 @@ def activated(known: Recollection, problem: str, settings: GraphSettings) -> Act
     similar = near(known, text_digest(problem), settings)
     active = graph.active(held, similar, settings.weights)
     texts = {item.id: item.text for item in known.of(PRINCIPLE, "rule")}
-    scores = {name: rho for name, rho in relevance(active).items() if name in texts}
-    return Activation(known.version, held, similar, active, scores, texts)
+    every = relevance(active)
+    scores = {name: rho for name, rho in every.items() if name in texts}
+    out = tuple(sorted(every.keys() - texts.keys()))
+    return Activation(known.version, held, similar, active, scores, texts, out)
 
 
 def near(known: Recollection, own: str, settings: GraphSettings) -> dict[str, float]:

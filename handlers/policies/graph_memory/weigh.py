@@ -53,4 +53,5 @@ def compare(
         without_reward=rewards[1],
         memory_version=batch.memory.number,
         subject=member.subject,
+        out=found.out or None,
     )
