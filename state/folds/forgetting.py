@@ -20,6 +20,7 @@ from schemas.events.learning import BatchClosed, KnowledgeConsolidated, ProblemF
 from schemas.identity import episode_id, learning_id
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Limits
+from state.folds.learned import Learned
 
 WRITTEN = ("consolidated",)
 """Results of a consolidation that put words of the batch into the rules."""
@@ -108,10 +109,22 @@ class Forgetting:
         )
         return withdrawn, self.stale | set(_stale(withdrawn, journal, rests))
 
-    def stays(self, fact: Event, *, alone: bool) -> bool:
-        """Whether a fact is still taken from. One that names no problem goes unless its batch kept all."""
-        named = not isinstance(fact, PrincipleInduced) or fact.subject is not None
-        return (named or alone) and not self.speaks_of(fact)
+    def left(self, journal: Mapping[str, Event]) -> list[Event]:
+        """What learning rules took from a batch, less what is forgotten.
+
+        A principle that names no problem goes unless its batch kept all members.
+        """
+        learned, closed = Learned(), journal["batch"]
+        for address, event in journal.items():
+            learned.feed(address, event)
+        assert isinstance(closed, BatchClosed)
+        lost = any(map(self.covers, closed.members))
+        return [
+            fact
+            for fact in learned.facts
+            if not self.speaks_of(fact)
+            and not (lost and isinstance(fact, PrincipleInduced) and fact.subject is None)
+        ]
 
     def again(self, closed: BatchClosed) -> BatchClosed:
         """The closing of a batch once more, without the members that were forgotten."""

@@ -5,7 +5,7 @@ Source: MC² eq. (10), (11).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from schemas.events.episode import Embedded
 from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
 from schemas.identity import address_order, text_digest
-from schemas.memory import MemoryItem
+from schemas.memory import Memory, MemoryItem
 
 MEASURED = (PathGrounded, PrincipleInduced, PairCompared)
 """What learning rules take from."""
@@ -100,3 +100,11 @@ def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
         )
         for rule, text in event.rules
     ]
+
+
+def pairs_of(facts: Sequence[Event], before: Memory) -> Iterator[tuple[str, float, float]]:
+    """What runs with and without a principle earned, by the mark that it had."""
+    marks = {item.id: item.mark for item in before.items if item.kind == "rule"}
+    for fact in facts:
+        if isinstance(fact, PairCompared) and fact.principle in marks:
+            yield marks[fact.principle], fact.with_reward, fact.without_reward

@@ -10,7 +10,6 @@ from handlers.learning.measured import Measured
 from handlers.learning.retire import Opportunity, paired, ruled, tallied
 from handlers.learning.rules import learned_after
 from schemas.events.base import Event
-from schemas.events.graph import PairCompared
 from schemas.events.learning import (
     BatchClosed,
     EmbedderChanged,
@@ -24,8 +23,8 @@ from schemas.identity import learning_id
 from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.forgetting import Forgetting, Records, taught
 from state.folds.labelling import Labelling, without
-from state.folds.learned import Learned, rules_of
-from state.folds.succession import Measures, assembled, next_memory
+from state.folds.learned import Learned, pairs_of
+from state.folds.succession import Measures, assembled, next_memory, rules_again
 from state.folds.versions import Versions
 
 __all__ = ["Learned", "MemoryFold", "MemoryMismatch", "next_memory"]
@@ -167,7 +166,7 @@ class MemoryFold:
         facts: Sequence[Event],
     ) -> Measures:
         if closed.retirement == "pairs@1":
-            standing = paired(standing, _pairs(previous, facts))
+            standing = paired(standing, pairs_of(facts, previous))
         elif closed.retirement is not None:
             standing = tallied(standing, self._opportunities(closed))
         numbers = self._numbers(previous, closed, facts)
@@ -267,12 +266,8 @@ class MemoryFold:
     ) -> Memory:
         """A version without what cites forgotten problems; what is stale only as it was said anew."""
         number, old, said = closed.batch, self.versions[closed.batch], learned.rules
-        stale = {*self.touched(number)[1], *said}
-        rules = [rule for event in said.values() for rule in rules_of(event, number)]
-        rules += [i for i in old.whole() if i.kind == "rule" and i.role not in stale]
-        given = previous.whole()
-        rules += [i for i in given if i.kind == "rule" and i.role in stale - said.keys()]
-        before = [i for i in given if i.kind == "lesson" and i.batch >= live_from]
+        rules = rules_again(previous, old, said, self.touched(number)[1])
+        before = [i for i in previous.whole() if i.kind == "lesson" and i.batch >= live_from]
         if previous.embedder != old.embedder:
             before = [old.item(lesson.id) or lesson for lesson in before]
         lessons = [*before, *self.kept(number), *learned.items(number)]
@@ -289,13 +284,7 @@ class MemoryFold:
     def facts_kept(self, number: int) -> list[Event]:
         """What learning rules took from a batch, as it was first closed, less what is forgotten."""
         assert self.records is not None
-        learned, journal = Learned(), self.records.journal(learning_id(self.scope, number))
-        for address, event in journal.items():
-            learned.feed(address, event)
-        closed, it = journal["batch"], self.forgetting
-        assert isinstance(closed, BatchClosed)
-        alone = not any(map(it.covers, closed.members))
-        return [fact for fact in learned.facts if it.stays(fact, alone=alone)]
+        return self.forgetting.left(self.records.journal(learning_id(self.scope, number)))
 
     def _episode(self, number: int) -> str:
         """The learning episode of a version's newest revision."""
@@ -306,11 +295,3 @@ class MemoryFold:
         if self.records is None:
             raise LookupError(f"{self.scope}: forgetting needs the log to read {episode} from")
         return self.records.find(episode, address)
-
-
-def _pairs(previous: Memory, facts: Sequence[Event]) -> Iterator[tuple[str, float, float]]:
-    """What runs with and without a principle earned, by the principle's mark as they had it."""
-    marks = {item.id: item.mark for item in previous.items if item.kind == "rule"}
-    for fact in facts:
-        if isinstance(fact, PairCompared) and fact.principle in marks:
-            yield marks[fact.principle], fact.with_reward, fact.without_reward

@@ -5,11 +5,12 @@ Source: MC² eq. (10), (11): lessons of the last w batches stay live, rules are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.learning.retire import retired
+from schemas.events.learning import KnowledgeConsolidated
 from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.learned import Learned, rules_of
 
@@ -52,6 +53,17 @@ def next_memory(
         previous.learned, previous.standing, previous.labels, embedder=learned.embedder
     )
     return assembled(previous, number, rules, [*lessons, *learned.items(number)], kept)
+
+
+def rules_again(
+    previous: Memory, old: Memory, said: Mapping[str, KnowledgeConsolidated], stale: Set[str]
+) -> list[MemoryItem]:
+    """The rules of a version that is closed again: as said anew; of a stale role, those before it."""
+    rules = [rule for event in said.values() for rule in rules_of(event, old.number)]
+    out = {*stale, *said}
+    rules += [i for i in old.whole() if i.kind == "rule" and i.role not in out]
+    back = out - said.keys()
+    return rules + [i for i in previous.whole() if i.kind == "rule" and i.role in back]
 
 
 def assembled(
