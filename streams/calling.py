@@ -67,16 +67,16 @@ class Caller:
     cost: float = 0.0
     begun_s: float = field(default_factory=time.monotonic)
     out_of_reach: set[str] = field(default_factory=set[str])
-    given_up: dict[str, int] = field(default_factory=dict[str, int])
-    """For each endpoint, its answers when a question was last given up without others to compare."""
+    given_up: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
+    """For each endpoint, its answers when a question was last given up without others, and whose it was."""
 
-    async def call(self, backbone: Backbone, request: ModelRequest) -> ModelReply:
+    async def call(self, backbone: Backbone, request: ModelRequest, episode: str) -> ModelReply:
         """The reply, priced. Raises ``SetupBroken``, ``Draining``, ``Stuck``, or ``Unreachable`` if impatient.
 
         What it had reserved of the totals is free again if none comes.
         """
         self._begin()
-        trying = Trying(time.monotonic())
+        trying = Trying(time.monotonic(), episode)
         try:
             reply = await self.told(partial(backbone.complete, request), trying)
         except BaseException:
@@ -151,11 +151,12 @@ class Caller:
     def _give_up(self, error: Unreachable, trying: Trying) -> None:
         """Raises ``Stuck`` where the question is to blame rather than the endpoint."""
         now, answered = time.monotonic(), error.tried.answered
-        if not trying.is_stuck(now, self.patience):
-            unproven = self.given_up.get(error.where) != answered
-            if not (unproven and trying.is_stuck_alone(now, self.patience)):
+        before, whose = self.given_up.get(error.where, (-1, ""))
+        goes_too = before == answered and whose == trying.episode
+        if not goes_too and not trying.is_stuck(now, self.patience):
+            if before == answered or not trying.is_stuck_alone(now, self.patience):
                 return
-            self.given_up[error.where] = answered
+            self.given_up[error.where] = answered, trying.episode
         raise Stuck(trying.told(now)) from error
 
     async def _wait(self, error: Unreachable, seconds: float) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from streams.backbones.port import ModelReply, Unreachable
+from streams.backbones.port import ModelReply, Silence, Unreachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Patience:
     """When to give a question up: after so many attempts, over so long, while others are answered.
 
     ``alone_s`` holds where the endpoint had nobody else to answer: after so long of its own server
-    errors one question is given up, and no second one before it has answered something.
+    errors, in a row, one episode's questions are given up, and no other's before it has answered something.
     """
 
     attempts: int = 15
@@ -30,12 +30,16 @@ class Trying:
     """A question's failed rounds; a round is a call of the backbone with attempts of its own."""
 
     began_s: float
+    episode: str
+    """Whose question it is: one episode is the price of not knowing whether an endpoint is down."""
     rounds: int = 0
     attempts: int = 0
     seconds: float = 0.0
     free: bool = True
     before: int = 0
     """What the endpoint had answered when the first round failed."""
+    silence: Silence = "lost"
+    """What kind of silence the last attempt met."""
     last: Unreachable | None = field(default=None, repr=False)
 
     def failed(self, error: Unreachable) -> None:
@@ -46,6 +50,7 @@ class Trying:
         self.attempts += tried.attempts
         self.seconds += tried.seconds
         self.free = self.free and tried.free
+        self.silence = tried.silence if tried.attempts else self.silence
         self.last = error
 
     @property
@@ -55,17 +60,14 @@ class Trying:
 
     def is_stuck(self, now_s: float, patience: Patience) -> bool:
         """Whether the question is to blame: others were answered, and it never was."""
-        return self._is_worn(now_s, patience.seconds, patience) and self.others > 0
+        worn = self.attempts >= patience.attempts and now_s - self.began_s >= patience.seconds
+        return worn and self.silence != "busy" and self.others > 0
 
     def is_stuck_alone(self, now_s: float, patience: Patience) -> bool:
         """Whether the question may be to blame: the endpoint runs, says that it fails, and has no other."""
-        spoken = self.last is not None and self.last.tried.silence == "error"
-        return spoken and self._is_worn(now_s, patience.alone_s, patience)
-
-    def _is_worn(self, now_s: float, seconds: float, patience: Patience) -> bool:
-        if self.last is None or self.last.tried.silence == "busy":
-            return False
-        return self.attempts >= patience.attempts and now_s - self.began_s >= seconds
+        failures = 0 if self.last is None else max(self.attempts, self.last.tried.failures)
+        worn = failures >= patience.attempts and now_s - self.began_s >= patience.alone_s
+        return worn and self.silence == "error"
 
     def told(self, now_s: float) -> str:
         """What happened, for the person who has to look."""

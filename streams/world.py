@@ -157,7 +157,7 @@ class World:
                 return await self._recall(run, question, asked)
             case Embed():
                 need_its_embedder(run, self.embedder.name)
-                vectors = await self._vectors(question.texts)
+                vectors = await self._vectors(run, question.texts)
                 return Embedded(
                     asked=asked,
                     embedder=self.embedder.name,
@@ -183,11 +183,11 @@ class World:
             schema=question.template.schema,
             reply=question.template.reply,
         )
-        return completed(asked, await self.caller.call(backbone, request))
+        return completed(asked, await self.caller.call(backbone, request, run.episode))
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         need_its_embedder(run, self.embedder.name)
-        query = (await self._vectors((question.query,)))[0]
+        query = (await self._vectors(run, (question.query,)))[0]
         rounded = tuple(unpack(pack(query)))
         items = self._select(run.memory, question, rounded)
         return Recalled(
@@ -196,10 +196,10 @@ class World:
             items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
         )
 
-    async def _vectors(self, texts: tuple[str, ...]) -> list[tuple[float, ...]]:
+    async def _vectors(self, run: Run, texts: tuple[str, ...]) -> list[tuple[float, ...]]:
         """One for each text; where its endpoint is out of reach, once it is back."""
         ask = partial(self.embedder.embed, texts)
-        return await self.caller.told(ask, Trying(monotonic()))
+        return await self.caller.told(ask, Trying(monotonic(), run.episode))
 
     async def _checked(self, question: Worth[Any], asked: str) -> Checked:
         """By the domain's checker; where it has none, a learner's question is answered by the label."""

@@ -74,7 +74,8 @@ Silence: TypeAlias = Literal["lost", "busy", "error"]
 class Tried:
     """What was spent on a question that got no reply, and what its endpoint did for others.
 
-    ``answered`` counts all replies of the endpoint so far; ``again`` tells whether it may be asked now.
+    ``answered`` counts all replies of the endpoint so far, ``failures`` those of its failures in a row;
+    ``again`` tells whether it may be asked now.
     """
 
     attempts: int = 0
@@ -82,6 +83,7 @@ class Tried:
     free: bool = True
     silence: Silence = "lost"
     answered: int = 0
+    failures: int = 0
     again: Callable[[], bool] | None = None
 
 

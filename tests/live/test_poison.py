@@ -100,3 +100,24 @@ def test_alone_it_is_parked_after_a_while_and_a_second_one_is_not(
 
     assert asyncio.run(body()) == 1
     assert call("log", "stats", "--json", "--log", log).json["closed"] == 0
+
+
+def test_a_learner_goes_on_without_what_is_never_answered(serve: Serve, folder: Path) -> None:
+    def script(asked: Asked) -> Answer:
+        if "a micro-lesson for a Monitor" in asked.body["messages"][0]["content"]:
+            return fails(500, message="it hurts")
+        return think(asked)
+
+    endpoint, log = serve(script), folder / "a.db"
+    words = ("game24:901-910", "--policy", "mc2", "--set", "batch_size=10", "--set", "max_rounds=2")
+    assert call("produce", *words, "--log", log).code == 0
+    outcome = work(log, endpoint)
+    assert not [*outcome.held, *outcome.parked]
+    roles = [each["role"] for each in call("lessons", "list", "--json", "--log", log).rows]
+    assert "monitor" not in roles
+    assert {"reasoner", "controller"} & {*roles}
+    told = call("doctor", "--log", log).out
+    assert "HTTP 500 it hurts" in told
+    (episode,) = {word for word in told.split() if word.startswith("b/") and word[-1] != ":"}
+    assert "given up" in call("show", episode, "--log", log).out, told
+    assert call("verify", "--log", log).code == 0

@@ -67,8 +67,8 @@ def request() -> ModelRequest:
     return ModelRequest(messages=(("user", "2+2"),), sampling=DEFAULT_SAMPLING, seed=1)
 
 
-def called(backbone: Scripted, caller: Caller) -> ModelReply:
-    return asyncio.run(caller.call(backbone, request()))
+def called(backbone: Scripted, caller: Caller, episode: str = "p") -> ModelReply:
+    return asyncio.run(caller.call(backbone, request(), episode))
 
 
 # -- what it costs
@@ -113,11 +113,11 @@ class Forever(Scripted):
 def test_a_cancelled_call_releases_what_it_had_reserved() -> None:
     async def body() -> None:
         caller, forever = Caller(totals=Totals(calls=1)), Forever([REPLY])
-        task = asyncio.create_task(caller.call(forever, request()))
+        task = asyncio.create_task(caller.call(forever, request(), "p"))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert (await caller.call(Scripted([REPLY]), request())).text == "four"
+        assert (await caller.call(Scripted([REPLY]), request(), "p")).text == "four"
 
     asyncio.run(body())
 
@@ -154,9 +154,16 @@ def test_alone_one_question_is_given_up_and_no_second_before_an_answer() -> None
     with pytest.raises(Stuck, match="and no other"):
         called(Scripted([down()]), caller)
     second = Scripted([*[down()] * 6, REPLY])
-    assert called(second, caller).attempts == 31
+    assert called(second, caller, "another").attempts == 31
     with pytest.raises(Stuck):
         called(Scripted([down(answered=1)]), caller)
+
+
+def test_alone_all_questions_of_one_episode_are_given_up() -> None:
+    caller = Caller(patience=AT_ONCE)
+    for _ in range(2):
+        with pytest.raises(Stuck, match="and no other"):
+            called(Scripted([down()]), caller, "b/scope/1")
 
 
 def test_without_patience_the_first_silence_is_told() -> None:

@@ -13,7 +13,7 @@ PATIENCE = Patience(attempts=10, seconds=60.0, alone_s=600.0)
 def after(
     rounds: int, answered: list[int], silence: Silence = "error", attempts: int = 5
 ) -> Trying:
-    trying = Trying(began_s=0.0)
+    trying = Trying(began_s=0.0, episode="p")
     for at in range(rounds):
         told = Tried(attempts=attempts, seconds=1.0, silence=silence, answered=answered[at])
         trying.failed(Unreachable("e", "HTTP 500", told))
@@ -48,6 +48,14 @@ def test_otherwise_the_endpoint_is_waited_for(
 )
 def test_alone_it_takes_longer(silence: Silence, now: float, stuck: bool) -> None:
     assert after(3, [0, 0, 0], silence).is_stuck_alone(now, PATIENCE) == stuck
+
+
+def test_many_that_wait_for_one_endpoint_prove_it_together() -> None:
+    """One call at a time tries it: none has many attempts of its own, and the last round may have none."""
+    trying = after(1, [0], attempts=1)
+    assert not trying.is_stuck_alone(601.0, PATIENCE)
+    trying.failed(Unreachable("e", "left alone", Tried(silence="lost", failures=10)))
+    assert trying.is_stuck_alone(601.0, PATIENCE)
 
 
 @pytest.mark.parametrize("silence", ["lost", "busy"])

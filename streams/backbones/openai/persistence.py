@@ -155,6 +155,7 @@ class Persistence:
             free=tally.free,
             silence=silence_of(tally.faults),
             answered=breaker.answered,
+            failures=breaker.failures,
             again=(lambda: breaker.allows(monotonic())) if breaker.is_open else None,
         )
 

@@ -22,6 +22,10 @@ select p.episode, json_extract(p.body, '$.reason'), json_extract(p.body, '$.addr
     where q.episode = p.episode and q.kind = 'episode.parked')
   order by p.offset
 """
+GIVEN_UP = """
+select episode, json_extract(body, '$.reason') from records where kind = 'question.abandoned'
+  order by offset desc limit 5
+"""
 CLAIMS = (
     "select partition, worker, max(epoch) from claims where topic = 'events' group by partition"
 )
@@ -33,6 +37,7 @@ def checks(log: SqliteLog, url: str, option: str) -> Iterator[Check]:
     yield _sound(log)
     yield _owner(log)
     yield from _parked(log, option)
+    yield from _given_up(log, option)
     yield _refused(log, option)
     yield _counters(log)
 
@@ -86,6 +91,13 @@ def _parked(log: SqliteLog, option: str) -> Iterator[Check]:
         yield warn("parked", f"{episode}{place}: {reason}", todo)
     if not found:
         yield ok("parked", "no episode waits for a person")
+
+
+def _given_up(log: SqliteLog, option: str) -> Iterator[Check]:
+    """Learning episodes that went on without an answer; only where there are any."""
+    for episode, reason in log.db.execute(GIVEN_UP):
+        todo = f"Nothing waits for it; what was asked: metalogue show {episode}{option}"
+        yield warn("given up", f"{episode}: {reason}", todo)
 
 
 def _refused(log: SqliteLog, option: str) -> Check:

@@ -169,7 +169,9 @@ def asked_of_the_world(script: Script, patience: Patience, **options: Any) -> An
 
     async def body(endpoint: Endpoint) -> AnswerEvent:
         world = World({"*": Rehearsal(Calm())}, made(endpoint, **options), patience=patience)
-        run: Any = SimpleNamespace(memory=Memory("default/mc2", 0), topic="learning", embedder=None)
+        run: Any = SimpleNamespace(
+            episode="b/x/1", memory=Memory("default/mc2", 0), topic="learning", embedder=None
+        )
         return await world.during(world.answer(run, Embed(tuple(TEXTS)), "Embed", "0", UNBOUNDED))
 
     with serving(script) as endpoint:
