@@ -14,7 +14,7 @@ BLOCK = "Reply with these fields, each label at the start of its own line, in th
 class Field:
     """One labelled field of a reply.
 
-    ``number`` holds a decimal number, ``choice`` one of ``choices``, ``answer`` the final answer
+    ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``, ``answer`` the final answer
     (between ``###`` marks, or in ``\\boxed{}`` when ``boxed``), ``text`` one or more lines,
     ``list`` between ``least`` and ``most`` items of a line each. ``when`` names a choice field and the
     values of it for which this field is needed; otherwise it must be left out.
@@ -27,6 +27,7 @@ class Field:
     least: int = 1
     most: int | None = None
     boxed: bool = False
+    unit: bool = False
     required: bool = True
     when: tuple[str, tuple[str, ...]] | None = None
 
@@ -53,7 +54,8 @@ class Field:
         """The JSON Schema of this field's value."""
         match self.kind:
             case "number":
-                return {"type": "number", "description": self.about}
+                within = {"minimum": 0, "maximum": 1} if self.unit else {}
+                return {"type": "number", "description": self.about} | within
             case "choice":
                 return {"type": "string", "enum": list(self.choices), "description": self.about}
             case "list":

@@ -42,7 +42,11 @@ CONFIDENCES: Mapping[Wording, Role] = {
         "confidence",
         PROMPTS[wording],
         sections=("Problem", "Trajectory"),
-        reply=[number("Confidence", "trust in the whole trajectory, in [0, 1], two decimals")],
+        reply=[
+            number(
+                "Confidence", "trust in the whole trajectory, in [0, 1], two decimals", unit=True
+            )
+        ],
         template=f"confidence.{wording}",
         sampling=JUDGEMENT,
         mends=False,

@@ -66,7 +66,7 @@ You judge how hard a problem will be, before anyone works on it, from what is sh
 similar cases and how they went. Do not solve it.""",
     sections=("Problem?", "Features?", "Similar cases?"),
     reply=[
-        number("Difficulty", "from 0, comes by itself, to 1, out of reach"),
+        number("Difficulty", "from 0, comes by itself, to 1, out of reach", unit=True),
         choice("Source", DIAGNOSES, "where the difficulty lies"),
     ],
     template="appraise",

@@ -28,7 +28,7 @@ JUDGE = Role.of(
     "judge",
     PROMPT,
     sections=("Problem", "Trajectory"),
-    reply=[number("Value", "how promising the trajectory is, in [0, 1]")],
+    reply=[number("Value", "how promising the trajectory is, in [0, 1]", unit=True)],
     sampling=JUDGEMENT,
     mends=False,
 )

@@ -48,7 +48,7 @@ Give one number from 0 (no use) to 1 (right and about to arrive). Write it and n
 
 
 def _rating(label: str, about: str) -> Field:
-    return number(label, f"{about}, in [0, 1]")
+    return number(label, f"{about}, in [0, 1]", unit=True)
 
 
 def _derived(label: str, about: str) -> Field:

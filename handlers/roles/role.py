@@ -189,9 +189,9 @@ def listed(label: str, about: str, *, least: int = 1, most: int | None = None) -
     return Field(label, "list", about, least=least, most=most)
 
 
-def number(label: str, about: str) -> Field:
-    """A field that holds a decimal number."""
-    return Field(label, "number", about)
+def number(label: str, about: str, *, unit: bool = False) -> Field:
+    """A field that holds a decimal number; of a unit one in [0, 1]."""
+    return Field(label, "number", about, unit=unit)
 
 
 def _section(heading: str) -> Section:

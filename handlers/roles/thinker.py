@@ -49,7 +49,9 @@ STATE = choice("State", ("OPEN", "ANSWERED"), "whether the problem remains open 
 SETTLED = Field(
     "Final_answer", "answer", "the final answer, nothing else", when=("State", ("ANSWERED",))
 )
-TRUST = Field("Confidence", "number", "trust in the trajectory, in [0, 1]", required=False)
+TRUST = Field(
+    "Confidence", "number", "trust in the trajectory, in [0, 1]", unit=True, required=False
+)
 
 FIELDS: Mapping[Strategy, tuple[Field, ...]] = {
     "direct": (THOUGHT, STATE, SETTLED),

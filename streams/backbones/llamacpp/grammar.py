@@ -17,6 +17,7 @@ from streams.backbones.llamacpp.room import Room, fitting, items, room_in
 
 TOKEN = "!<[0]>"
 NUMBER = '" " "-"? [0-9]{1,7} ("." [0-9]{1,4})?'
+UNIT = '" " ("0" ("." [0-9]{1,4})? | "1" ("." "0"{1,4})?)'
 GROUP = 'group ::= "{" [^{}\\r\\n]{0,40} "}"'
 LONGEST_BOUND, LONGEST_ITEM = 1_000, 200
 
@@ -63,7 +64,7 @@ def _line(field: Field, chosen: Chosen, room: Room, first: bool) -> str:
 def _value(field: Field, room: Room) -> str:
     match field.kind:
         case "number":
-            return NUMBER
+            return UNIT if field.unit else NUMBER
         case "choice":
             return f"({' | '.join(_literal(f' {choice}') for choice in field.choices)})"
         case "answer":

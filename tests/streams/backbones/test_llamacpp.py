@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from handlers.roles.progress_judge import JUDGES
 from schemas.prompt import Message
 from schemas.questions import Sampling
 from streams.backbones.llamacpp import LlamaCpp, Options
@@ -163,6 +164,17 @@ def test_whatever_the_grammar_lets_pass_can_be_read() -> None:
     }
     assert not unread
     assert max(reply.completion_tokens or 0 for reply in replies) <= 48
+
+
+@pytest.mark.slow
+def test_a_rating_that_the_grammar_lets_pass_lies_in_its_range() -> None:
+    """Whatever the draw: the model would as soon write any number that it has just read."""
+    wild = Sampling(temperature=2.0, max_tokens=48)
+    judge = JUDGES["A"]
+    replies = each(*(asking(sampling=wild, reply=judge.reply, seed=seed) for seed in range(8)))
+    read = [judge.read(reply.text) for reply in replies]
+    assert all(isinstance(said, dict) for said in read), [reply.text for reply in replies]
+    assert len({reply.text for reply in replies}) > 1
 
 
 def test_a_broken_set_up_is_said_at_once_or_at_the_first_call(tmp_path: Path) -> None:
