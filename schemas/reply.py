@@ -14,8 +14,8 @@ BLOCK = "Reply with these fields, each label at the start of its own line, in th
 class Field:
     """One labelled field of a reply.
 
-    ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``, ``answer`` the final answer
-    (between ``###`` marks, or in ``\\boxed{}`` when ``boxed``), ``text`` one or more lines,
+    ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``,
+    ``answer`` the final answer (between ``###`` marks, or in ``\\boxed{}`` when ``boxed``), ``text`` one or more lines,
     ``list`` between ``least`` and ``most`` items of a line each. ``when`` names a choice field and the
     values of it for which this field is needed; otherwise it must be left out.
     """
