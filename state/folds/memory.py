@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from handlers.learning.measured import Measured
-from handlers.learning.retire import Opportunity, paired, ruled, tallied
-from handlers.learning.rules import learned_after
+from handlers.learning.retire import paired, ruled, tallied
 from schemas.events.base import Event
 from schemas.events.learning import (
     BatchClosed,
@@ -24,6 +22,7 @@ from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.forgetting import Forgetting, Records, taught
 from state.folds.labelling import Labelling, without
 from state.folds.learned import Learned, pairs_of
+from state.folds.measuring import measured_by, numbers_after, opportunities
 from state.folds.succession import Measures, assembled, next_memory, rules_again
 from state.folds.versions import Versions
 
@@ -154,7 +153,9 @@ class MemoryFold:
         words = [self.words[address] for address in closed.revised or ()]
         standing = ruled(previous.standing, ((word.name, word.change) for word in words))
         measures = self._measures(previous, standing, labels, closed, learned.facts)
-        measures = replace(measures, embedder=learned.embedder or self._measured_by(closed))
+        measures = replace(
+            measures, embedder=learned.embedder or measured_by(closed, self.reflection)
+        )
         return next_memory(previous, learned, number, live_from, measures)
 
     def _measures(
@@ -168,40 +169,9 @@ class MemoryFold:
         if closed.retirement == "pairs@1":
             standing = paired(standing, pairs_of(facts, previous))
         elif closed.retirement is not None:
-            standing = tallied(standing, self._opportunities(closed))
-        numbers = self._numbers(previous, closed, facts)
+            standing = tallied(standing, opportunities(closed, self.reflection, self.versions))
+        numbers = numbers_after(previous, closed, facts, self.reflection)
         return Measures(numbers, standing, labels, closed.retirement)
-
-    def _numbers(
-        self, previous: Memory, closed: BatchClosed, facts: Sequence[Event]
-    ) -> Mapping[str, Any]:
-        """The learned state after a batch, by the rule that the batch names."""
-        if closed.rule is None:
-            return previous.learned
-        members = [
-            Measured.of(episode, outcome, self.reflection(episode))
-            for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
-        ]
-        return learned_after(closed.rule, previous.learned, members, closed.constants or {}, facts)
-
-    def _measured_by(self, closed: BatchClosed) -> str | None:
-        """What made the vectors that a batch's members measured, if its rule takes any."""
-        if closed.rule is None:
-            return None
-        made = (self.reflection(member).embedder for member in closed.members)
-        return next((each for each in made if each is not None), None)
-
-    def _opportunities(self, closed: BatchClosed) -> Iterator[Opportunity]:
-        """Marks of the items that each member had in its prompts, with its outcome."""
-        known: dict[tuple[int, int | None], dict[str, str]] = {}
-        for episode, outcome in zip(closed.members, closed.outcomes, strict=True):
-            said = self.reflection(episode)
-            pinned = (said.memory_version, said.memory_revision)
-            if pinned not in known:
-                items = self.versions.pinned(*pinned).items if pinned[0] in self.versions else ()
-                known[pinned] = {item.id: item.mark for item in items}
-            marks = known[pinned]
-            yield tuple(marks[name] for name in said.items if name in marks), outcome
 
     def reflection(self, episode: str) -> Reflected:
         """What an episode left to learn from, also long ago. Raises ``LookupError``."""

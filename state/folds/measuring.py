@@ -1,0 +1,53 @@
+"""What the members of a batch measured: what rules learn from, and what items are retired on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from handlers.learning.measured import Measured
+from handlers.learning.retire import Opportunity
+from handlers.learning.rules import learned_after
+from schemas.events.base import Event
+from schemas.events.learning import BatchClosed, Reflected
+from schemas.memory import Memory
+from state.folds.versions import Versions
+
+Reflection: TypeAlias = Callable[[str], Reflected]
+"""Finds what an episode left to learn from."""
+
+
+def numbers_after(
+    previous: Memory, closed: BatchClosed, facts: Sequence[Event], reflection: Reflection
+) -> Mapping[str, Any]:
+    """The learned state after a batch, by the rule that the batch names."""
+    if closed.rule is None:
+        return previous.learned
+    members = [
+        Measured.of(episode, outcome, reflection(episode))
+        for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
+    ]
+    return learned_after(closed.rule, previous.learned, members, closed.constants or {}, facts)
+
+
+def measured_by(closed: BatchClosed, reflection: Reflection) -> str | None:
+    """What made the vectors that a batch's members measured, if its rule takes any."""
+    if closed.rule is None:
+        return None
+    made = (reflection(member).embedder for member in closed.members)
+    return next((each for each in made if each is not None), None)
+
+
+def opportunities(
+    closed: BatchClosed, reflection: Reflection, versions: Versions
+) -> Iterator[Opportunity]:
+    """Marks of the items that each member had in its prompts, with its outcome."""
+    known: dict[tuple[int, int | None], dict[str, str]] = {}
+    for episode, outcome in zip(closed.members, closed.outcomes, strict=True):
+        said = reflection(episode)
+        pinned = (said.memory_version, said.memory_revision)
+        if pinned not in known:
+            items = versions.pinned(*pinned).items if pinned[0] in versions else ()
+            known[pinned] = {item.id: item.mark for item in items}
+        marks = known[pinned]
+        yield tuple(marks[name] for name in said.items if name in marks), outcome
