@@ -16,6 +16,7 @@ from schemas.events.reasoning import (
     ReplyReparsed,
     Voted,
 )
+from streams.cli.show.monitored import monitored
 from streams.cli.show.searched import searched
 from streams.cli.show.steered import steered
 from streams.cli.show.words import one_line, plural, ranges
@@ -63,7 +64,7 @@ def _learned(fact: Event) -> Saying:
             made = f"{plural(len(fact.rules), 'rule')}, {fact.new} new"
             read = plural(len(fact.lessons), "lesson")
             return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", ""
-        case _ if (saying := searched(fact) or steered(fact)) is not None:
+        case _ if (saying := searched(fact) or steered(fact) or monitored(fact)) is not None:
             return saying
         case _:
             values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}
