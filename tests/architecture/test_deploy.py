@@ -19,7 +19,6 @@ from tests.streams.cli.calling import call
 jsonschema: Any = import_module("jsonschema")
 COMPOSE = ROOT / "deploy" / "compose.yaml"
 CHART = ROOT / "deploy" / "helm" / "metalogue"
-DECISIONS = ROOT / "deploy" / "decisions"
 EVERYTHING = ("dashboard.enabled=true", "keda.enabled=true", "projector.enabled=true")
 
 
@@ -75,9 +74,3 @@ def arguments(rendered: dict[str, Any]) -> Iterator[list[str]]:
     template = rendered.get("spec", {}).get("template", {})
     for container in template.get("spec", {}).get("containers", ()):
         yield container["args"]
-
-
-def test_decisions_are_numbered_without_a_gap_and_say_what_they_cost() -> None:
-    files = sorted(DECISIONS.glob("*.md"))
-    assert [int(each.name[:4]) for each in files] == list(range(1, len(files) + 1))
-    assert [each.name for each in files if "\n## Costs\n" not in each.read_text()] == []
