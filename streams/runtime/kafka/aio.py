@@ -38,12 +38,19 @@ def admin(place: Place) -> Any:
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """Do something with a broker that may be away for a while: again, until it is there."""
+    """Do something with a broker that may be away for a while: again, until it is there.
+
+    No attempt is cut short: a client that was stopped as it connected would leave its connection open.
+    """
     while True:
+        attempt = asyncio.ensure_future(work())
         try:
-            return await work()
+            return await asyncio.shield(attempt)
         except kafka_error():
             await asyncio.sleep(RETRY_S)
+        except asyncio.CancelledError:
+            await asyncio.gather(attempt, return_exceptions=True)
+            raise
 
 
 def spot(topic: str, partition: int) -> Any:
