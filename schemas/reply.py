@@ -15,9 +15,10 @@ class Field:
     """One labelled field of a reply.
 
     ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``,
-    ``answer`` the final answer (between ``###`` marks, or in ``\\boxed{}`` when ``boxed``), ``text`` one or more lines,
-    ``list`` between ``least`` and ``most`` items of a line each. ``when`` names a choice field and the
-    values of it for which this field is needed; otherwise it must be left out.
+    ``answer`` the final answer (between ``###`` marks, or in ``\\boxed{}`` when ``boxed``), ``text``
+    one or more lines, ``list`` between ``least`` and ``most`` items of a line each, which may be
+    ``ratings`` of a step from 0 to 1 by these names. ``when`` names a choice field and the values of
+    it for which this field is needed; otherwise it must be left out.
     """
 
     label: str
@@ -28,6 +29,7 @@ class Field:
     most: int | None = None
     boxed: bool = False
     unit: bool = False
+    ratings: tuple[str, ...] = ()
     required: bool = True
     when: tuple[str, tuple[str, ...]] | None = None
 

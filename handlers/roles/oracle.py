@@ -13,14 +13,16 @@ from typing import TypeAlias, cast
 
 from handlers.roles.again import Heard, Meter, strictly
 from handlers.roles.form import Unreadable
-from handlers.roles.role import Role, listed
+from handlers.roles.role import Role
 from handlers.roles.steps import shown
 from schemas.asking import Steps
 from schemas.questions import Complete, Sampling
+from schemas.reply import Field
 
 JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
 """How scores and confidence are drawn (§ B.5)."""
 
+NAMES = ("Semantic", "Logical", "Fix")
 LINE = "Step i: Semantic=0.xx, Logical=0.xx, Fix=0.xx"
 PROMPT = """\
 You evaluate processes of reasoning. Given are a problem and a trajectory of numbered steps. Score \
@@ -39,12 +41,11 @@ ORACLE = Role.of(
     "oracle",
     PROMPT,
     sections=("Problem", "Trajectory", "Steps"),
-    reply=[listed("Scores", LINE)],
+    reply=[Field("Scores", "list", LINE, ratings=NAMES)],
     sampling=JUDGEMENT,
     mends=False,
 )
 
-NAMES = ("Semantic", "Logical", "Fix")
 Score: TypeAlias = Fraction | None
 Scores: TypeAlias = tuple[Score, Score, Score]
 NOTHING: Scores = (None, None, None)

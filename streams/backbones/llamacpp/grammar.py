@@ -13,11 +13,11 @@ from functools import lru_cache
 from itertools import product
 
 from schemas.reply import Field, Reply
-from streams.backbones.llamacpp.room import Room, fitting, items, room_in
+from streams.backbones.llamacpp.room import Room, fitting, items, rated, room_in
 
 TOKEN = "!<[0]>"
 NUMBER = '" " "-"? [0-9]{1,7} ("." [0-9]{1,4})?'
-UNIT = '" " ("0" ("." [0-9]{1,4})? | "1" ("." "0"{1,4})?)'
+UNIT = '("0" ("." [0-9]{1,2})? | "1" ("." "0"{1,2})?)'
 GROUP = 'group ::= "{" [^{}\\r\\n]{0,40} "}"'
 LONGEST_BOUND, LONGEST_ITEM = 1_000, 200
 
@@ -64,16 +64,24 @@ def _line(field: Field, chosen: Chosen, room: Room, first: bool) -> str:
 def _value(field: Field, room: Room) -> str:
     match field.kind:
         case "number":
-            return UNIT if field.unit else NUMBER
+            return f'" " {UNIT}' if field.unit else NUMBER
         case "choice":
             return f"({' | '.join(_literal(f' {choice}') for choice in field.choices)})"
         case "answer":
             return _answer(field, room.answer)
         case "text":
             return _tokens(room.text)
+        case "list" if field.ratings:
+            return f"({_rated(field)}){{1,{rated(field, room.cap)}}}"
         case "list":
             item = f'("\\n- " [^ \\t\\r\\n] [^\\r\\n]{{0,{min(room.item, LONGEST_ITEM)}}})'
             return f"{item}{{{field.least},{items(field)}}}"
+
+
+def _rated(field: Field) -> str:
+    """A step's number with its ratings, in a line."""
+    ratings = f" {_literal(', ')} ".join(f"{_literal(f'{name}=')} {UNIT}" for name in field.ratings)
+    return f'"\\n- Step " [1-9] [0-9]? ": " {ratings}'
 
 
 def _answer(field: Field, most: int) -> str:

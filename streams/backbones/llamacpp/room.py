@@ -14,14 +14,19 @@ LEAST_TEXT = 4
 BULLET = 3
 MOST_ITEMS = 2
 """Items that a list is given room for, unless it needs more."""
+STEP_TOKENS, RATING_TOKENS = 4, 10
+"""Tokens of a step's number, and of one rating of it."""
+MOST_RATED = 40
+"""llama.cpp spells every repetition out, and refuses many."""
 SHORTEST_ANSWER, LONGEST_ANSWER = 16, 200
 """Characters of an answer: a third of the cap, between these two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Tokens for the reasoning before the fields and for each text; characters of an item, an answer."""
+    """Tokens of all, for the reasoning before the fields and for each text; characters of an item, an answer."""
 
+    cap: int
     reasoning: int
     text: int
     answer: int
@@ -47,7 +52,7 @@ def room_in(fields: Sequence[Field], cap: int) -> Room:
     reasons = not fields or fields[0].kind not in FREE
     shares = sum(items(field) for field in fields if field.kind in FREE) + 2 * reasons
     share = left // shares if shares else 0
-    return Room(2 * share if reasons else 0, LEAST_TEXT + share, _answer(cap))
+    return Room(cap, 2 * share if reasons else 0, LEAST_TEXT + share, _answer(cap))
 
 
 def items(field: Field) -> int:
@@ -55,6 +60,12 @@ def items(field: Field) -> int:
     if field.kind != "list":
         return 1
     return max(field.least, min(field.most or MOST_ITEMS, MOST_ITEMS))
+
+
+def rated(field: Field, cap: int) -> int:
+    """How many steps a list has room to rate."""
+    each = BULLET + STEP_TOKENS + RATING_TOKENS * len(field.ratings)
+    return min(MOST_RATED, max(1, (cap - len(field.label)) // each))
 
 
 def _answer(cap: int) -> int:

@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from handlers.roles.oracle import ORACLE, read_scores
 from handlers.roles.progress_judge import JUDGES
 from schemas.prompt import Message
 from schemas.questions import Sampling
+from schemas.reply import Reply
 from streams.backbones.llamacpp import LlamaCpp, Options
 from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
 from streams.backbones.spelling import build
@@ -166,15 +168,28 @@ def test_whatever_the_grammar_lets_pass_can_be_read() -> None:
     assert max(reply.completion_tokens or 0 for reply in replies) <= 48
 
 
+def eightfold(reply: Reply) -> list[str]:
+    """Eight replies of a model that would as soon write any number that it has just read."""
+    wild = Sampling(temperature=2.0, max_tokens=48)
+    said = each(*(asking(sampling=wild, reply=reply, seed=seed) for seed in range(8)))
+    texts = [one.text for one in said]
+    assert len(set(texts)) > 1
+    return texts
+
+
 @pytest.mark.slow
 def test_a_rating_that_the_grammar_lets_pass_lies_in_its_range() -> None:
-    """Whatever the draw: the model would as soon write any number that it has just read."""
-    wild = Sampling(temperature=2.0, max_tokens=48)
     judge = JUDGES["A"]
-    replies = each(*(asking(sampling=wild, reply=judge.reply, seed=seed) for seed in range(8)))
-    read = [judge.read(reply.text) for reply in replies]
-    assert all(isinstance(said, dict) for said in read), [reply.text for reply in replies]
-    assert len({reply.text for reply in replies}) > 1
+    texts = eightfold(judge.reply)
+    assert all(isinstance(judge.read(text), dict) for text in texts), texts
+
+
+@pytest.mark.slow
+def test_a_line_of_ratings_that_the_grammar_lets_pass_is_whole() -> None:
+    texts = eightfold(ORACLE.reply)
+    steps = [int(text.partition("Step ")[2].partition(":")[0]) for text in texts]
+    read = [read_scores(text, step, step) for text, step in zip(texts, steps, strict=True)]
+    assert all(reading.whole for reading in read), texts
 
 
 def test_a_broken_set_up_is_said_at_once_or_at_the_first_call(tmp_path: Path) -> None:
