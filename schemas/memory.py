@@ -13,8 +13,7 @@ Sided: TypeAlias = Literal["do", "avoid", "both"]
 """What a lesson teaches: to repeat, to avoid, or (from a whole batch) both."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryItem:
+class MemoryItem(NamedTuple):
     """A lesson, rule or other item that may become guidance.
 
     ``subject`` is the problem it came from (``domain/id``, empty for rules), ``evidence`` the ids of
@@ -37,12 +36,9 @@ class MemoryItem:
         """What it is retired and measured by: a rule by its text, since ids of rules return."""
         return self.id if self.kind == "lesson" else f"{self.role}~{self.text_digest}"
 
-    def meant(self) -> list[Any]:
-        """Everything of it that an episode may know."""
-        return [
-            *(self.id, self.kind, self.role, self.text, self.batch, self.subject, self.evidence),
-            *(self.polarity, self.vector),
-        ]
+    def meant(self) -> tuple[Any, ...]:
+        """Everything of it that an episode may know: all but the digest, which says the text again."""
+        return (*self[:4], *self[5:])
 
 
 class Label(NamedTuple):
@@ -133,7 +129,7 @@ class Memory:
     def embedded_anew(self, vectors: Sequence[str], embedder: str, revision: int) -> Memory:
         """The same with other vectors, in the order of ``embedded``; an item without a new one loses its own."""
         pairs = zip_longest(self.embedded(), vectors[: len(self.embedded())])
-        new = {id(item): replace(item, vector=vector) for item, vector in pairs}
+        new = {id(item): item._replace(vector=vector) for item, vector in pairs}
         return replace(
             self,
             items=tuple(new.get(id(item), item) for item in self.items),

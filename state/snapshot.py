@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -280,4 +279,4 @@ def _version(state: State, key: str, body: list[Any], labels: KeptLabels, *, new
 
 def _written(item: MemoryItem, batch: int) -> MemoryItem:
     """The item as it stood after a batch: a rule may have been written again, word for word, since."""
-    return item if item.batch == batch else replace(item, batch=batch)
+    return item if item.batch == batch else item._replace(batch=batch)

@@ -88,10 +88,11 @@ def uses_body(state: State, episode: str) -> bytes:
 
 def load_uses(state: State, episode: str, body: bytes) -> None:
     """Put an episode's uses back; they are parsed when they are needed."""
+    known = state.lives.known
 
     def parsed() -> tuple[Life, ...]:
         scope, names = orjson.loads(body)
-        return tuple(state.lives.known[scope, name] for name in names)
+        return tuple(known[scope, name] for name in names)
 
     state.lives.uses[episode] = parsed
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.events.codec import UnknownEvent, decode
+from schemas.events.codec import decode
 from state.collecting import uncollected
 from state.folds.state import State
 from streams.records import LogRecords
@@ -14,7 +14,10 @@ from streams.records import LogRecords
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-ROWS = "select offset, episode, address, kind, body from records where offset > ? and offset <= ? order by offset"
+ROWS = (
+    "select offset, episode, address, kind, cast(body as blob) from records "
+    "where offset > ? and offset <= ? order by offset"
+)
 EVERY = 20_000
 """Offsets that are folded between two looks."""
 
@@ -41,12 +44,13 @@ def fold(
 
 def _stretch(log: SqliteLog, state: State, upto: int) -> None:
     """Fold up to an offset. Spelled out, for it runs for every record that there is."""
-    takes, count = state.takes, 0
+    takes, count = state.TAKES, 0
     for offset, episode, address, kind, body in log.db.execute(ROWS, (state.offset, upto)):
         event = decode(kind, body)
         count += 1
-        if kind in takes and type(event) is not UnknownEvent:
-            takes[kind](offset, episode, address, event)
+        take = takes.get(type(event))
+        if take is not None:
+            take(state, offset, episode, address, event)
     state.passed(upto, count)
 
 

@@ -10,7 +10,9 @@ Source: architecture page (*learning holds what a person decided or an episode m
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from math import sqrt
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -36,20 +38,18 @@ def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def tallied(before: Standing, batch: Iterable[Opportunity]) -> dict[str, Any]:
     """The standing after the episodes of a batch; unknown and withheld outcomes count for nothing."""
     known = [(marks, outcome == "right") for marks, outcome in batch if outcome in KNOWN]
-    counts: dict[str, list[int]] = {}
-    for marks, right in known:
-        for mark in marks:
-            counts.setdefault(mark, [0, 0])[not right] += 1
+    used = Counter(chain.from_iterable(marks for marks, _ in known))
+    wins = Counter(chain.from_iterable(marks for marks, right in known if right))
     members, rights = len(known), sum(right for _, right in known)
     tally = dict(before.get("tally", {}))
-    for mark, (won, lost) in counts.items():
-        others = members - won - lost
+    for mark, uses in used.items():
+        won, others = wins.get(mark, 0), members - uses
         if others:
             right, wrong, expected = tally.get(mark, NOTHING)
             share = (rights - won) / others
             tally[mark] = [
-                *(right + won, wrong + lost),
-                round(expected + share * (won + lost), DIGITS),
+                *(right + won, wrong + uses - won),
+                round(expected + share * uses, DIGITS),
             ]
     return {**before, "tally": tally} if tally else dict(before)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import orjson
@@ -11,8 +12,16 @@ from schemas.events.base import Event
 from schemas.events.union import KINDS
 from schemas.events.upcasts import UPCASTS, upcast
 
-_VALIDATORS = {kind: model.__pydantic_validator__.validate_json for kind, model in KINDS.items()}
-_LADDER_KINDS = frozenset(kind for kind, _ in UPCASTS)
+
+def _validator(kind: str, model: type[Event]) -> Callable[[bytes | str], Event]:
+    """What makes an event of a body; old versions climb the ladder first, where there is one."""
+    validate: Callable[[bytes | str], Event] = model.__pydantic_validator__.validate_json
+    if all(kind != each for each, _ in UPCASTS):
+        return validate
+    return lambda body: validate(orjson.dumps(upcast(orjson.loads(body))))
+
+
+_VALIDATORS = {kind: _validator(kind, model) for kind, model in KINDS.items()}
 
 
 class UnknownEvent(Event, frozen=True):
@@ -41,16 +50,13 @@ def decode(kind: str, body: bytes | str) -> Event:
     if validate is None:
         return UnknownEvent(kind=kind, body=body if isinstance(body, str) else body.decode())
     try:
-        if kind in _LADDER_KINDS:
-            body = orjson.dumps(upcast(orjson.loads(body)))
-        event: Event = validate(body)
+        return validate(body)
     except ValidationError as error:
         if _is_of_another_version(error):
             return UnknownEvent(kind=kind, body=body if isinstance(body, str) else body.decode())
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "(whole)"
         raise BadEvent(f"{kind}: {where}: {first['msg']}") from error
-    return event
 
 
 def _is_of_another_version(error: ValidationError) -> bool:

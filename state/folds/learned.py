@@ -18,7 +18,7 @@ from schemas.memory import Memory, MemoryItem
 
 MEASURED = (PathGrounded, PrincipleInduced, PairCompared)
 """What learning rules take from."""
-TAUGHT = (LessonDistilled, KnowledgeConsolidated, Embedded, *MEASURED)
+TAUGHT = frozenset({LessonDistilled, KnowledgeConsolidated, Embedded, *MEASURED})
 S = TypeVar("S", bound=Event)
 
 
@@ -32,19 +32,22 @@ class Learned:
 
     def feed(self, address: str, event: Event) -> None:
         """Take one record of the learning episode; the first at an address counts."""
-        if isinstance(event, TAUGHT):
+        if type(event) in TAUGHT:
             self.said.setdefault(address, event)
             self.order = None
 
-    def _all(self, kind: type[S]) -> Iterator[S]:
+    def _ordered(self) -> list[Event]:
         if self.order is None:
             self.order = [self.said[address] for address in sorted(self.said, key=address_order)]
-        return (event for event in self.order if isinstance(event, kind))
+        return self.order
+
+    def _all(self, kind: type[S]) -> Iterator[S]:
+        return (event for event in self._ordered() if type(event) is kind)
 
     @property
     def facts(self) -> list[Event]:
         """What learning rules take from, in order."""
-        return [event for event in self._all(Event) if isinstance(event, MEASURED)]
+        return [event for event in self._ordered() if type(event) in MEASURED]
 
     @property
     def embedder(self) -> str | None:

@@ -73,11 +73,10 @@ class LivesFold:
 
     def versioned(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
         """A version came: new items begin, those left out end. The lives that changed."""
-        stays = {id(item) for item in after.items}
+        stays, old = set(map(id, after.items)), set(map(id, before.items))
         for item in before.items:
             if id(item) not in stays:
                 yield self._end(after, item, offset)
-        old = {id(item) for item in before.items}
         for item in after.items:
             if id(item) not in old:
                 yield self._begin(after, item, offset)
@@ -148,8 +147,7 @@ class LivesFold:
         self, episode: str, memory: Memory, ids: Iterable[str], outcome: str, offset: int
     ) -> tuple[Life, ...]:
         """An episode ended that had these items in its prompts. The lives that changed."""
-        named = self._named(memory)
-        lives = tuple(named[name] for name in ids if name in named)
+        lives = tuple(filter(None, map(self._named(memory).get, ids)))
         if lives:
             self.uses[episode] = lives
         for life in lives:

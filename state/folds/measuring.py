@@ -50,4 +50,4 @@ def opportunities(
             items = versions.pinned(*pinned).items if pinned[0] in versions else ()
             known[pinned] = {item.id: item.mark for item in items}
         marks = known[pinned]
-        yield tuple(marks[name] for name in said.items if name in marks), outcome
+        yield tuple(filter(None, map(marks.get, said.items))), outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 from handlers.learning.retire import paired, ruled, tallied
 from schemas.events.base import Event
@@ -27,6 +27,8 @@ from state.folds.succession import Measures, assembled, next_memory, rules_again
 from state.folds.versions import Versions
 
 __all__ = ["Learned", "MemoryFold", "MemoryMismatch", "next_memory"]
+
+Take: TypeAlias = Callable[[Any, str, str, Any], None]
 
 
 class MemoryMismatch(ValueError):
@@ -71,43 +73,41 @@ class MemoryFold:
     def learned(self, closed: BatchClosed) -> Learned:
         """What the learning episode of a batch has said so far."""
         episode = learning_id(self.scope, closed.batch, closed.revision)
-        return self.learning.setdefault(episode, Learned())
+        return self._begun(episode)
+
+    def _begun(self, episode: str) -> Learned:
+        known = self.learning.get(episode)
+        if known is None:
+            known = self.learning[episode] = Learned()
+        return known
 
     def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record. Raises ``MemoryMismatch`` when a version's digest is not met."""
-        match event:
-            case Reflected():
-                self._reflected(episode, event)
-            case Graded():
-                self.labelling.regraded(episode)
-            case KnowledgeRevised():
-                self.words.setdefault(address, event)
-            case EmbedderChanged():
-                self._change(event)
-            case ProblemForgotten():
-                self._forget(event)
-            case BatchClosed():
-                self._closed(event)
-            case MemoryVersioned():
-                self._version(episode, event)
-            case _ if episode.startswith("b/"):
-                self.learning.setdefault(episode, Learned()).feed(address, event)
-            case _:
-                pass
+        take = self.TAKES.get(type(event))
+        if take is not None:
+            take(self, episode, address, event)
+        elif episode.startswith("b/"):
+            self._begun(episode).feed(address, event)
 
-    def _reflected(self, episode: str, event: Reflected) -> None:
+    def _reflected(self, episode: str, address: str, event: Reflected) -> None:
         if not self.forgetting.covers(episode):
             self.reflected[episode] = event
             self.labelling.reflected(episode, event)
 
-    def _closed(self, event: BatchClosed) -> None:
+    def _graded(self, episode: str, address: str, event: Graded) -> None:
+        self.labelling.regraded(episode)
+
+    def _said(self, episode: str, address: str, event: KnowledgeRevised) -> None:
+        self.words.setdefault(address, event)
+
+    def _closed(self, episode: str, address: str, event: BatchClosed) -> None:
         self.batches[event.batch] = event
         if event.revision is None:
             self.labelling.closed(event)
             if any(map(self.forgetting.covers, event.members)):  # it was closed unawares
                 self.forgetting.owe([event.batch])
 
-    def _version(self, episode: str, event: MemoryVersioned) -> None:
+    def _version(self, episode: str, address: str, event: MemoryVersioned) -> None:
         known = self.versions.get(event.number)
         if event.number > 0 and known is not None and known.revision >= (event.revision or 0):
             return
@@ -182,7 +182,7 @@ class MemoryFold:
 
     # -- another embedder -----------------------------------------------------------------------
 
-    def _change(self, event: EmbedderChanged) -> None:
+    def _change(self, episode: str, address: str, event: EmbedderChanged) -> None:
         """Owe vectors by another embedder, where there are any."""
         known = self.latest.embedder
         self.changing = None if known in (None, event.embedder) else event.embedder
@@ -194,11 +194,11 @@ class MemoryFold:
 
     # -- forgetting --------------------------------------------------------------------------------
 
-    def _forget(self, event: ProblemForgotten) -> None:
+    def _forgotten(self, episode: str, address: str, event: ProblemForgotten) -> None:
         prefix = self.forgetting.add(event)
         self.labelling.forget(prefix)
-        for episode in [name for name in self.reflected if name.startswith(prefix)]:
-            del self.reflected[episode]
+        for name in [name for name in self.reflected if name.startswith(prefix)]:
+            del self.reflected[name]
         last = max([*self.versions, *self.batches])
         touched = (n for n in range(1, last + 1) if self._has_member(n, prefix))
         first = next(touched, last + 1)
@@ -265,3 +265,14 @@ class MemoryFold:
         if self.records is None:
             raise LookupError(f"{self.scope}: forgetting needs the log to read {episode} from")
         return self.records.find(episode, address)
+
+    TAKES: ClassVar[Mapping[type[Event], Take]] = {
+        Reflected: _reflected,
+        Graded: _graded,
+        KnowledgeRevised: _said,
+        EmbedderChanged: _change,
+        ProblemForgotten: _forgotten,
+        BatchClosed: _closed,
+        MemoryVersioned: _version,
+    }
+    """What takes each type of event; of the others those that a learning episode says count."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from schemas.events.base import Event
 from schemas.events.episode import (
     Completed,
     Embedded,
+    EpisodeClosed,
+    EpisodeOpened,
+    ProblemAdmitted,
 )
+from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 from schemas.events.learning import (
     BatchClosed,
     EmbedderChanged,
     Graded,
+    KnowledgeConsolidated,
     KnowledgeRevised,
+    LessonDistilled,
     MemoryVersioned,
     ProblemForgotten,
     Reflected,
@@ -28,7 +34,7 @@ from state.folds.lives import Life, LifeKey, LivesFold
 from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
 
-Take: TypeAlias = Callable[[int, str, str, Any], None]
+Take: TypeAlias = Callable[[Any, int, str, str, Any], None]
 Said: TypeAlias = KnowledgeRevised | EmbedderChanged
 VersionKey: TypeAlias = tuple[str, int]
 
@@ -74,32 +80,12 @@ class State:
         self.forgotten: dict[str, int] = {}
         """What names of forgotten problems' episodes begin with, and since which offset."""
         self.watchers: list[Touched] = []
-        self.takes: dict[str, Take] = {
-            "completed": self._completed,
-            "problem.admitted": self._moved,
-            "episode.opened": self._moved,
-            "episode.closed": self._moved,
-            "lesson.distilled": self._learned,
-            "embedded": self._embedded,
-            "knowledge.consolidated": self._learned,
-            "path.grounded": self._learned,
-            "principle.induced": self._learned,
-            "pair.compared": self._learned,
-            "batch.closed": self._closed,
-            "memory.versioned": self._versioned,
-            "reflected": self._reflected,
-            "graded": self._graded,
-            "knowledge.revised": self._said,
-            "embedder.changed": self._said,
-            "problem.forgotten": self._forgotten,
-        }
-        """What takes the events of a kind; of the others only the offset counts."""
 
     def feed(self, offset: int, episode: str, address: str, event: Event) -> None:
         """Take one accepted record, in log order."""
-        take = self.takes.get(event.kind)
+        take = self.TAKES.get(type(event))
         if take is not None:
-            take(offset, episode, address, event)
+            take(self, offset, episode, address, event)
         self.passed(offset, 1)
 
     def attach(self, records: Records) -> None:
@@ -235,6 +221,27 @@ class State:
     def _changed(self, lives: Iterable[Life]) -> None:
         for each in self.watchers:
             each.lives.update(life.key for life in lives)
+
+    TAKES: ClassVar[Mapping[type[Event], Take]] = {
+        Completed: _completed,
+        ProblemAdmitted: _moved,
+        EpisodeOpened: _moved,
+        EpisodeClosed: _moved,
+        LessonDistilled: _learned,
+        Embedded: _embedded,
+        KnowledgeConsolidated: _learned,
+        PathGrounded: _learned,
+        PrincipleInduced: _learned,
+        PairCompared: _learned,
+        BatchClosed: _closed,
+        MemoryVersioned: _versioned,
+        Reflected: _reflected,
+        Graded: _graded,
+        KnowledgeRevised: _said,
+        EmbedderChanged: _said,
+        ProblemForgotten: _forgotten,
+    }
+    """What takes each type of event; of the others only the offset counts."""
 
     # -- what it adds up to ------------------------------------------------------------------------
 

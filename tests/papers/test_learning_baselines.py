@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from math import cos, radians, sin
 from typing import Any
 
@@ -150,7 +149,7 @@ def test_a_template_is_retrieved_from_the_threshold_on(
 
 @pytest.mark.claim("bl-bot")
 def test_no_problem_is_shown_its_own_template() -> None:
-    own = replace(buffer(0).items[0], subject="game24/q1")
+    own = buffer(0).items[0]._replace(subject="game24/q1")
     ran = solve("buffer_of_thought", INSTANTIATED, Memory("s", 1, (own,)), angled)
     assert GENERAL in shown(ran.requests[1])
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from state.collecting import MANY, uncollected
 from state.folds.state import State
 from state.snapshot import Snapshots
 from streams.rebuild import fold, offset_of_version
@@ -103,6 +106,25 @@ def test_in_another_process_with_another_hash_seed(log: SqliteLog, seed: str) ->
     other = process(*words, cwd=made().parent, PYTHONHASHSEED=seed)
     out, _ = other.communicate(timeout=60)
     assert out.decode().strip() == fold(log, State()).hash() == call(*words).out.strip()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_state_that_nobody_holds_is_gone_at_once(
+    log: SqliteLog, tmp_path: Path, kept: bool
+) -> None:
+    snapshots = Snapshots(tmp_path / "a.db", "log")
+    snapshots.save(fold(log, State()))
+    with uncollected():  # who folds again does not hold two of them
+        known = weakref.ref(fold(log, snapshots.load() if kept else State()))
+        assert known() is None
+
+
+def test_much_that_was_made_without_cycles_is_old_at_once() -> None:
+    young = len(gc.get_objects(generation=0))
+    with uncollected():
+        many = [[each] for each in range(2 * MANY)]
+    assert gc.isenabled()
+    assert len(gc.get_objects(generation=0)) < young + MANY < len(many)
 
 
 def test_lessons_count_their_opportunities(log: SqliteLog) -> None:
