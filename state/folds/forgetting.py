@@ -16,7 +16,12 @@ from typing import Protocol
 
 from schemas.events.base import Event
 from schemas.events.graph import PrincipleInduced
-from schemas.events.learning import BatchClosed, KnowledgeConsolidated, ProblemForgotten
+from schemas.events.learning import (
+    BatchClosed,
+    KnowledgeConsolidated,
+    MemoryVersioned,
+    ProblemForgotten,
+)
 from schemas.identity import episode_id, learning_id
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Limits
@@ -81,6 +86,15 @@ class Forgetting:
         said = (getattr(event, name, None) for name in ("subject", "source", "episode", "pair"))
         named = [each for each in said if isinstance(each, str)]
         return any(each in self.subjects.values() or self.covers(each) for each in named)
+
+    def is_unknown_to(self, closed: BatchClosed) -> bool:
+        """Whether a batch was closed by somebody who had not read yet what is being forgotten."""
+        unawares = bool(self.owed) or any(map(self.covers, closed.members))
+        return closed.revision is None and unawares
+
+    def replaces(self, version: MemoryVersioned) -> bool:
+        """Whether a version is closed again anyway; who made it may not have read yet why."""
+        return version.revision is None and version.number in self.owed
 
     def owe(self, numbers: Collection[int]) -> None:
         """These versions, and no others, have to be closed again."""

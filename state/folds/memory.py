@@ -104,7 +104,7 @@ class MemoryFold:
         self.batches[event.batch] = event
         if event.revision is None:
             self.labelling.closed(event)
-            if any(map(self.forgetting.covers, event.members)):  # it was closed unawares
+            if self.forgetting.is_unknown_to(event):
                 self.forgetting.owe([event.batch])
 
     def _version(self, episode: str, address: str, event: MemoryVersioned) -> None:
@@ -114,7 +114,7 @@ class MemoryFold:
         learned = self.learning.pop(episode, Learned())
         closed = self.batches.pop(event.number, None)
         memory = self.following(learned, event.number, event.live_from, closed)
-        if memory.state() != event.state:
+        if memory.state() != event.state and not self.forgetting.replaces(event):
             raise MemoryMismatch(
                 f"{self.scope}: version {memory.name} does not add up to its records"
             )

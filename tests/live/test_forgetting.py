@@ -158,6 +158,34 @@ def test_a_worker_does_what_a_broken_off_forget_left(log: Path) -> None:
     assert verified(log).endswith("0 model calls")
 
 
+@pytest.mark.parametrize("when", ["member", "taught"])
+def test_a_batch_that_closed_before_the_word_was_read_is_closed_again(log: Path, when: str) -> None:
+    """The command stands on the log before a batch whose worker had not read it."""
+    query = (
+        "select offset, json_extract(body, '$.members[0]') from records where kind = 'batch.closed'"
+    )
+    at, member = rows(log, f"{query} order by offset desc limit 1")[0]
+    problem = taught(log) if when == "taught" else str(member).split("/")[2]
+    opened = SqliteLog(log)
+    (domain, scopes), *_ = asked(opened, problem).items()
+    opened.publish(commands=[command(s, domain, problem, Limits(), None, None) for s in scopes])
+    moved(opened, int(str(at)))
+    opened.close()
+    worked(log)
+    assert verified(log).endswith("0 model calls")
+    other = copied(log.with_name("b.db"))
+    told(other, problem, "--yes", *MODEL)
+    assert state_hash(log) == state_hash(other)
+
+
+def moved(log: SqliteLog, to: int) -> None:
+    """Put the last record where another stands; that one and those behind it make room."""
+    last = log.end()
+    log.db.execute("update records set offset = -(offset + 1) where offset >= ?", (to,))
+    log.db.execute("update records set offset = ? where offset = ?", (to, -(last + 1)))
+    log.db.execute("update records set offset = -offset where offset < 0")
+
+
 def test_a_limit_leaves_no_stale_rule_behind(log: Path) -> None:
     before = completions(log)
     told(log, taught(log), "--yes", "--call-limit", "1", *MODEL)
