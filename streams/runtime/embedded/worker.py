@@ -14,6 +14,7 @@ from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.events.learning import BatchClosed
 from schemas.identity import learning_id
 from schemas.problem import Limits
+from state.collecting import uncollected
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
 from streams.learner import Learner, Scope
@@ -125,11 +126,12 @@ class Worker:
     # -- start and intake --------------------------------------------------------------------------
 
     def _load(self) -> None:
-        for record in self.log.records("learning"):
-            self.learner.feed(record.episode, record.address, record.event)
-        for episode, admitted in self.intake.unfinished():
-            self._enqueue(episode, admitted)
-        self.labels.load()
+        with uncollected():
+            for record in self.log.records("learning"):
+                self.learner.feed(record.episode, record.address, record.event)
+            for episode, admitted in self.intake.unfinished():
+                self._enqueue(episode, admitted)
+            self.labels.load()
 
     async def _take_in(self) -> bool:
         moved = False
