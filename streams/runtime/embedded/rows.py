@@ -21,6 +21,10 @@ INSERT_OPEN = INTO + (
 )
 """A record of an episode that may be closed: then nothing more of it counts."""
 SEND = "insert or ignore into messages(topic, key, at_ms, headers, value) values (?, ?, ?, ?, ?)"
+COUNT = (
+    "insert into counters values (?, ?) "
+    "on conflict(name) do update set value = value + excluded.value"
+)
 COLUMNS = "offset, topic, partition, epoch, episode, address, at_ms, kind, body"
 LOG_TOPICS = ("events", "learning")
 

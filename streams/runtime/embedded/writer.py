@@ -17,7 +17,7 @@ from schemas.events.base import Event
 from schemas.events.episode import TextKept
 from schemas.identity import text_key
 from state.journal import Fenced
-from streams.runtime.embedded.rows import INSERT, SEND, now_ms
+from streams.runtime.embedded.rows import COUNT, INSERT, SEND, now_ms
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -142,5 +142,4 @@ class Writer:
 
     def _count(self, name: str, more: int) -> None:
         if more:
-            query = "insert into counters values (?, ?) on conflict(name) do update set value = value + excluded.value"
-            self.log.db.execute(query, (name, more))
+            self.log.db.execute(COUNT, (name, more))

@@ -17,7 +17,7 @@ import orjson
 
 from schemas.events.base import Event
 from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
-from streams.runtime.embedded.rows import INSERT_OPEN
+from streams.runtime.embedded.rows import COUNT, INSERT_OPEN
 from streams.runtime.kafka import aio, outgoing, topics
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
@@ -29,10 +29,6 @@ AT_ONCE = 50_000
 CONSUMER = "kafka"
 INTAKE = "intake"
 FIRST = "select kind, body, epoch from records where episode = ? and address = ?"
-COUNT = (
-    "insert into counters values (?, ?) "
-    "on conflict(name) do update set value = value + excluded.value"
-)
 PLACES = "create table places(offset integer primary key, partition integer, place integer)"
 HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
 PLACE = "insert into places values (?, ?, ?)"
@@ -97,9 +93,10 @@ class KafkaLog(SqliteLog):
     # -- reading from Kafka ------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in everything up to the present ends."""
+        """Take in everything up to the present ends; what workers add meanwhile is the next look's."""
         with alone(self.path):
-            while self._run(self._more()):
+            ends = self._run(self._ends())
+            while self._run(self._more(ends)):
                 self.versions += 1
 
     def _names(self) -> dict[str, str]:
@@ -108,11 +105,13 @@ class KafkaLog(SqliteLog):
         names = {place.topic(n): n for n in ("problems", "answers", "feedback", *RECORDS)}
         return names | {place.dead(n): "dead-letters" for n in ("problems", "feedback")}
 
-    async def _more(self) -> bool:
+    async def _ends(self) -> dict[Any, int]:
         tps = [aio.spot(t, p) for t in self._names() for p in range(self.partitions)]
-        ends = await self.consumer.end_offsets(tps)
-        starts = {tp: self.position(f"{CONSUMER}/{tp.partition}", tp.topic) for tp in tps}
-        wanted = [tp for tp in tps if ends[tp] > starts[tp]]
+        return dict(await self.consumer.end_offsets(tps))
+
+    async def _more(self, ends: Mapping[Any, int]) -> bool:
+        starts = {tp: self.position(f"{CONSUMER}/{tp.partition}", tp.topic) for tp in ends}
+        wanted = [tp for tp in ends if ends[tp] > starts[tp]]
         if not wanted:
             return False
         self.consumer.assign(wanted)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from streams.cli.errors import CliError
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
-from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.broker import Broker, Headers
 from tests.memory_kafka.fixture import in_memory
 
 
@@ -70,3 +71,30 @@ def test_a_partition_that_is_not_there_is_named(
 ) -> None:
     with pytest.raises(CliError, match="partition 4"):
         consumed(answered[0], "4:0", monkeypatch, capsys)
+
+
+def test_a_look_at_a_log_ends_while_workers_go_on_writing(
+    answered: tuple[OnKafka, Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As fast as it is read: what came after the look began is the next one's."""
+    runtime, broker = answered
+    log, fetch = runtime.imported, runtime.imported.consumer.getmany
+    added: list[int] = []
+
+    def add() -> None:
+        body = Problem(id=f"more-{len(added)}", problem="1", domain="d").model_dump_json()
+        row: tuple[bytes, bytes, Headers, int] = (b"key", body.encode(), [], 0)
+        added.append(broker.append(runtime.place.topic("problems"), 0, [row]))
+
+    async def busy(*asked: Any, **more: Any) -> Any:
+        assert len(added) < 20, "it runs after an end that moves"
+        found = await fetch(*asked, **more)
+        add()
+        return found
+
+    add()
+    monkeypatch.setattr(log.consumer, "getmany", busy)
+    log.refresh()
+    assert len(added) == 2
+    log.refresh()
+    assert log.position("kafka/0", runtime.place.topic("problems")) >= added[1]
