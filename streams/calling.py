@@ -31,6 +31,9 @@ WAITS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 GLANCE_S = 0.1
 """How long such a wait overlooks that the worker was told to stop, or that the endpoint is back."""
 
+NO_REPLY = (NotSent, Unreachable)
+"""How a round ends that brought nothing."""
+
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
@@ -76,13 +79,19 @@ class Caller:
         What it had reserved of the totals is free again if none comes.
         """
         self._begin()
-        trying = Trying(time.monotonic(), episode)
+        began_s = time.monotonic()
         try:
-            reply = await self.told(partial(backbone.complete, request), trying)
+            try:
+                reply = await backbone.complete(request)
+            except NO_REPLY as error:
+                trying = Trying(began_s, episode)
+                reply = await self._again(partial(backbone.complete, request), error, trying)
+                reply = trying.with_failed(reply)
         except BaseException:
             self.released += 1
             raise
-        reply = self._priced(backbone, trying.with_failed(reply))
+        if self.prices:
+            reply = self._priced(backbone, reply)
         if self.totals is not None:
             self._book(backbone, request, reply)
         return reply
@@ -113,7 +122,7 @@ class Caller:
     def _priced(self, backbone: Backbone, reply: ModelReply) -> ModelReply:
         """With what it cost: unknown where tokens are, and where a failed attempt may have been charged."""
         prompt, completion = reply.prompt_tokens, reply.completion_tokens
-        if not self.prices or reply.cost is not None or not reply.free:
+        if reply.cost is not None or not reply.free:
             return reply
         price = price_for(self.prices, backbone.name) or self.prices.get(reply.model)
         if price is None or prompt is None or completion is None:
@@ -130,22 +139,32 @@ class Caller:
         elif (price := price_for(self.prices, backbone.name)) is not None:
             self.cost += price.of(prompt, completion) * reply.attempts
 
-    async def told(self, ask: Callable[[], Awaitable[T]], trying: Trying) -> T:
+    async def told(self, ask: Callable[[], Awaitable[T]], episode: str) -> T:
         """What an endpoint tells at last. Raises as ``call`` does."""
+        began_s = time.monotonic()
+        try:
+            return await ask()
+        except NO_REPLY as error:
+            return await self._again(ask, error, Trying(began_s, episode))
+
+    async def _again(
+        self, ask: Callable[[], Awaitable[T]], error: NotSent | Unreachable, trying: Trying
+    ) -> T:
+        """What is told after a first round brought nothing."""
         while True:
+            if isinstance(error, NotSent):
+                raise Draining from error
+            if not self.patient:
+                raise error
+            trying.failed(error)
+            self._give_up(error, trying)
+            await self._wait(error, WAITS_S[min(trying.rounds, len(WAITS_S)) - 1])
             try:
                 told = await ask()
-            except NotSent as error:
-                raise Draining from error
-            except Unreachable as error:
-                if not self.patient:
-                    raise
-                trying.failed(error)
-                self._give_up(error, trying)
-                await self._wait(error, WAITS_S[min(trying.rounds, len(WAITS_S)) - 1])
+            except NO_REPLY as again:
+                error = again
             else:
-                if trying.last is not None:
-                    self.out_of_reach.discard(trying.last.where)
+                self.out_of_reach.discard(error.where)
                 return told
 
     def _give_up(self, error: Unreachable, trying: Trying) -> None:

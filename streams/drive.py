@@ -23,6 +23,7 @@ from state.journal import Recorder
 from streams.backbones.port import BackboneError
 from streams.replay.compare import as_recorded, difference, same
 from streams.replies import reply_to
+from streams.tally import Tally
 
 R = TypeVar("R")
 
@@ -67,6 +68,11 @@ class Run:
     """Whose vectors it is to be given; none: those of its memory."""
     visited: set[str] = field(default_factory=set[str])
     restated: int = 0
+    tally: Tally = field(init=False)
+    """What its record comes to so far."""
+
+    def __post_init__(self) -> None:
+        self.tally = Tally.of(self.journal)
 
     @property
     def within(self) -> bool:
@@ -78,6 +84,7 @@ class Run:
         if self.recorder is None:
             raise Exhausted(self.episode, address)
         self.journal[address] = event
+        self.tally.take(address, event)
         self.recorder.state(self.topic, self.episode, address, event)
 
 
@@ -175,8 +182,7 @@ async def _answer(
         if isinstance(question, Complete):
             recorder.keep(question.template.digest, question.template.text)
         answer = await world.answer(run, question, asked, here, reserved)
-    run.journal[here] = answer
-    recorder.state(run.topic, run.episode, here, answer)
+    run.state(here, answer)
     await recorder.commit()
     return answer
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from handlers.answers.grade import CHECKERS
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.events.base import Event
-from schemas.events.episode import (
-    Completed,
-    Embedded,
-    EpisodeClosed,
-    EpisodeOpened,
-    ProblemAdmitted,
-)
-from schemas.events.graph import ExperienceShown
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted, Status
 from schemas.events.learning import Graded, Reflected
-from schemas.events.reasoning import KnowledgeReached
-from schemas.identity import address_order, canonical, digest, is_numbered, text_digest
+from schemas.identity import canonical, digest, is_numbered, text_digest
 from schemas.settings import PolicySettings
-from schemas.usage import Usage, total
 from streams.defects import describe
+from streams.tally import Tally, in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +27,17 @@ class Closing:
     graded: tuple[tuple[str, Graded], ...]
 
 
-def trace_of(journal: dict[str, Event]) -> Trace:
-    """The numbered records of a journal, in order."""
-    numbered = sorted(filter(is_numbered, journal), key=address_order)
-    return Trace(tuple([(address, journal[address]) for address in numbered]))
+def trace_of(journal: Mapping[str, Event]) -> Trace:
+    """The numbered records of a journal, in order; read when the trace is first looked at."""
+    return Trace(_numbered(journal))
 
 
-def usage_of(trace: Trace, seconds: float | None) -> Usage:
-    """What an episode spent. Seconds are those of its critical path, unknown if any latency is."""
-    spent = total([event for _, event in trace.events if isinstance(event, Completed)])
-    return spent if spent.seconds is None else spent.model_copy(update={"seconds": seconds})
+def _numbered(journal: Mapping[str, Event]) -> Iterator[tuple[str, Event]]:
+    for address in in_order(filter(is_numbered, journal)):
+        yield address, journal[address]
 
 
-def items_of(trace: Trace) -> tuple[str, ...]:
-    """Ids of the memory items that were in an episode's prompts, each once."""
-    seen = (
-        item
-        for _, event in trace.events
-        if isinstance(event, KnowledgeReached | ExperienceShown)
-        for item in event.items
-    )
-    return tuple(dict.fromkeys(seen))
-
-
-def embedder_of(trace: Trace) -> str | None:
-    """What made an episode's vectors, if it has any."""
-    made = (event.embedder for _, event in trace.events if isinstance(event, Embedded))
-    return next(made, None)
-
-
-def status_of(conclusion: Conclusion) -> str:
+def status_of(conclusion: Conclusion) -> Status:
     """``answered``, ``abstained``, ``exhausted`` or ``failed``."""
     if conclusion.limit is not None:
         return "exhausted"
@@ -72,19 +46,17 @@ def status_of(conclusion: Conclusion) -> str:
     return "abstained" if conclusion.answer is None else "answered"
 
 
-def close(trace: Trace, conclusion: Conclusion, seconds: float) -> EpisodeClosed:
+def close(tally: Tally, conclusion: Conclusion, seconds: float) -> EpisodeClosed:
     """The closing of an episode."""
-    return EpisodeClosed.model_validate(
-        {
-            "status": status_of(conclusion),
-            "ended_by": conclusion.ended_by,
-            "answer": conclusion.answer,
-            "confidence": conclusion.confidence,
-            "confidence_source": conclusion.confidence_source,
-            "calibrated": conclusion.calibrated,
-            "usage": usage_of(trace, seconds),
-            "items": items_of(trace),
-        }
+    return EpisodeClosed(
+        status=status_of(conclusion),
+        ended_by=conclusion.ended_by,
+        answer=conclusion.answer,
+        confidence=conclusion.confidence,
+        confidence_source=conclusion.confidence_source,
+        calibrated=conclusion.calibrated,
+        usage=tally.usage(seconds),
+        items=tally.items(),
     )
 
 
@@ -107,14 +79,24 @@ def answer_of(
     }
 
 
-def reflection_of(
+def summary_of(
     policy: Policy[Any],
     settings: PolicySettings,
-    admitted: ProblemAdmitted,
-    opened: EpisodeOpened,
     closed: EpisodeClosed,
     trace: Trace,
     conclusion: Conclusion,
+) -> dict[str, Any]:
+    """What the policy itself makes of an episode; nothing of one that failed."""
+    return {} if closed.status == "failed" else policy.reflect(trace, conclusion, settings)
+
+
+def reflection_of(
+    policy: Policy[Any],
+    admitted: ProblemAdmitted,
+    opened: EpisodeOpened,
+    closed: EpisodeClosed,
+    embedder: str | None,
+    summary: dict[str, Any],
 ) -> Reflected:
     """What an episode leaves to learn from; never its outcome. Source: MC² eq. (8)."""
     problem = admitted.problem
@@ -139,10 +121,10 @@ def reflection_of(
         items=closed.items,
         memory_version=opened.memory_version,
         memory_revision=opened.memory_revision,
-        embedder=embedder_of(trace),
+        embedder=embedder,
         settings=opened.settings,
         backbones=opened.backbones,
-        summary=policy.reflect(trace, conclusion, settings) if closed.status != "failed" else {},
+        summary=summary,
     )
 
 
@@ -176,15 +158,21 @@ def closing(
     journal: dict[str, Event],
     conclusion: Conclusion,
     seconds: float,
+    tally: Tally | None = None,
 ) -> Closing:
-    """Everything that an episode's end leaves: a pure function of its record."""
-    trace = trace_of(journal)
-    closed = close(trace, conclusion, seconds)
+    """Everything that an episode's end leaves: a pure function of its record.
+
+    ``tally`` is what the record comes to, where it was kept along.
+    """
+    tally = Tally.of(journal) if tally is None else tally
+    closed = close(tally, conclusion, seconds)
+    embedder = tally.embedder()
     try:
-        reflected = reflection_of(policy, settings, admitted, opened, closed, trace, conclusion)
+        summary = summary_of(policy, settings, closed, trace_of(journal), conclusion)
+        reflected = reflection_of(policy, admitted, opened, closed, embedder, summary)
     except Exception as error:  # the policy's own defect: the episode's outcome, not the worker's
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
-        closed = close(trace, conclusion, seconds)
-        reflected = reflection_of(policy, settings, admitted, opened, closed, trace, conclusion)
+        closed = close(tally, conclusion, seconds)
+        reflected = reflection_of(policy, admitted, opened, closed, embedder, {})
     answer = canonical(answer_of(episode, admitted, opened, closed))
     return Closing(closed, answer, reflected, check(reflected))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from handlers.answers.grade import CHECKERS, Grade
@@ -28,7 +27,7 @@ from streams.embedders.agreement import need_its_embedder
 from streams.embedders.port import Embedder
 from streams.grants import Grant
 from streams.tools import NO_TOOLS, Tools, called
-from streams.trying import Patience, Trying
+from streams.trying import Patience
 from streams.twins import luck
 
 if TYPE_CHECKING:
@@ -141,17 +140,16 @@ class World:
         if self.caller.draining:
             raise Draining
         try:
-            return await self._answered(run, question, asked, address, reserved)
+            if isinstance(question, Complete):
+                return await self._complete(run, question, asked, address, reserved)
+            return await self._answered(run, question, asked)
         except Stuck as stuck:
             if run.topic == "events":
                 raise
             return QuestionAbandoned(asked=asked, reason=normalise.text(str(stuck), 500)[0])
 
-    async def _answered(
-        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
-    ) -> AnswerEvent:
-        if isinstance(question, Complete):
-            return await self._complete(run, question, asked, address, reserved)
+    async def _answered(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
+        """What is asked of memory, the embedder, checkers and tools."""
         match question:
             case Recall():
                 return await self._recall(run, question, asked)
@@ -198,8 +196,7 @@ class World:
 
     async def _vectors(self, run: Run, texts: tuple[str, ...]) -> list[tuple[float, ...]]:
         """One for each text; where its endpoint is out of reach, once it is back."""
-        ask = partial(self.embedder.embed, texts)
-        return await self.caller.told(ask, Trying(monotonic(), run.episode))
+        return await self.caller.told(partial(self.embedder.embed, texts), run.episode)
 
     async def _checked(self, question: Worth[Any], asked: str) -> Checked:
         """By the domain's checker; where it has none, a learner's question is answered by the label."""

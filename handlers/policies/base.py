@@ -6,8 +6,9 @@ command line know nothing else about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from schemas.asking import Steps
@@ -54,11 +55,19 @@ class Conclusion:
     calibrated: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Trace:
-    """The recorded events of an episode at numbered addresses, in order, with the texts of its replies."""
+    """The recorded events of an episode at numbered addresses, in order, with the texts of its replies.
 
-    events: tuple[tuple[str, Event], ...]
+    They are gathered when first looked at: most policies leave nothing to learn from, and never do.
+    """
+
+    def __init__(self, events: Iterable[tuple[str, Event]]) -> None:
+        self._events = events
+
+    @cached_property
+    def events(self) -> tuple[tuple[str, Event], ...]:
+        """Address and event of each record."""
+        return tuple(self._events)
 
     def text(self, address: str) -> str:
         """The reply recorded at an address. Raises ``KeyError`` if there is none."""

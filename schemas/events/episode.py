@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
@@ -11,6 +11,8 @@ from schemas.outcome import Outcome
 from schemas.price import Price
 from schemas.problem import Limits, Problem
 from schemas.usage import Usage, total
+
+Status: TypeAlias = Literal["answered", "abstained", "exhausted", "failed"]
 
 
 class ProblemAdmitted(Event, frozen=True):
@@ -168,7 +170,7 @@ class EpisodeClosed(Event, frozen=True):
     """An episode ended: with which answer, how sure, at what cost, and by what."""
 
     kind: Literal["episode.closed"] = "episode.closed"
-    status: Literal["answered", "abstained", "exhausted", "failed"]
+    status: Status
     ended_by: str
     answer: str | None = None
     confidence: float | None = None

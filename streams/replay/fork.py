@@ -18,11 +18,12 @@ from streams.episodes import Work, conclude, settings_of
 from streams.grants import NO_GRANT, Grant
 from streams.learner import Learner, settings_text
 from streams.records import LogRecords
-from streams.relay import close, trace_of
+from streams.relay import close
 from streams.replay.change import Change, Reusing, lacking
 from streams.replay.differ import paid
 from streams.replay.verify import before, empty, numbered
 from streams.runtime.embedded.log import SqliteLog
+from streams.tally import Tally
 from streams.world import World
 
 
@@ -158,7 +159,7 @@ async def run_fork(
     writer.state("events", work.episode, "opened", work.opened)
     conclusion, seconds = await conclude(work, run)
     own = {address: event for address, event in work.journal.items() if address not in prefix}
-    closed = close(trace_of(own), conclusion, seconds)
+    closed = close(Tally.of(own), conclusion, seconds)
     writer.state("events", work.episode, "closed", closed)
     await writer.commit()
     return Forked(work.episode, closed, kept, paid(own))

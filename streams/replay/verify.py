@@ -28,12 +28,13 @@ from streams.grants import Grant
 from streams.learner import Learner, Scope
 from streams.policies import NoPolicy
 from streams.records import LogRecords
-from streams.relay import Closing, close, closing, trace_of
+from streams.relay import Closing, close, closing
 from streams.replay.compare import as_recorded, difference, same
 from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
+from streams.tally import Tally
 from streams.windows import Due
 
 LATER_IN_ANSWERS = ("confidence_source", "calibrated")
@@ -212,7 +213,7 @@ class Verifier:
             numbers = numbered(self.log.journal(episode))
             own = {a: e for a, e in work.journal.items() if opened.parent is None or a in numbers}
             if opened.purpose is not None:  # a fork's trace begins in the middle
-                closed = close(trace_of(own), conclusion, seconds)
+                closed = close(Tally.of(own), conclusion, seconds)
                 expect(episode, "closed", journal["closed"], closed)
             else:
                 self._opening(work, opened)

@@ -17,7 +17,6 @@ from streams.defects import describe
 from streams.drive import Run, World, drive
 from streams.episodes import NOT_AN_OUTCOME
 from streams.learner import Learner, Scope, episode_of, settings_text
-from streams.relay import trace_of, usage_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.settling import owing
 from streams.windows import Due
@@ -118,5 +117,5 @@ async def learn(
         raise
     except Exception as error:  # the policy's own defect: what it said so far is what was learned
         ended_by, status = f"error: {describe(error)}", "failed"
-    usage = usage_of(trace_of(run.journal), round(ledger.spent_seconds, 6))
-    return EpisodeClosed.model_validate({"status": status, "ended_by": ended_by, "usage": usage})
+    usage = run.tally.usage(round(ledger.spent_seconds, 6))
+    return EpisodeClosed(status=status, ended_by=ended_by, usage=usage)

@@ -17,7 +17,7 @@ from schemas.settings import BadSetting, PolicySettings
 from streams.policies import NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
 
-BATCH = 512
+BATCH = 64
 OPEN = """
 select episode, kind, body from records a where address = 'admitted' and partition = 0
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')

@@ -194,12 +194,14 @@ class Worker:
             if fresh:
                 self.writer.keep(work.opened.settings, work.settings_text)
                 self.writer.state("events", episode, "opened", work.opened)
-            conclusion, seconds = await conclude(work, work.run(self.writer, self.world))
+            run = work.run(self.writer, self.world)
+            conclusion, seconds = await conclude(work, run)
         except (ReplayError, LookupError, Stuck) as error:
             await self.park(episode, error, journal)
             return
         end = closing(
-            policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+            *(policy, work.settings, episode, admitted, work.opened, work.journal),
+            *(conclusion, seconds, run.tally),
         )
         await self.close([(episode, end)], fresh)
 

@@ -82,12 +82,14 @@ class Solver:
             if fresh:
                 writer.keep(work.opened.settings, settings_text(work.settings))
                 writer.state("events", episode, "opened", work.opened)
-            conclusion, seconds = await conclude(work, work.run(writer, self.worker.leased))
+            run = work.run(writer, self.worker.leased)
+            conclusion, seconds = await conclude(work, run)
         except (ReplayError, LookupError, Stuck) as error:
             await self.park(writer, episode, error, journal)
             return
         end = closing(
-            policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+            *(policy, work.settings, episode, admitted, work.opened, work.journal),
+            *(conclusion, seconds, run.tally),
         )
         await self.close(owned, writer, [(episode, end)], fresh)
 

@@ -1,0 +1,116 @@
+"""What an episode's record comes to, kept as it grows: its end need not read all of it again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.events.base import Event
+from schemas.events.episode import Completed, Embedded
+from schemas.events.graph import ExperienceShown
+from schemas.events.reasoning import KnowledgeReached
+from schemas.identity import address_order, is_numbered
+from schemas.usage import Usage
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over the numbered records of an episode: the same in whatever order they come.
+
+    The lanes of a live run mix as replies come, those of a replay follow each other. Unknown is not zero:
+    a sum with an unknown part is unknown.
+    """
+
+    calls: int = 0
+    attempts: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    reasoning_tokens: int | None = 0
+    cached_tokens: int | None = 0
+    costs: dict[str, float] | None = field(default_factory=dict[str, float])
+    """By address: a sum of floats depends on its order, so it is made at the end."""
+    timed: bool = True
+    """Whether every latency is known."""
+    shown: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Memory items that were put before the model, by address."""
+    embedders: dict[str, str] = field(default_factory=dict[str, str])
+    """What made vectors, by address."""
+
+    @classmethod
+    def of(cls, journal: Mapping[str, Event]) -> Tally:
+        """Of a record that is there already."""
+        tally = cls()
+        for address, event in journal.items():
+            if is_numbered(address):
+                tally.take(address, event)
+        return tally
+
+    def take(self, address: str, event: Event) -> None:
+        """One more record at a numbered address."""
+        counted = _COUNTED.get(type(event))
+        if counted is not None:
+            counted(self, address, event)
+
+    def usage(self, seconds: float) -> Usage:
+        """What was spent; ``seconds`` are those of the critical path, unknown if any latency is."""
+        costs = self.costs
+        return Usage(
+            calls=self.calls,
+            attempts=self.attempts,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            cached_tokens=self.cached_tokens,
+            cost=None if costs is None else sum(costs[at] for at in in_order(costs)),
+            seconds=seconds if self.timed else None,
+        )
+
+    def items(self) -> tuple[str, ...]:
+        """Ids of the memory items that were in prompts, each once, in the order of their addresses."""
+        seen = (item for at in in_order(self.shown) for item in self.shown[at])
+        return tuple(dict.fromkeys(seen))
+
+    def embedder(self) -> str | None:
+        """What made the first vectors, if there are any."""
+        return next((self.embedders[at] for at in in_order(self.embedders)), None)
+
+    def spent(self, address: str, reply: Completed) -> None:
+        """A model's reply."""
+        self.calls += 1
+        self.attempts += reply.attempts
+        self.prompt_tokens = _plus(self.prompt_tokens, reply.prompt_tokens)
+        self.completion_tokens = _plus(self.completion_tokens, reply.completion_tokens)
+        self.reasoning_tokens = _plus(self.reasoning_tokens, reply.reasoning_tokens)
+        self.cached_tokens = _plus(self.cached_tokens, reply.cached_tokens)
+        if reply.seconds is None:
+            self.timed = False
+        if reply.cost is None:
+            self.costs = None
+        elif self.costs is not None:
+            self.costs[address] = reply.cost
+
+    def showed(self, address: str, event: KnowledgeReached | ExperienceShown) -> None:
+        """Memory items before the model."""
+        self.shown[address] = event.items
+
+    def embedded(self, address: str, event: Embedded) -> None:
+        """Vectors."""
+        self.embedders[address] = event.embedder
+
+
+def in_order(addresses: Iterable[str]) -> list[str]:
+    """Addresses in the order in which a policy comes to them."""
+    return sorted(addresses, key=address_order)
+
+
+def _plus(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else left + right
+
+
+_COUNTED: Mapping[type[Event], Callable[[Tally, str, Any], None]] = {
+    Completed: Tally.spent,
+    KnowledgeReached: Tally.showed,
+    ExperienceShown: Tally.showed,
+    Embedded: Tally.embedded,
+}
