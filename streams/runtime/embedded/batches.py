@@ -8,7 +8,7 @@ from typing import Any
 from handlers.limits import Ledger
 from schemas.asking import OutOfLimit, Unanswered
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed
+from schemas.events.episode import EpisodeClosed, Status
 from schemas.events.learning import BatchClosed
 from schemas.identity import is_numbered, learning_id
 from schemas.memory import Memory
@@ -106,7 +106,8 @@ async def learn(
     if watch is not None:
         watch(run)
     ledger = Ledger.of(closed.limits)
-    ended_by, status = "learned", "answered"
+    ended_by = "learned"
+    status: Status = "answered"
     try:
         await drive(learner.steps(scope, closed), run, ledger)
     except Unanswered as question:
