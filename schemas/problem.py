@@ -57,7 +57,12 @@ class Limits(BaseModel):
 
     def over(self, other: Limits) -> Limits:
         """These limits where set, the other's elsewhere."""
+        if other == UNLIMITED:
+            return self
         return Limits(**(other.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)))
+
+
+UNLIMITED = Limits()
 
 
 def finite(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from schemas.asking import Ask, R_co
 from schemas.identity import digest, text_digest
@@ -45,8 +45,7 @@ def _filled(name: str, value: str) -> str:
     return text_digest(f"{name}={value}")
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """A model's reply: text, why it ended (``stop length refusal timeout error``), by which model."""
 
     address: str

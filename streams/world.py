@@ -173,13 +173,14 @@ class World:
         self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
     ) -> Completed:
         backbone = self.backbones.get(question.role) or self.backbones["*"]
+        template = question.template
         request = ModelRequest(
-            messages=question.messages(),
-            sampling=capped(question.sampling, reserved.max_tokens),
-            seed=call_seed(run.seed, luck(run.journal, address)),
-            draw=question.draw,
-            schema=question.template.schema,
-            reply=question.template.reply,
+            question.messages(),
+            capped(question.sampling, reserved.max_tokens),
+            call_seed(run.seed, luck(run.journal, address)),
+            question.draw,
+            template.schema,
+            template.reply,
         )
         return completed(asked, await self.caller.call(backbone, request, run.episode))
 

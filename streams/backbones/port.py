@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from schemas.prompt import Message
 from schemas.questions import Sampling
 from schemas.reply import Reply
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
+class ModelRequest(NamedTuple):
     """One call. ``seed`` is the endpoint's; ``draw`` tells equal prompts of one episode apart.
 
     ``schema`` is the JSON Schema of the reply, for servers that can constrain their output by one;

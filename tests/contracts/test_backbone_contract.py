@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -86,7 +85,7 @@ def llamacpp_case(_: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
     """A real model, held to a reply of its own for each request: mixing up two calls would show."""
     sampling = Sampling(max_tokens=8)
     asked = [
-        replace(each, sampling=sampling, reply=Reply((Field("Echo", "choice", "", (f"{at}",)),)))
+        each._replace(sampling=sampling, reply=Reply((Field("Echo", "choice", "", (f"{at}",)),)))
         for at, each in enumerate(REQUESTS)
     ]
     yield LlamaCpp(options=LlamaOptions(threads=1, context=1024)), asked
@@ -190,7 +189,7 @@ def test_a_cancelled_call_harms_no_other(runs: Runs) -> None:
 def test_any_prompt_is_answered_or_refused_as_the_port_says(runs: Runs, text: str) -> None:
     async def use(backbone: Backbone, requests: Sequence[ModelRequest]) -> None:
         with suppress(BackboneError):
-            check(await backbone.complete(replace(requests[0], messages=(("user", text),))))
+            check(await backbone.complete(requests[0]._replace(messages=(("user", text),))))
         check(await backbone.complete(requests[0]))
 
     runs(use)

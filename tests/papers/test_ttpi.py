@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,7 +48,7 @@ class Scored(Driver):
 
     def complete(self, question: Complete, asked: str, ledger: Ledger, here: str) -> Completion:
         said = super().complete(question, asked, ledger, here)
-        return replace(said, logprob=self.score(trigger_of(question)))
+        return said._replace(logprob=self.score(trigger_of(question)))
 
 
 def solve(

@@ -61,7 +61,7 @@ class Batches:
     async def learn(self, scope: Scope, closed: BatchClosed) -> None:
         """Run or resume the learning episode of a closed batch, and state its memory version."""
         episode = episode_of(closed)
-        if self.log.find(episode, "closed") is None and scope.policy.learns != "none":
+        if scope.policy.learns != "none" and self.log.find(episode, "closed") is None:
             journal = {a: e for a, e in self.log.journal(episode).items() if is_numbered(a)}
             recorder = Relayed(self.writer, self.learner)
             ended = await learn(scope, closed, self.learner, recorder, self.world, journal)

@@ -90,7 +90,7 @@ def test_a_prompt_without_room_is_recorded_as_an_error() -> None:
 def test_a_cancelled_call_stops_decoding() -> None:
     async def use(backbone: LlamaCpp) -> float:
         await backbone.complete(asking())
-        endless = replace(asking("Count to a thousand."), sampling=Sampling(max_tokens=900))
+        endless = asking("Count to a thousand.")._replace(sampling=Sampling(max_tokens=900))
         call = asyncio.create_task(backbone.complete(endless))
         await asyncio.sleep(0.05)
         call.cancel()
@@ -107,7 +107,7 @@ def test_calls_are_decoded_beside_each_other(slots: int, beside: bool) -> None:
 
     async def use(backbone: LlamaCpp) -> bool:
         await backbone.complete(asking())
-        endless = replace(asking("Count to a thousand."), sampling=Sampling(max_tokens=60))
+        endless = asking("Count to a thousand.")._replace(sampling=Sampling(max_tokens=60))
         first = asyncio.create_task(backbone.complete(endless))
         await asyncio.sleep(0.05)
         await backbone.complete(asking())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,7 +110,7 @@ def test_published_gpt4_samples_are_found_by_puzzle_and_draw() -> None:
         first = told(backbone, request(SOLVE, problem="4 5 6 10"))
         assert first.text.startswith("Steps:\n10 - 4 = 6 (left: 5 6 6)")
         assert (first.model, first.completion_tokens) == ("gpt-4", None)
-    asked = [replace(request(SOLVE, problem="5 6 4 10"), draw=draw) for draw in range(101)]
+    asked = [request(SOLVE, problem="5 6 4 10")._replace(draw=draw) for draw in range(101)]
     texts = [told(backbone, each).text for each in asked[:100]]
     right = sum(check_game24("4 5 6 10", extract(text)).outcome == "right" for text in texts)
     assert 0 < right < 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -88,7 +87,7 @@ def test_an_answer_is_copied_from_what_a_tool_returned() -> None:
         Reply((Field("Query", "text", "what to search for"), Field("Answer", "answer", "it"))),
     )
     asked = request(ask, question="Who wrote Faust?", results="Goethe wrote Faust. Mann did not.")
-    said = [reply(replace(asked, draw=draw)).text for draw in range(40)]
+    said = [reply(asked._replace(draw=draw)).text for draw in range(40)]
     assert all("Query: wrote Faust\n" in text for text in said)
     answers = [text.rpartition("Answer: ")[2].strip("# ") for text in said]
     assert {"Goethe", "Mann"} & set(answers)

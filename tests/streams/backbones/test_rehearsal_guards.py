@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
@@ -67,7 +66,7 @@ STEERING = {"problem", "trajectory", "report", "guidance", "advice", "rules", "l
 def asked_of(role: Role, problem: str, without: str = "") -> ModelRequest:
     wanted = {section.variable for section in role.template.sections} - {without}
     filled = {name: text for name, text in (CASE | {"problem": problem}).items() if name in wanted}
-    return replace(request(role.template, **filled), seed=PUZZLES.index(problem))
+    return request(role.template, **filled)._replace(seed=PUZZLES.index(problem))
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -108,7 +107,7 @@ def accuracy(guidance: Guidance, draws: int = 2) -> float:
     for problem in PUZZLES:
         note = guidance(hidden(SEED, problem))
         for draw in range(draws):
-            said = reply(replace(request(SOLVE, problem=problem, guidance=note), draw=draw))
+            said = reply(request(SOLVE, problem=problem, guidance=note)._replace(draw=draw))
             right += check(problem, boxed(said.text))[0] == "right"
     return right / (draws * len(PUZZLES))
 
@@ -155,7 +154,7 @@ def test_a_wrong_approach_stays_until_another_is_named() -> None:
         other = (latent.favourite + 1) % 6
         first = reply(request(SOLVE, problem=problem)).text.splitlines()[0]
         vague = request(SOLVE, problem=problem, advice="Look again at the last lines.")
-        again += reply(replace(vague, seed=1)).text.splitlines()[0] == first
+        again += reply(vague._replace(seed=1)).text.splitlines()[0] == first
         advised = reply(request(SOLVE, problem=problem, advice=naming(latent, [other])))
         named += latent.ground.approaches[other] in advised.text
     assert again / len(PUZZLES) > 0.85
