@@ -152,6 +152,8 @@ class Embed(Ask[tuple[tuple[float, ...], ...]]):
     """One vector for each text, float16 precision, so that nothing is ever embedded twice."""
 
     texts: tuple[str, ...]
+    named: bool = False
+    """Whether the record says of each vector which text it is made of, for those who look for it later."""
 
     def parts(self) -> Sequence[tuple[str, str]]:
         return (("texts", digest(self.texts)),)

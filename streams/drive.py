@@ -18,7 +18,7 @@ from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Sto
 from schemas.events.base import AnswerEvent, Event
 from schemas.events.episode import Completed, Forked, LimitReached, QuestionAbandoned
 from schemas.memory import Memory
-from schemas.questions import Complete, Remain
+from schemas.questions import Complete, Embed, Remain
 from state.journal import Recorder
 from streams.backbones.port import BackboneError
 from streams.replay.compare import as_recorded, difference, same
@@ -150,6 +150,8 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
         raise OutOfLimit(answer.which)
     elif isinstance(answer, QuestionAbandoned):
         raise Unanswered(answer.reason)
+    elif isinstance(question, Embed):
+        run.tally.texts[here] = question.texts
     return reply_to(question, answer, here, run.memory)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from handlers.answers.grade import CHECKERS
 from handlers.learning.calibrate import RULE as CALIBRATION
-from handlers.learning.embedding import embed_anew
+from handlers.learning.embedding import embed_anew, embed_named
 from handlers.policies.base import Batch, Member, Policy
 from schemas.asking import Steps
 from schemas.events.base import Event
@@ -30,6 +30,7 @@ from schemas.settings import PolicySettings
 from state.folds.forgetting import Records
 from state.folds.grades import GradesFold
 from state.folds.memory import Learned, MemoryFold, next_memory
+from state.folds.remeasuring import aligned, wanted
 from streams.windows import Due, ScopeWindow
 
 Find = Callable[[str], Policy[Any]]
@@ -46,6 +47,8 @@ class Scope:
     memory: MemoryFold
     profile: Profile = "service"
     warmed: bool = False
+    texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """What is to be embedded for measures, as it stood when the batch closed, by learning episode."""
 
     @property
     def unfinished(self) -> BatchClosed | None:
@@ -56,7 +59,9 @@ class Scope:
         """The batch that was closed again, as ``settle_owed`` says, and has no version yet."""
         owed = self.memory.forgetting.owed
         found = self.batches.get(owed[0] if owed else self.memory.latest.number)
-        return found if found is not None and found.revision is not None else None
+        if found is None or found.embedder not in (None, self.memory.changing):
+            return None  # somebody chose yet another embedder meanwhile
+        return None if found.revision is None else found
 
     def settle_owed(self) -> None:
         """Let the window know which version is to be closed again next, and how.
@@ -68,7 +73,7 @@ class Scope:
         if not self.owes or window.versioned != window.closed or self.unfinished is not None:
             return
         if owed:
-            window.again = self.memory.forgetting.again(self.memory.closing(owed[0]))
+            window.again = self.memory.closing_without(owed[0])
         else:
             window.again = self.memory.closed_anew()
 
@@ -117,10 +122,14 @@ class Learner:
             return
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
+        if isinstance(event, BatchClosed) and event.measured is not None:
+            scope.texts[episode] = tuple(wanted(scope.memory, event).lacks)
         if scope.window.owed or scope.owes:
             scope.settle_owed()
         if isinstance(event, MemoryVersioned) and event.number == 0:
             scope.warmed = True
+        if isinstance(event, MemoryVersioned):
+            scope.texts.pop(episode, None)
 
     def _scope_of(self, episode: str, event: Event) -> Scope | None:
         match event:
@@ -165,7 +174,7 @@ class Learner:
             return due.again.model_copy(
                 update={"policy": policy.name, "policy_version": policy.version}
             )
-        return BatchClosed(
+        closed = BatchClosed(
             scope=scope.id,
             batch=due.batch,
             series=due.series,
@@ -183,6 +192,7 @@ class Learner:
             calibration=CALIBRATION,
             seed=seed_of("learn", scope.id, due.batch),
         )
+        return aligned(scope.memory, closed)
 
     def batch(self, scope: Scope, closed: BatchClosed) -> Batch:
         """What the learning episode of a closed batch is given."""
@@ -203,13 +213,18 @@ class Learner:
         )
 
     def steps(self, scope: Scope, closed: BatchClosed) -> Steps[None]:
-        """What its policy does with a closed batch; less where it only lost a forgotten problem."""
+        """What its policy does with a closed batch, less where it only lost a forgotten problem.
+
+        Then the vectors that measures need by another embedder than made theirs.
+        """
         if closed.embedder is not None:
             memory = scope.memory.versions[closed.batch]
-            return embed_anew(memory, lambda item: scope.policy.found_by(item, scope.settings))
-        again = closed.revision is not None
-        how = scope.policy.relearn if again else scope.policy.learn
-        return how(self.batch(scope, closed), scope.settings)
+            yield from embed_anew(memory, lambda item: scope.policy.found_by(item, scope.settings))
+        else:
+            again = closed.revision is not None
+            how = scope.policy.relearn if again else scope.policy.learn
+            yield from how(self.batch(scope, closed), scope.settings)
+        yield from embed_named(scope.texts.get(episode_of(closed), ()))
 
     def warm(self, scope: Scope, source: Memory) -> list[tuple[str, Event]]:
         """Version 0 of a scope that starts from another's memory: address and event of each record."""

@@ -27,9 +27,12 @@ class Closing:
     graded: tuple[tuple[str, Graded], ...]
 
 
-def trace_of(journal: Mapping[str, Event]) -> Trace:
-    """The numbered records of a journal, in order; read when the trace is first looked at."""
-    return Trace(_numbered(journal))
+def trace_of(journal: Mapping[str, Event], texts: Mapping[str, tuple[str, ...]] = {}) -> Trace:
+    """The numbered records of a journal, in order; read when the trace is first looked at.
+
+    ``texts`` are what vectors are made of, by address, if that is known.
+    """
+    return Trace(_numbered(journal), texts)
 
 
 def _numbered(journal: Mapping[str, Event]) -> Iterator[tuple[str, Event]]:
@@ -79,15 +82,26 @@ def answer_of(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the policy itself makes of an episode, and what vectors in it are made of."""
+
+    said: dict[str, Any]
+    texts: tuple[str, ...] = ()
+
+
 def summary_of(
     policy: Policy[Any],
     settings: PolicySettings,
     closed: EpisodeClosed,
     trace: Trace,
     conclusion: Conclusion,
-) -> dict[str, Any]:
-    """What the policy itself makes of an episode; nothing of one that failed."""
-    return {} if closed.status == "failed" else policy.reflect(trace, conclusion, settings)
+) -> Summary:
+    """The policy's summary; nothing of an episode that failed."""
+    if closed.status == "failed":
+        return Summary({})
+    said = policy.reflect(trace, conclusion, settings)
+    return Summary(said, policy.measured_texts(trace, settings))
 
 
 def reflection_of(
@@ -96,7 +110,7 @@ def reflection_of(
     opened: EpisodeOpened,
     closed: EpisodeClosed,
     embedder: str | None,
-    summary: dict[str, Any],
+    summary: Summary,
 ) -> Reflected:
     """What an episode leaves to learn from; never its outcome. Source: MC² eq. (8)."""
     problem = admitted.problem
@@ -122,9 +136,10 @@ def reflection_of(
         memory_version=opened.memory_version,
         memory_revision=opened.memory_revision,
         embedder=embedder,
+        texts=summary.texts or None,
         settings=opened.settings,
         backbones=opened.backbones,
-        summary=summary,
+        summary=summary.said,
     )
 
 
@@ -168,11 +183,12 @@ def closing(
     closed = close(tally, conclusion, seconds)
     embedder = tally.embedder()
     try:
-        summary = summary_of(policy, settings, closed, trace_of(journal), conclusion)
+        trace = trace_of(journal, tally.texts)
+        summary = summary_of(policy, settings, closed, trace, conclusion)
         reflected = reflection_of(policy, admitted, opened, closed, embedder, summary)
     except Exception as error:  # the policy's own defect: the episode's outcome, not the worker's
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)
-        reflected = reflection_of(policy, admitted, opened, closed, embedder, {})
+        reflected = reflection_of(policy, admitted, opened, closed, embedder, Summary({}))
     answer = canonical(answer_of(episode, admitted, opened, closed))
     return Closing(closed, answer, reflected, check(reflected))

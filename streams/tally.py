@@ -36,6 +36,8 @@ class Tally:
     """Memory items that were put before the model, by address."""
     embedders: dict[str, str] = field(default_factory=dict[str, str])
     """What made vectors, by address."""
+    texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """What a run had embedded there: no record says it, only who drives the policy knows."""
 
     @classmethod
     def of(cls, journal: Mapping[str, Event]) -> Tally:

@@ -12,7 +12,7 @@ from handlers.limits import Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
 from schemas.events.episode import Checked, Completed, Embedded, QuestionAbandoned, Recalled
-from schemas.identity import call_seed
+from schemas.identity import call_seed, text_digest
 from schemas.memory import Memory
 from schemas.price import Price
 from schemas.problem import Limits
@@ -154,13 +154,15 @@ class World:
             case Recall():
                 return await self._recall(run, question, asked)
             case Embed():
-                need_its_embedder(run, self.embedder.name)
+                need_its_embedder(run, question, self.embedder.name)
                 vectors = await self._vectors(run, question.texts)
+                named = tuple(map(text_digest, question.texts)) if question.named else None
                 return Embedded(
                     asked=asked,
                     embedder=self.embedder.name,
                     dimensions=self.embedder.dimensions,
                     vectors=tuple(pack(vector) for vector in vectors),
+                    texts=named,
                 )
             case Worth():
                 return await self._checked(question, asked)
@@ -185,7 +187,7 @@ class World:
         return completed(asked, await self.caller.call(backbone, request, run.episode))
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
-        need_its_embedder(run, self.embedder.name)
+        need_its_embedder(run, question, self.embedder.name)
         query = (await self._vectors(run, (question.query,)))[0]
         rounded = tuple(unpack(pack(query)))
         items = self._select(run.memory, question, rounded)

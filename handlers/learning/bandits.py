@@ -74,7 +74,7 @@ def _read(arm: Mapping[str, Any]) -> Arm:
     return Arm(**known)
 
 
-def _written(arm: Arm) -> dict[str, Any]:
+def written(arm: Arm) -> dict[str, Any]:
     """An arm as JSON, without what it does not have."""
     values = {name: getattr(arm, name) for name in Arm.__slots__}
     values["rows"] = [list(row) for row in arm.rows]
@@ -100,6 +100,11 @@ def regression(arm: Arm, dims: int, constants: State) -> Ridge:
 def pulled(arm: Arm, embedding: str, reward: float, rated: float, constants: State) -> Arm:
     """The arm after one more pull."""
     arm = replace(arm, pulls=arm.pulls + 1, rated=arm.rated + rated)
+    return regressed(arm, embedding, reward, constants)
+
+
+def regressed(arm: Arm, embedding: str, reward: float, constants: State) -> Arm:
+    """The arm with one more context and its reward in its regression."""
     dims = constants["feature_dims"] or len(unpack(embedding))
     if arm.inverse is None and len(arm.rows) + 1 <= dims // 2:
         return replace(arm, rows=(*arm.rows, (embedding, reward)))
@@ -178,11 +183,20 @@ def linucb(before: State, members: Sequence[Measured], constants: State) -> dict
     arms = arms_of(before, constants)
     for member in members:
         _fold(arms, member.summary, constants)
-    return {"arms": [_written(settled(arm, constants)) for arm in arms]}
+    return {"arms": [written(settled(arm, constants)) for arm in arms]}
 
 
 def _fold(arms: list[Arm], summary: State, constants: State) -> None:
-    """One episode: its arms may have other numbers in the scope, or be another's by now."""
+    """One episode: its proposals, then its rewards."""
+    places = join(arms, summary, constants)
+    for arm_id, embedding, reward, rated in summary.get("pulls", ()):
+        place = places.get(arm_id)
+        if place is not None:
+            arms[place] = pulled(arms[place], embedding, reward, rated, constants)
+
+
+def join(arms: list[Arm], summary: State, constants: State) -> dict[str, int]:
+    """An episode's proposals join the arms; places of its arms, which may be another's in the scope."""
     places = {arm.id: at for at, arm in enumerate(arms)}
     for proposal in summary.get("proposals", ()):
         came = fate(proposal["vector"], arms, constants)
@@ -197,10 +211,7 @@ def _fold(arms: list[Arm], summary: State, constants: State) -> None:
             places[proposal["id"]] = next(at for at, arm in enumerate(arms) if arm.id == came.arm)
         else:
             places.pop(proposal["id"], None)
-    for arm_id, embedding, reward, rated in summary.get("pulls", ()):
-        place = places.get(arm_id)
-        if place is not None:
-            arms[place] = pulled(arms[place], embedding, reward, rated, constants)
+    return places
 
 
 # ── Choosing ─────────────────────────────────────────────────────────────────────────────────

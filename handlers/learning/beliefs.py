@@ -9,11 +9,11 @@ Source: MGV Algorithm 1 line 14 (update), Algorithm 2 line 24 and 3 line 30 (con
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from handlers.answers.normalise import canonical
-from handlers.learning.measured import Measured
+from handlers.learning.measured import Measured, VectorOf
 from handlers.learning.texts import content_words, features
 
 PRIOR_SOLVED, PRIOR_TRIALS = 1, 2
@@ -100,6 +100,22 @@ def case_of(member: Measured) -> dict[str, Any]:
         "calls": member.calls,
         **{name: member.summary.get(name) for name in CARRIED},
     }
+
+
+def measured_anew(member: Measured, vector_of: VectorOf) -> Measured:
+    """A member with its problem's vector by another embedder."""
+    if not member.summary.get("vector"):
+        return member
+    return replace(member, summary={**member.summary, "vector": vector_of(member.problem)})
+
+
+def anew(state: Mapping[str, Any], vector_of: VectorOf) -> dict[str, Any]:
+    """The cases with vectors by another embedder; a belief hangs on none."""
+    cases = [
+        {**case, "vector": vector_of(case["problem"])} if case["vector"] else case
+        for case in state.get("cases", ())
+    ]
+    return {**state, "cases": cases} if cases else dict(state)
 
 
 CARRIED: Final = ("class", "vector", "diagnosis", "confidence", "signals", "knowing", "tuples")

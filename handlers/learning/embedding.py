@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from schemas.asking import Steps
+from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Embed
 
@@ -12,8 +14,39 @@ TOGETHER = 128
 """Texts of one question, so that its record stays small."""
 
 
+@dataclass(slots=True)
+class Anew:
+    """The vectors of one embedder, found by what they are made of; notes what it lacks.
+
+    ``known`` are packed vectors by the digests of their texts.
+    """
+
+    known: dict[str, str] = field(default_factory=dict[str, str])
+    lacks: dict[str, None] = field(default_factory=dict[str, None])
+    unsaid: int = 0
+    """Vectors of which nobody knows what they are made of: builds before this one did not say it."""
+
+    def __call__(self, text: str | None) -> str | None:
+        """The vector of a text, if there is one."""
+        if text is None:
+            self.unsaid += 1
+            return None
+        found = self.known.get(text_digest(text))
+        if found is None:
+            self.lacks[text] = None
+        return found
+
+
 def embed_anew(memory: Memory, found_by: Callable[[MemoryItem], str]) -> Steps[None]:
     """One vector for each item that has one, in order, by what it is found by."""
-    texts = [found_by(item) for item in memory.embedded()]
+    yield from _in_parts([found_by(item) for item in memory.embedded()], named=False)
+
+
+def embed_named(texts: Sequence[str]) -> Steps[None]:
+    """One vector for each text, which the record names: measures take theirs by it."""
+    yield from _in_parts(texts, named=True)
+
+
+def _in_parts(texts: Sequence[str], *, named: bool) -> Steps[None]:
     for start in range(0, len(texts), TOGETHER):
-        yield from Embed(tuple(texts[start : start + TOGETHER]))
+        yield from Embed(tuple(texts[start : start + TOGETHER]), named)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from handlers.learning.measured import Measured
+from handlers.learning.measured import Measured, VectorOf
 from handlers.learning.reinforce import Active, Weights, gradient
 from schemas.events.base import Event
 from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
@@ -171,6 +171,20 @@ def borrowed(graph: Graph, near: Iterable[str]) -> list[str]:
 def evidence(graph: Graph, principle: str) -> list[str]:
     """The paths that a principle is linked to."""
     return sorted(path for path, each in graph["paths"].items() if principle in each["principles"])
+
+
+def embedded_text(fact: Event) -> str | None:
+    """What a fact's vector is made of: the summary of a principle."""
+    return fact.summary if isinstance(fact, PrincipleInduced) and fact.vector else None
+
+
+def anew(state: Graph, vector_of: VectorOf) -> dict[str, Any]:
+    """The principles with vectors by another embedder; edges and their weights hang on none."""
+    principles = {
+        name: {**each, "vector": vector_of(each["summary"])} if each.get("vector") else each
+        for name, each in state.get("principles", {}).items()
+    }
+    return {**state, "principles": principles} if principles else dict(state)
 
 
 # ── Activation and weights ───────────────────────────────────────────────────────────────────

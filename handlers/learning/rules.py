@@ -6,12 +6,15 @@ edge weights and beliefs live here, never on the log: the log holds rewards, pat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from handlers.learning import bandits, beliefs, graph
+from handlers.learning import bandits, beliefs, contexts, graph
+from handlers.learning.contexts import Folded
 from handlers.learning.measured import Measured as Measured
+from handlers.learning.measured import VectorOf
 from schemas.events.base import Event
 
 Rule: TypeAlias = Callable[
@@ -21,12 +24,40 @@ Rule: TypeAlias = Callable[
 
 JSON values only. A rule takes from members, from facts, or from both.
 """
+HeldAnew: TypeAlias = Callable[
+    [Mapping[str, Any], Iterable[Folded], Mapping[str, Any], VectorOf], dict[str, Any]
+]
+"""``held(state, batches that it is made of, constants, vector_of)``: the state with other vectors."""
 
 
 def _of_members(
     rule: Callable[[Mapping[str, Any], Sequence[Measured], Mapping[str, Any]], dict[str, Any]],
 ) -> Rule:
     return lambda before, members, constants, said: rule(before, members, constants)
+
+
+def _by_itself(held: Callable[[Mapping[str, Any], VectorOf], dict[str, Any]]) -> HeldAnew:
+    return lambda state, history, constants, vector_of: held(state, vector_of)
+
+
+def _without_vectors(member: Measured, vector_of: VectorOf) -> Measured:
+    return member
+
+
+def _no_text(fact: Event) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """How a rule's vectors are made anew by another embedder: those of its state, and of one member.
+
+    ``text_of`` is what a fact's vector is made of, if it has one.
+    """
+
+    held: HeldAnew
+    member: Callable[[Measured, VectorOf], Measured] = _without_vectors
+    text_of: Callable[[Event], str | None] = _no_text
 
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
@@ -37,6 +68,14 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     }
 )
 """Rules by ``name@version``: a rule that changes what it computes gets a new version."""
+VECTORS: Final[Mapping[str, Vectors]] = MappingProxyType(
+    {
+        "beliefs@1": Vectors(_by_itself(beliefs.anew), beliefs.measured_anew),
+        "graph@2": Vectors(_by_itself(graph.anew), text_of=graph.embedded_text),
+        "linucb@1": Vectors(contexts.anew, contexts.measured_anew),
+    }
+)
+"""Every rule has its entry here too: a memory may be given another embedder at any time."""
 
 
 def learned_after(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from schemas.asking import Steps
@@ -59,10 +60,15 @@ class Trace:
     """The recorded events of an episode at numbered addresses, in order, with the texts of its replies.
 
     They are gathered when first looked at: most policies leave nothing to learn from, and never do.
+    ``embedded`` are the texts that vectors are made of, by address, where who made the trace knows them.
     """
 
-    def __init__(self, events: Iterable[tuple[str, Event]]) -> None:
-        self._events = events
+    def __init__(
+        self,
+        events: Iterable[tuple[str, Event]],
+        embedded: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
+        self._events, self.embedded = events, embedded
 
     @cached_property
     def events(self) -> tuple[tuple[str, Event], ...]:
@@ -120,6 +126,11 @@ def no_reflection(trace: Trace, conclusion: Conclusion, settings: Any) -> dict[s
     return {}
 
 
+def no_texts(trace: Trace, settings: Any) -> tuple[str, ...]:
+    """Its summary holds no vectors, or says itself what they are made of."""
+    return ()
+
+
 def learn_nothing(batch: Batch, settings: Any) -> Steps[None]:
     """Learns nothing from a batch."""
     yield from ()
@@ -154,6 +165,8 @@ class Policy(Generic[S]):
     solve: Callable[[Task, S], Steps[Conclusion]]
     learns: Learns = "none"
     reflect: Callable[[Trace, Conclusion, S], dict[str, Any]] = no_reflection
+    measured_texts: Callable[[Trace, S], tuple[str, ...]] = no_texts
+    """What the summary's vectors are made of, in order, where a learning rule cannot tell from it."""
     learn: Callable[[Batch, S], Steps[None]] = learn_nothing
     relearn: Callable[[Batch, S], Steps[None]] = learn_nothing
     """What is said anew of a batch that lost a forgotten problem; rules that are not are withdrawn."""

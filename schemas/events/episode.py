@@ -110,6 +110,8 @@ class Embedded(AnswerEvent, frozen=True):
     embedder: str
     dimensions: NonNegativeInt
     vectors: tuple[str, ...]
+    texts: tuple[str, ...] | None = None
+    """Digest of what each is made of, where measures are to find theirs by it."""
 
 
 class Checked(AnswerEvent, frozen=True):

@@ -61,7 +61,7 @@ class Reflected(Event, frozen=True):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("settings", "backbones")
-    latest: ClassVar[tuple[str, ...]] = ("embedder",)
+    latest: ClassVar[tuple[str, ...]] = ("embedder", "texts")
     kind: Literal["reflected"] = "reflected"
     scope: str
     policy: str
@@ -86,6 +86,8 @@ class Reflected(Event, frozen=True):
     memory_revision: PositiveInt | None = None
     embedder: str | None = None
     """What made the vectors that its summary holds."""
+    texts: tuple[str, ...] | None = None
+    """What those vectors are made of, as far as the record of learning does not say it anyway."""
     settings: str | None = None
     """Digest of the resolved settings: with model and source, whose confidence this is."""
     backbones: str | None = None
@@ -113,6 +115,7 @@ class BatchClosed(Event, frozen=True):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("calibration", "revised", "retirement")
+    latest: ClassVar[tuple[str, ...]] = ("measured",)
     kind: Literal["batch.closed"] = "batch.closed"
     scope: str
     batch: PositiveInt
@@ -140,6 +143,8 @@ class BatchClosed(Event, frozen=True):
     """The rule that calibrators are fitted by, as ``name@version``."""
     embedder: str | None = None
     """Closed again only for vectors of its version's lessons by this embedder."""
+    measured: str | None = None
+    """By which embedder measures get vectors anew, where another made theirs."""
     seed: NonNegativeInt
 
 
@@ -221,7 +226,7 @@ class KnowledgeRevised(Event, frozen=True):
 
 
 class EmbedderChanged(Event, frozen=True):
-    """A person chose another embedder for a memory: its lessons are embedded anew before anything opens."""
+    """A person chose another embedder for a memory: its vectors are made anew before anything opens."""
 
     act: ClassVar[Act] = "learned"
     kind: Literal["embedder.changed"] = "embedder.changed"

@@ -10,7 +10,7 @@ Source: architecture page, *Verbs*.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -151,15 +151,16 @@ class Forgetting:
                 "revision": (closed.revision or 0) + 1,
                 "limits": self.limits,
                 "embedder": None,
+                "measured": None,
             }
         )
 
 
-def taught(records: Records, memory: Memory) -> Mapping[str, Event]:
+def taught(journal_of: Callable[[str], Mapping[str, Event]], memory: Memory) -> Mapping[str, Event]:
     """The record of the newest revision that was learned, not only given other vectors."""
     revision = memory.revision
     while True:
-        journal = records.journal(learning_id(memory.scope, memory.number, revision))
+        journal = journal_of(learning_id(memory.scope, memory.number, revision))
         closed = journal["batch"]
         if not revision or not isinstance(closed, BatchClosed) or closed.embedder is None:
             return journal

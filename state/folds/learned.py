@@ -56,8 +56,14 @@ class Learned:
 
     @property
     def vectors(self) -> list[str]:
-        """Every vector that was made, in order."""
-        return [vector for event in self._all(Embedded) for vector in event.vectors]
+        """Every vector that was made for what was said, in order."""
+        bare = (event for event in self._all(Embedded) if event.texts is None)
+        return [vector for event in bare for vector in event.vectors]
+
+    @property
+    def named(self) -> list[Embedded]:
+        """The answers that name what each of their vectors is made of: those are for measures."""
+        return [event for event in self._all(Embedded) if event.texts is not None]
 
     @property
     def rules(self) -> Mapping[str, KnowledgeConsolidated]:

@@ -17,25 +17,19 @@ Reflection: TypeAlias = Callable[[str], Reflected]
 """Finds what an episode left to learn from."""
 
 
+def members_of(closed: BatchClosed, reflection: Reflection) -> list[Measured]:
+    """What the members of a batch measured, if its rule asks."""
+    if closed.rule is None:
+        return []
+    pairs = zip(closed.members, closed.outcomes, strict=True)
+    return [Measured.of(episode, outcome, reflection(episode)) for episode, outcome in pairs]
+
+
 def numbers_after(
-    previous: Memory, closed: BatchClosed, facts: Sequence[Event], reflection: Reflection
+    previous: Memory, closed: BatchClosed, facts: Sequence[Event], members: Sequence[Measured]
 ) -> Mapping[str, Any]:
     """The learned state after a batch, by the rule that the batch names."""
-    if closed.rule is None:
-        return previous.learned
-    members = [
-        Measured.of(episode, outcome, reflection(episode))
-        for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
-    ]
     return learned_after(closed.rule, previous.learned, members, closed.constants or {}, facts)
-
-
-def measured_by(closed: BatchClosed, reflection: Reflection) -> str | None:
-    """What made the vectors that a batch's members measured, if its rule takes any."""
-    if closed.rule is None:
-        return None
-    made = (reflection(member).embedder for member in closed.members)
-    return next((each for each in made if each is not None), None)
 
 
 def opportunities(

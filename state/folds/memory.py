@@ -22,7 +22,8 @@ from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.forgetting import Forgetting, Records, taught
 from state.folds.labelling import Labelling, without
 from state.folds.learned import Learned, pairs_of
-from state.folds.measuring import measured_by, numbers_after, opportunities
+from state.folds.measuring import opportunities
+from state.folds.remeasuring import aligned, embedder_of, held_anew, numbers_of
 from state.folds.succession import Measures, assembled, next_memory, rules_again
 from state.folds.versions import Versions
 
@@ -144,7 +145,8 @@ class MemoryFold:
             return next_memory(previous, learned, number, live_from)
         if closed.embedder is not None:
             old, revision = self.versions[number], closed.revision or 0
-            return old.embedded_anew(learned.vectors, closed.embedder, revision)
+            anew = old.embedded_anew(learned.vectors, closed.embedder, revision)
+            return replace(anew, learned=held_anew(self, closed, old.learned, learned))
         if closed.revision is not None:
             return self._revised(previous, learned, closed, live_from)
         labels = previous.labels
@@ -152,10 +154,9 @@ class MemoryFold:
             labels = self.labelling.count(labels, number, self.outcome)
         words = [self.words[address] for address in closed.revised or ()]
         standing = ruled(previous.standing, ((word.name, word.change) for word in words))
-        measures = self._measures(previous, standing, labels, closed, learned.facts)
-        measures = replace(
-            measures, embedder=learned.embedder or measured_by(closed, self.reflection)
-        )
+        measures = self._measures(previous, standing, labels, closed, learned.facts, learned)
+        made = closed.measured or learned.embedder or embedder_of(self, closed)
+        measures = replace(measures, embedder=made)
         return next_memory(previous, learned, number, live_from, measures)
 
     def _measures(
@@ -165,12 +166,13 @@ class MemoryFold:
         labels: Labels | None,
         closed: BatchClosed,
         facts: Sequence[Event],
+        learned: Learned,
     ) -> Measures:
         if closed.retirement == "pairs@1":
             standing = paired(standing, pairs_of(facts, previous))
         elif closed.retirement is not None:
             standing = tallied(standing, opportunities(closed, self.reflection, self.versions))
-        numbers = numbers_after(previous, closed, facts, self.reflection)
+        numbers = numbers_of(self, previous, closed, facts, learned)
         return Measures(numbers, standing, labels, closed.retirement)
 
     def reflection(self, episode: str) -> Reflected:
@@ -183,14 +185,24 @@ class MemoryFold:
     # -- another embedder -----------------------------------------------------------------------
 
     def _change(self, episode: str, address: str, event: EmbedderChanged) -> None:
-        """Owe vectors by another embedder, where there are any."""
-        known = self.latest.embedder
-        self.changing = None if known in (None, event.embedder) else event.embedder
+        """Owe vectors by another embedder, where there are any, or where a former change is under way."""
+        known, begun = self.latest.embedder, self.begun_anew
+        settled = known is None or (known == event.embedder and begun is None)
+        self.changing = None if settled else event.embedder
+
+    @property
+    def begun_anew(self) -> BatchClosed | None:
+        """The newest version's closing for other vectors, where those are not all there yet."""
+        closed = self.batches.get(self.latest.number)
+        return None if closed is None or closed.embedder is None else closed
 
     def closed_anew(self) -> BatchClosed:
-        """The closing of the newest version once more, for vectors of its lessons only."""
-        said = {"revision": self.latest.revision + 1, "embedder": self.changing}
-        return self.closing(self.latest.number).model_copy(update=said)
+        """The closing of the newest version once more, for its vectors only."""
+        memory, by, begun = self.latest, self.changing, self.begun_anew
+        last = memory.revision if begun is None else begun.revision or 0
+        said = {"embedder": by, "measured": by if memory.learned else None}
+        closed = self.closing(memory.number)
+        return closed.model_copy(update={**said, "revision": last + 1})
 
     # -- forgetting --------------------------------------------------------------------------------
 
@@ -216,9 +228,8 @@ class MemoryFold:
 
     def touched(self, number: int) -> tuple[set[str], set[str]]:
         """Lessons that are withdrawn up to a version, and roles whose rules are stale in it."""
-        assert self.records is not None
         old = self.versions[number]
-        journal = taught(self.records, old)
+        journal = taught(self.journal, old)
         closed = journal["batch"]
         assert isinstance(closed, BatchClosed)
         return self.forgetting.touched(old, closed, journal, self.facts_kept(number))
@@ -247,24 +258,34 @@ class MemoryFold:
         words = old.standing.get("ruled", {})
         standing = ruled(previous.standing, words.items())
         facts = [*self.facts_kept(number), *learned.facts]
-        measures = self._measures(previous, standing, labels, closed, facts)
+        measures = self._measures(previous, standing, labels, closed, facts, learned)
         measures = replace(measures, embedder=old.embedder)
         return assembled(previous, number, rules, lessons, measures, closed.revision or 0)
 
     def facts_kept(self, number: int) -> list[Event]:
         """What learning rules took from a batch, as it was first closed, less what is forgotten."""
-        assert self.records is not None
-        return self.forgetting.left(self.records.journal(learning_id(self.scope, number)))
+        return self.forgetting.left(self.journal(learning_id(self.scope, number)))
 
     def _episode(self, number: int) -> str:
         """The learning episode of a version's newest revision."""
         known = self.versions.get(number)
         return learning_id(self.scope, number, known.revision if known is not None else None)
 
+    def closing_without(self, number: int) -> BatchClosed:
+        """The closing of a batch once more, without the members that were forgotten."""
+        return aligned(self, self.forgetting.again(self.closing(number)))
+
     def _found(self, episode: str, address: str) -> Event | None:
+        return self._read(episode).find(episode, address)
+
+    def journal(self, episode: str) -> Mapping[str, Event]:
+        """The records of an episode by address, as far as they are kept."""
+        return self._read(episode).journal(episode)
+
+    def _read(self, episode: str) -> Records:
         if self.records is None:
-            raise LookupError(f"{self.scope}: forgetting needs the log to read {episode} from")
-        return self.records.find(episode, address)
+            raise LookupError(f"{self.scope}: this needs the log to read {episode} from")
+        return self.records
 
     TAKES: ClassVar[Mapping[type[Event], Take]] = {
         Reflected: _reflected,

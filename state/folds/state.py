@@ -135,7 +135,7 @@ class State:
 
     def _embedded(self, offset: int, episode: str, address: str, event: Embedded) -> None:
         self._learned(offset, episode, address, event)
-        if not event.vectors or not episode.startswith("b/"):
+        if not event.vectors or event.texts is not None or not episode.startswith("b/"):
             return
         closed = self.memory(scope_of(episode)).batches.get(number_of(episode))
         if self.dimensions is None or (closed is not None and closed.embedder is not None):

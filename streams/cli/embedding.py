@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from handlers.learning.embedding import Anew
 from schemas.events.learning import EmbedderChanged
 from schemas.identity import digest
 from schemas.memory import Memory
+from state.folds.remeasuring import sought_by
 from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import OK, usage
 from streams.cli.setup import Models, embedder_of, wishes_of
@@ -39,34 +41,57 @@ def change(
     """Put the choice on record; the next worker embeds the lessons anew. The exit code."""
     name = embedder_of(wanted, wishes_of(Models())).name
     with closing(open_log(log)) as opened:
-        shelf = Library.read(opened).one(scope)
+        shelf = _shelf(Library.read(opened), scope)
         memory = _changeable(shelf, name)
         _need_none_open(opened, shelf.scope, yes)
         event = EmbedderChanged(scope=shelf.scope, embedder=name, by=by, reason=reason)
         address = f"embedder.{digest([name, _times(opened, shelf.scope)])}"
+        measured = len(_measures(shelf).lacks)
         opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
     lessons = len(memory.embedded())
     if json:
-        out_json({"scope": shelf.scope, "from": memory.embedder, "to": name, "lessons": lessons})
+        told = {"scope": shelf.scope, "from": memory.embedder, "to": name}
+        out_json(told | {"lessons": lessons, "measured": measured})
     else:
-        out(f"{plural(lessons, 'lesson')} of {shelf.scope} leave {memory.embedder} for {name}")
+        what = f"{plural(lessons, 'lesson')} and {plural(measured, 'measured text')}"
+        out(f"{what} of {shelf.scope} leave {memory.embedder} for {name}")
         out(f"metalogue worker --role embedder={wanted} makes their vectors before anything else")
     return OK
+
+
+def _shelf(library: Library, scope: str | None) -> Shelf:
+    """The scope that is meant: of this name, or the only one that holds vectors. Raises a usage error."""
+    if scope is None and not any(map(_holds_vectors, library.shelves.values())):
+        detail = "no memory of this log holds vectors yet: start a worker with any embedder"
+        raise usage(detail, field="EMBEDDER", error="embedder.none")
+    return library.one(scope, _holds_vectors)
+
+
+def _holds_vectors(shelf: Shelf) -> bool:
+    sought = _measures(shelf)
+    return bool(shelf.memory.latest.embedder or sought.lacks or sought.unsaid)
+
+
+def _measures(shelf: Shelf) -> Anew:
+    """What the newest version measured on vectors: texts, and how many of them nothing says."""
+    memory = shelf.memory.latest
+    return sought_by(shelf.memory, memory) if memory.learned else Anew()
 
 
 def _changeable(shelf: Shelf, name: str) -> Memory:
     """The newest version. Raises a usage error where another embedder has nothing to do, or cannot."""
     memory = shelf.memory.latest
-    if memory.embedder is None:
+    if not _holds_vectors(shelf):
         detail = f"{shelf.scope} holds no vectors yet: start a worker with any embedder"
         raise usage(detail, field="EMBEDDER", error="embedder.none")
     if name == (shelf.memory.changing or memory.embedder):
         detail = f"{shelf.scope} is found by {name} already"
         raise usage(detail, field="EMBEDDER", error="embedder.same")
-    if memory.learned:
-        detail = f"what {shelf.scope} measured (arms, beliefs, edges) hangs on {memory.embedder}"
+    if memory.embedder is None or _measures(shelf).unsaid:
+        what = "of what they are made" if memory.embedder else "by which embedder they are"
+        detail = f"an earlier build measured vectors in {shelf.scope} and did not say {what}"
         hint = "Begin another memory: --memory NAME"
-        raise usage(detail, field="EMBEDDER", error="embedder.measured", hint=hint)
+        raise usage(detail, field="EMBEDDER", error="embedder.unsaid", hint=hint)
     return memory
 
 

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from schemas.questions import Embed, Recall
 from streams.backbones.port import SetupBroken, Stuck
 from streams.drive import Run
 
-ANEW = "have them made anew: metalogue lessons embed"
-BESIDE = "begin another memory: --memory NAME"
-"""What was measured on vectors cannot be carried over to others."""
+OTHERWISE = ", or have them made anew: metalogue lessons embed"
 
 
-def need_its_embedder(run: Run, here: str) -> None:
-    """Raises ``SetupBroken`` where ``here`` is not the embedder of the run's scope.
+def need_its_embedder(run: Run, question: Embed | Recall, here: str) -> None:
+    """Raises ``SetupBroken`` where ``here`` is not the embedder of the run's scope, or of its own vectors.
 
-    Raises ``Stuck`` where the scope has another embedder since the run's memory was pinned.
+    Raises ``Stuck`` where the scope has another embedder since the run began, and what is asked would be
+    compared with vectors of then.
     """
     memory = run.memory
-    now = run.embedder or memory.embedder
+    own = memory.embedder or run.tally.embedder()
+    now = run.embedder or own
     if now is None:
         return
     if now != here:
-        other = BESIDE if memory.learned else ANEW
-        said = f"the memory of {memory.scope} holds vectors of {now}, this worker makes those of {here}"
-        detail = f"{said}: start it with --role embedder=NAME, or {other}"
+        whose = "the memory of" if run.embedder or memory.embedder else f"{run.episode} in"
+        said = f"{whose} {memory.scope} holds vectors of {now}, this worker makes those of {here}"
+        otherwise = OTHERWISE if run.embedder or memory.embedder else ""
+        detail = f"{said}: start it with --role embedder=NAME{otherwise}"
         raise SetupBroken("embedder", here, detail)
-    if run.topic == "events" and memory.embedder not in (None, now):
-        known = f"it knows {memory.scope} by vectors of {memory.embedder}"
+    if own not in (None, now) and _compares(run, question):
+        known = f"it knows {memory.scope} by vectors of {own}"
         raise Stuck(f"{known}, and those are of {now} by now")
+
+
+def _compares(run: Run, question: Embed | Recall) -> bool:
+    """Whether an answer meets vectors of the run's memory; a learner's lessons and named texts do not."""
+    if run.topic == "events" or isinstance(question, Recall):
+        return True
+    return bool(run.memory.learned) and not question.named

@@ -221,7 +221,8 @@ class Verifier:
                     episode,
                     journal,
                     closing(
-                        policy, work.settings, episode, admitted, opened, own, conclusion, seconds
+                        *(policy, work.settings, episode, admitted, opened, own),
+                        *(conclusion, seconds, run.tally),
                     ),
                 )
         self._count(run, work.journal, episode)

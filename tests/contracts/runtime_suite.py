@@ -22,8 +22,9 @@ from schemas.events.learning import (
 )
 from schemas.identity import episode_id
 from schemas.problem import Feedback, Limits, Problem
-from schemas.vectors import unpack
+from schemas.vectors import pack, unpack
 from streams.backbones.port import SetupBroken
+from streams.embedders.hashed import hashed
 from streams.learner import Learner
 from streams.lineage import command
 from streams.records import LogRecords
@@ -32,6 +33,7 @@ from streams.runtime.embedded.intake import scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, Runtime, in_one_process
+from tests.streams.measuring import BANDIT, lived
 from tests.streams.test_embedded_worker import (
     PUPIL,
     SIZE,
@@ -248,6 +250,17 @@ class RuntimeSuite:
         assert runtime.live(Life(dimensions=8, settle=True)) == Outcome()
         assert verified(runtime.log()) == []
         assert log.counter("repeated") == 0
+
+    def test_another_embedder_makes_measures_anew(self, runtime: Runtime) -> None:
+        memory = lived(runtime, BANDIT, (16, 24), (5,), deaths=(2,), forgotten=(0,))
+        arms, name = memory.learned["arms"], memory.embedder
+        texts = {arm["text"]: arm["vector"] for arm in arms if "vector" in arm}
+        assert (name, len(arms)) == ("hashed-24", 3 + len(texts))
+        assert texts == {text: pack(hashed(text, 24)) for text in texts}
+        contexts = {context for arm in arms for context, _ in arm.get("rows", ())}
+        assert contexts
+        assert {len(unpack(context)) for context in contexts} == {24}
+        assert runtime.log().counter("repeated") == 0
 
     def test_who_has_recalled_nothing_yet_is_parked_when_the_embedder_changes(
         self, runtime: Runtime

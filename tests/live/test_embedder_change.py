@@ -39,8 +39,8 @@ def worked(log: Path, embedder: str, *more: object) -> Called:
     return call("worker", *IDLE, "--role", f"embedder={embedder}", "--log", log, *more)
 
 
-def produced(log: Path, source: str, policy: str = "mc2") -> None:
-    assert call("produce", source, "--policy", policy, "--log", log).code == 0
+def produced(log: Path, source: str, policy: str = "mc2", *more: str) -> None:
+    assert call("produce", source, "--policy", policy, *more, "--log", log).code == 0
 
 
 def state_of(log: Path) -> State:
@@ -85,6 +85,7 @@ def test_lessons_are_embedded_anew_and_all_else_stays(log: Path) -> None:
         "from": "hashed-256",
         "to": MINILM,
         "lessons": len(rows(log, "select id from lessons")),
+        "measured": 0,
     }
     assert worked(log, "minilm").code == 0
     assert rows(log, "select count(*) from calls") == calls, "no model is asked"
@@ -134,13 +135,64 @@ def test_open_episodes_are_named_and_go_on_with_what_they_recalled(
     assert verified(log).endswith("0 model calls")
 
 
-def test_what_was_measured_belongs_to_its_embedder(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "policy", [("meta_reasoner",), ("mgv_flavell",), ("graph_memory", "--set", "phase=build")]
+)
+def test_what_was_measured_is_reckoned_again(tmp_path: Path, policy: tuple[str, ...]) -> None:
     log = tmp_path / "b.db"
+    produced(log, "game24:901-910", *policy)
+    assert worked(log, "hashed").code == 0
+    (before,) = (each.latest for each in state_of(log).memories.values())
+    calls = rows(log, "select count(*) from calls")
+
+    said = embed(log, "minilm", "--json")
+    assert said.code == 0, said.err
+    assert said.json["measured"] > 0
+    produced(log, "game24:911-911", *policy)
+    stopped = worked(log, "hashed")
+    assert stopped.code == 5
+    assert f"holds vectors of {MINILM}" in stopped.err
+    assert embed(log, "minilm", "--yes").code == 2
+    assert embed(log, "hashed", "--yes").code == 0
+    assert worked(log, "hashed").code == 0
+    again = state_of(log).memories[before.scope].versions.pinned(before.number, None)
+    assert again.learned == before.learned, "the first embedder is back before anything was made"
+
+    assert embed(log, "minilm").code == 0
+    assert worked(log, "minilm").code == 0
+    assert verified(log).endswith("0 model calls")
+    (after,) = (each.latest for each in state_of(log).memories.values())
+    assert after.embedder == MINILM
+    assert after.learned != before.learned
+    assert call("rebuild", "--log", log).lines[-1] == state_hash(log)
+    assert call("rebuild", "--snapshot", "--log", log).lines[-1] == state_hash(log)
+    assert rows(log, "select count(*) from calls") != calls, "the problem that came meanwhile"
+
+
+def test_what_an_earlier_build_measured_without_a_word_keeps_its_embedder(tmp_path: Path) -> None:
+    log = tmp_path / "c.db"
     produced(log, "game24:901-910", "meta_reasoner")
     assert worked(log, "hashed").code == 0
-    assert embed(log, "minilm").code != 0
+    with closing(SqliteLog(log)) as opened, opened.db:
+        unsaid = "json_remove(body, '$.texts', '$.embedder')"
+        opened.db.execute(f"update records set body = {unsaid} where kind = 'reflected'")
+    assert verified(log).endswith("0 model calls"), "as builds recorded it that did not say it"
+    (memory,) = (each.latest for each in state_of(log).memories.values())
+    assert memory.embedder == "hashed-256", "the members' own records say it"
+    refused = embed(log, "minilm")
+    assert refused.code == 2
+    assert "did not say of what they are made" in refused.err
+    assert "--memory NAME" in refused.err
     produced(log, "game24:911-911", "meta_reasoner")
-    stopped = worked(log, "minilm")
-    assert stopped.code == 5
-    assert "holds vectors of hashed-256" in stopped.err
-    assert "--memory NAME" in stopped.err
+    assert worked(log, "minilm").code == 5
+
+
+@pytest.mark.parametrize("more", [(), ("--scope", "game24/cot")])
+def test_a_memory_without_vectors_is_told_so(tmp_path: Path, more: tuple[str, ...]) -> None:
+    log = tmp_path / "d.db"
+    produced(log, "game24:901-901", "cot")
+    assert worked(log, "hashed").code == 0
+    refused = embed(log, "minilm", *more)
+    assert refused.code == 2
+    assert "no" in refused.err
+    assert "vectors yet: start a worker with any embedder" in refused.err

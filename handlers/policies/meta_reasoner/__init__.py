@@ -6,7 +6,7 @@ Source: *Meta-Reasoner*, Algorithm 1.
 from __future__ import annotations
 
 from handlers.policies.base import Policy
-from handlers.policies.meta_reasoner.reflect import reflect
+from handlers.policies.meta_reasoner.reflect import measured_texts, reflect
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from handlers.policies.meta_reasoner.solve import solve
 
@@ -18,6 +18,7 @@ META_REASONER = Policy(
     solve=solve,
     learns="self",
     reflect=reflect,
+    measured_texts=measured_texts,
     window=lambda settings, size: 10,
     rule="linucb@1",
     rule_constants=constants,

@@ -6,7 +6,7 @@ Source: Meta-Reasoner, Algorithm 1 line 17; our page (Learning).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from handlers.policies.base import Conclusion, Trace
 from handlers.policies.meta_reasoner.advise import DIAGNOSIS
@@ -23,18 +23,28 @@ class Reading:
 
     trace: Trace
     settings: MetaReasonerSettings
-    embedded: list[str] = field(default_factory=list[str])
-    """First vectors of the embeddings since the last reward."""
+    embedded: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """First vectors of the embeddings since the last reward, each with its address."""
     proposals: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     pulls: list[list[Any]] = field(default_factory=list[list[Any]])
+    contexts: list[str] = field(default_factory=list[str])
+    """Where the context of each pull was embedded."""
     rewards: list[list[Any]] = field(default_factory=list[list[Any]])
     chosen: list[str] = field(default_factory=list[str])
 
-    def feed(self, event: object) -> None:
+    @classmethod
+    def of(cls, trace: Trace, settings: MetaReasonerSettings) -> Self:
+        """The whole record."""
+        reading = cls(trace, settings)
+        for address, event in trace.events:
+            reading.feed(address, event)
+        return reading
+
+    def feed(self, address: str, event: object) -> None:
         """Take one record."""
         match event:
             case Embedded():
-                self.embedded.append(event.vectors[0])
+                self.embedded.append((event.vectors[0], address))
             case StrategyProposed(result="added"):
                 self.proposals.append(self._proposal(event))
             case StrategyChosen(arm=str(arm)):
@@ -52,7 +62,7 @@ class Reading:
             "when": DIAGNOSIS,
             "text": action,
             "parent": event.parent,
-            "vector": self.embedded[-1],
+            "vector": self.embedded[-1][0],
         }
 
     def _reward(self, event: RewardJudged) -> None:
@@ -61,17 +71,30 @@ class Reading:
         if event.arm is not None and self.embedded and reward is not None and progress is not None:
             on_progress = self.settings.retire_on == "progress" and self.settings.reward == "A"
             rated = progress if on_progress else reward
-            self.pulls.append([event.arm, self.embedded[0], reward, rated])
+            context, address = self.embedded[0]
+            self.pulls.append([event.arm, context, reward, rated])
+            self.contexts.append(address)
         self.embedded.clear()
 
 
 def reflect(trace: Trace, conclusion: Conclusion, settings: MetaReasonerSettings) -> dict[str, Any]:
     """Rewards of every round; pulls and proposals only where the bandit chose and may learn."""
-    reading = Reading(trace, settings)
-    for _, event in trace.events:
-        reading.feed(event)
+    reading = Reading.of(trace, settings)
     summary: dict[str, Any] = {"rewards": reading.rewards, "chosen": reading.chosen}
-    if settings.choice == "linucb" and settings.updates == "on":
+    if _learns(settings):
         added = [p for p in reading.proposals if p["text"]]
         summary |= {"proposals": added, "pulls": reading.pulls}
     return summary
+
+
+def measured_texts(trace: Trace, settings: MetaReasonerSettings) -> tuple[str, ...]:
+    """What the contexts of the pulls are made of: reports, or the steps so far."""
+    if not _learns(settings):
+        return ()
+    contexts = Reading.of(trace, settings).contexts
+    known = all(at in trace.embedded for at in contexts)
+    return tuple(trace.embedded[at][0] for at in contexts) if known else ()
+
+
+def _learns(settings: MetaReasonerSettings) -> bool:
+    return settings.choice == "linucb" and settings.updates == "on"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -91,6 +92,11 @@ class Shelf:
         )
 
 
+def has_learned(shelf: Shelf) -> bool:
+    """Whether a scope has lessons or rules."""
+    return bool(shelf.lessons or shelf.made)
+
+
 @dataclass(slots=True)
 class Library:
     """Every scope of a log."""
@@ -155,11 +161,11 @@ class Library:
         found = [self.outcome(use.episode) for use in uses]
         return {name: found.count(name) for name in ("right", "wrong", "unknown") if name in found}
 
-    def chosen(self, part: str | None) -> list[Shelf]:
-        """The scopes meant: all, or those of this name or part. Raises a usage error."""
+    def chosen(self, part: str | None, holds: Callable[[Shelf], bool] = has_learned) -> list[Shelf]:
+        """The scopes meant: all that hold something, or those of this name or part. Raises a usage error."""
         shelves = sorted(self.shelves.values(), key=lambda shelf: shelf.scope)
         if part is None:
-            return [shelf for shelf in shelves if shelf.lessons or shelf.made]
+            return [shelf for shelf in shelves if holds(shelf)]
         found = [s for s in shelves if s.scope == part] or [s for s in shelves if part in s.scope]
         if not found:
             names = ", ".join(shelf.scope for shelf in shelves) or "none"
@@ -171,9 +177,9 @@ class Library:
             )
         return found
 
-    def one(self, part: str | None) -> Shelf:
+    def one(self, part: str | None, holds: Callable[[Shelf], bool] = has_learned) -> Shelf:
         """The one scope that is meant. Raises a usage error that lists the choices."""
-        found = self.chosen(part)
+        found = self.chosen(part, holds)
         if len(found) == 1:
             return found[0]
         if not found:

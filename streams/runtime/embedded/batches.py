@@ -100,8 +100,10 @@ async def learn(
 ) -> EpisodeClosed:
     """Run the learning episode of a closed batch, or replay it with no world; its closing event."""
     episode = episode_of(closed)
-    memory: Memory = scope.memory.versions[closed.previous]
-    embedder = closed.embedder or scope.memory.changing
+    memory = scope.memory.versions[closed.previous]
+    if closed.embedder is not None:
+        memory = Memory(scope.id, closed.batch)  # what only embeds anew compares with nothing
+    embedder = closed.embedder or scope.memory.changing or closed.measured
     run = Run(episode, journal, closed.seed, memory, "learning", recorder, world, embedder)
     if watch is not None:
         watch(run)

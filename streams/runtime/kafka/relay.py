@@ -85,7 +85,9 @@ class Relay:
         policy = self.find(problem.policy or self.default_policy)
         scope = self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
         work = prepare(episode, admitted, journal, policy, scope.memory.versions, "")
-        conclusion, seconds = replayed(conclude(work, work.run(None, None)))
+        run = work.run(None, None)
+        conclusion, seconds = replayed(conclude(work, run))
         return closing(
-            policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+            *(policy, work.settings, episode, admitted, work.opened, work.journal),
+            *(conclusion, seconds, run.tally),
         )

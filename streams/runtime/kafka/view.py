@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, decode
+from schemas.events.episode import Embedded
 from schemas.events.learning import (
     BatchClosed,
     KnowledgeConsolidated,
@@ -36,6 +37,11 @@ def _nothing(_: Feedback) -> None:
 
 def _nobody(partition: int, record: Any, why: str) -> None:
     return None
+
+
+def _is_kept(event: Event) -> bool:
+    """Whether later versions may rest on it: vectors of measures too, which are found by their texts."""
+    return isinstance(event, KEPT) or (isinstance(event, Embedded) and event.texts is not None)
 
 
 class ViewRecords:
@@ -125,7 +131,7 @@ class View:
             self.runs[event.domain, event.problem_id].append(episode)
         elif isinstance(event, MemoryVersioned):
             journal = self.journals.pop(episode, {})
-            self.kept[episode] = {at: e for at, e in journal.items() if isinstance(e, KEPT)}
+            self.kept[episode] = {at: e for at, e in journal.items() if _is_kept(e)}
         elif episode.startswith("b/"):
             self.journals[episode][said.address] = event
         self.heard(partition, episode, event)

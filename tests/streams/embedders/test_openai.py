@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from streams.backbones.openai.faults import Fault
 from streams.backbones.port import NotSent, SetupBroken, Unreachable
 from streams.backbones.rehearsal import Options as Calm
 from streams.backbones.rehearsal import Rehearsal
+from streams.drive import Run
 from streams.embedders.cached import Cached
 from streams.embedders.hashed import hashed
 from streams.embedders.openai import OpenAIEmbedder
@@ -169,9 +169,7 @@ def asked_of_the_world(script: Script, patience: Patience, **options: Any) -> An
 
     async def body(endpoint: Endpoint) -> AnswerEvent:
         world = World({"*": Rehearsal(Calm())}, made(endpoint, **options), patience=patience)
-        run: Any = SimpleNamespace(
-            episode="b/x/1", memory=Memory("default/mc2", 0), topic="learning", embedder=None
-        )
+        run = Run("b/x/1", {}, 0, Memory("default/mc2", 0), topic="learning")
         return await world.during(world.answer(run, Embed(tuple(TEXTS)), "Embed", "0", UNBOUNDED))
 
     with serving(script) as endpoint:
