@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import time
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from streams.runtime.kafka import topics
+from streams.runtime.kafka.place import Place
 from tests.live.faults import Account, Stepper, Team, account
 from tests.live.kafka_here import Cluster, broker, eventually, missing
 from tests.live.stepping import LONG
@@ -22,6 +25,8 @@ pytestmark = [
 ]
 SESSION_S = 3.0
 TAKE_OVER_S = 10.0
+ABOUT_TO_CALL = 1
+"""A process may be stopped between its look at the lease and the call's note: that call is under way too."""
 
 
 def problems(count: int, steps: int, first: int = 0) -> bytes:
@@ -103,7 +108,7 @@ def test_one_is_killed_one_freezes_one_joins_and_the_broker_goes_away(
     assert at_freeze >= 500
     assert asked_again(everyone, said) == []
     assert said.wasted(first) == 0
-    assert said.wasted(second, frozen_at) <= at_freeze
+    assert said.wasted(second, frozen_at) <= at_freeze + ABOUT_TO_CALL
     assert max(everyone.takeovers()) < TAKE_OVER_S
     for each in (second, third):
         each.signal(signal.SIGTERM)
@@ -111,8 +116,8 @@ def test_one_is_killed_one_freezes_one_joins_and_the_broker_goes_away(
 
 
 def test_a_call_of_many_sessions_moves_nothing(cluster: Cluster, tmp_path: Path) -> None:
-    """Twenty minutes at the default session are sixty of them; here a session is a second."""
-    everyone = team(cluster, tmp_path, step_s=20.0, session_s=1.0)
+    """Ten of them: a session is a second here."""
+    everyone = team(cluster, tmp_path, step_s=10.0, session_s=1.0)
     both = everyone.join(), everyone.join()
     eventually(lambda: all(each.standing()["live"] == 4 for each in both))
     dealt = [each.standing()["assignments"] for each in both]
@@ -139,7 +144,7 @@ def taken_over(base: str, folder: Path, closed: int) -> float:
     """Seconds of the quickest of a few take-overs, each after the owner was killed."""
     folder.mkdir()
     log = Cluster(base, f"t{time.time_ns()}", folder)
-    log.out("topics", "create", "--partitions", 8)
+    asyncio.run(topics.create(Place.of(log.url), 8))
     everyone = team(log, folder, step_s=0.0)
     everyone.join()
     log.send(problems(closed, 1))
