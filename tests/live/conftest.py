@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -52,14 +52,11 @@ def node() -> Generator[tuple[str, Path]]:
 
 
 @pytest.fixture
-def cluster(
-    node: tuple[str, Path], tmp_path: Path, request: pytest.FixtureRequest
-) -> Generator[Cluster]:
-    name = f"t{time.time_ns()}"
-    made = Cluster(node[0], name, tmp_path)
-    made.out("topics", "create", "--partitions", 8)
-    yield made
-    made.close()
+def cluster(node: tuple[str, Path], tmp_path: Path) -> Generator[Cluster]:
+    """A log of its own on the broker, and the command line to use it with."""
+    with closing(Cluster(node[0], f"t{time.time_ns()}", tmp_path)) as made:
+        asyncio.run(topics.create(Place.of(made.url), 8))
+        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 import subprocess
@@ -13,9 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from streams.cli.logs import counts
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.place import Place
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "deploy" / "kafka-local" / "broker.sh"
 SESSION_MS = "6000"
+QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""Java's second compiler is not worth its work for a broker that lives for minutes."""
 
 
 def missing() -> str | None:
@@ -34,7 +39,7 @@ def broker(folder: Path, verb: str, **environ: str) -> str:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
             ["bash", str(SCRIPT), verb],
-            env={**os.environ, "KAFKA_LOCAL_DIR": str(folder / "node"), **environ},
+            env={**os.environ, **QUICK_START, "KAFKA_LOCAL_DIR": str(folder / "node"), **environ},
             capture_output=True,
             text=True,
             check=False,
@@ -50,6 +55,7 @@ class Cluster:
     def __init__(self, base: str, name: str, home: Path) -> None:
         self.base, self.name, self.home = base, name, home
         self.started: list[subprocess.Popen[bytes]] = []
+        self.opened: KafkaLog | None = None
 
     @property
     def url(self) -> str:
@@ -85,9 +91,16 @@ class Cluster:
         assert done.returncode == 0, (arguments, done.stderr.decode()[-800:])
         return done.stdout.decode().strip()
 
+    def log(self) -> KafkaLog:
+        """The log as it is now, read in this process."""
+        if self.opened is None:
+            self.opened = KafkaLog(Place.of(self.url), self.home)
+        self.opened.refresh()
+        return self.opened
+
     def stats(self) -> dict[str, int]:
-        found: dict[str, int] = json.loads(self.out("log", "stats", "--json"))
-        return found
+        """What `log stats` prints."""
+        return counts(self.log())
 
     def worker(self, *arguments: object, **environ: str) -> subprocess.Popen[bytes]:
         said = open(self.home / f"{self.name}.log", "ab")  # noqa: SIM115 - lives as long as it does
@@ -115,6 +128,8 @@ class Cluster:
         self.kcat("-P", "-t", self.topic("problems"), "-K", "\t", given=given)
 
     def close(self) -> None:
+        if self.opened is not None:
+            self.opened.close()
         for each in self.started:
             if each.poll() is None:
                 each.kill()
