@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -142,18 +142,23 @@ class Suite:
 
 def elsewhere(name: str, hash_seed: str, case: Case) -> list[dict[str, str]]:
     """The digests of the same runs in another process. Raises ``Broken`` if it fails there."""
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    variables = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
-    command = [sys.executable, "-P", "-m", "streams.trials.elsewhere", name]
     try:
-        done = subprocess.run(
-            command, env=variables, capture_output=True, timeout=PROCESS_S, check=True
-        )
+        (theirs,) = digests_elsewhere([name], hash_seed)
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise Broken(case, f"fails in another process: {said[:200]}") from error
     except subprocess.TimeoutExpired as error:
         raise Broken(case, f"does not end within {PROCESS_S:.0f} s in another process") from error
-    theirs: list[dict[str, str]] = json.loads(done.stdout.splitlines()[-1])
     return theirs
+
+
+def digests_elsewhere(names: Sequence[str], hash_seed: str) -> list[list[dict[str, str]]]:
+    """The digests of every case's run, policy by policy, in one other process."""
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    variables = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
+    command = [sys.executable, "-P", "-m", "streams.trials.elsewhere", *names]
+    done = subprocess.run(
+        command, env=variables, capture_output=True, timeout=PROCESS_S, check=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()[-len(names) :]]

@@ -1,4 +1,4 @@
-"""The contract's runs in a process of their own: prints the digests of every record, by case."""
+"""The contract's runs in a process of their own: a line for each policy, its records' digests by case."""
 
 from __future__ import annotations
 
@@ -18,4 +18,5 @@ async def main(name: str) -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(sys.argv[1]))))
+    for named in sys.argv[1:]:
+        print(json.dumps(asyncio.run(main(named))))
