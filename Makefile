@@ -13,7 +13,10 @@ ARGS ?=
 
 BIN := $(VENV)/bin
 LOCKS := deploy/locks
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# A file stays with one worker, which shares its broker, browser or log; the long files begin first.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Without this every process that a test starts would compile again what has changed since `make setup`.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup local dev demo dashboard demo-local test soak lock clean
 .PHONY: broker broker-stop broker-clean

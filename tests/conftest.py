@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
+LONG = {"live", "slow"}
+
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, max_examples=50, print_blob=False
 )
@@ -19,6 +21,12 @@ settings.register_profile(
     "search", deadline=None, max_examples=2_000, suppress_health_check=SLOW, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of tests that take long come first: what is short fills the gaps at the end."""
+    long = {item.path for item in items if LONG & {mark.name for mark in item.iter_markers()}}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(autouse=True)
