@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -27,6 +28,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files of tests that take long come first: what is short fills the gaps at the end."""
     long = {item.path for item in items if LONG & {mark.name for mark in item.iter_markers()}}
     items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays until the end: the collector of garbage need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
