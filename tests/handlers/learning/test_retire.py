@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from copy import deepcopy
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +14,7 @@ from handlers.learning.retire import (
     Standing,
     is_retired,
     outmeasured,
+    paired,
     ruled,
     tallied,
     wilson_upper,
@@ -66,6 +70,44 @@ def test_a_person_goes_first() -> None:
     assert not is_retired(ruled(bad, [("x", "restored")]), "x", RULE)
     assert is_retired(ruled({}, [("y", "retired")]), "y", None)
     assert not is_retired(ruled({}, [("y", "retired"), ("y", "restored")]), "y", RULE)
+
+
+MARKS = st.sampled_from("xyz")
+REWARDS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+PAIRS = st.lists(st.tuples(MARKS, REWARDS, REWARDS), max_size=12)
+
+
+@given(PAIRS, PAIRS)
+def test_pairs_add_up_in_any_order_and_whenever_they_are_counted(
+    some: list[tuple[str, float, float]], more: list[tuple[str, float, float]]
+) -> None:
+    at_once = paired({}, some + more)
+    assert paired(paired({}, some), more) == at_once
+    assert paired(paired({}, more), some) == at_once
+    counted = Counter(mark for mark, _, _ in some + more)
+    tally = at_once.get("tally", {})
+    assert {mark: right + wrong for mark, (right, wrong, _) in tally.items()} == counted
+
+
+@given(st.lists(st.tuples(MARKS, st.booleans(), st.booleans()), max_size=12))
+def test_a_pair_of_graded_runs_is_a_batch_of_two(pairs: list[tuple[str, bool, bool]]) -> None:
+    batches: Standing = {}
+    for mark, with_it, without in pairs:
+        outcomes = ("right" if right else "wrong" for right in (with_it, without))
+        batches = tallied(batches, zip(((mark,), ()), outcomes, strict=True))
+    assert paired({}, [(mark, float(a), float(b)) for mark, a, b in pairs]) == batches
+
+
+@given(PAIRS, PAIRS)
+def test_pairs_change_nothing_but_the_tally_of_their_items(
+    some: list[tuple[str, float, float]], more: list[tuple[str, float, float]]
+) -> None:
+    before = ruled(paired({}, some), [("x", "retired")])
+    as_it_was, after = deepcopy(before), paired(before, more)
+    assert before == as_it_was
+    assert after["ruled"] == before["ruled"]
+    untouched = set(before.get("tally", {})) - {mark for mark, _, _ in more}
+    assert all(after["tally"][mark] == before["tally"][mark] for mark in untouched)
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
