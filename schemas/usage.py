@@ -14,6 +14,21 @@ def add(left: float | None, right: float | None) -> float | None:
     return None if left is None or right is None else left + right
 
 
+class Embedding(BaseModel):
+    """What an endpoint was asked for vectors, in attempts, tokens, cost and seconds; ``None`` means unknown.
+
+    A request may hold texts of several questions: all of it counts for the one whose text came first, and
+    what was known already counts nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    attempts: NonNegativeInt = 0
+    tokens: NonNegativeInt | None = None
+    cost: NonNegativeFloat | None = None
+    seconds: NonNegativeFloat | None = None
+
+
 class Usage(BaseModel):
     """Calls, tokens, cost and seconds of one completion or of many; ``None``, or absent, means unknown."""
 
@@ -27,6 +42,12 @@ class Usage(BaseModel):
     cached_tokens: NonNegativeInt | None = None
     cost: NonNegativeFloat | None = None
     seconds: NonNegativeFloat | None = None
+    embedding: Embedding | None = None
+    """Beside all that: vectors, where an endpoint made them. In no limit of an episode."""
+
+    def told(self) -> dict[str, Any]:
+        """Everything by name, unknown figures too; of vectors only where an endpoint made some."""
+        return self.model_dump(exclude=None if self.embedding else {"embedding"})
 
     @property
     def tokens(self) -> int | None:
@@ -49,15 +70,27 @@ NOTHING = Usage(
 """Nothing was spent, and that is known."""
 
 
-FIGURES = tuple(Usage.model_fields)
+FIGURES = tuple(name for name in Usage.model_fields if name != "embedding")
 _figures = attrgetter(*FIGURES)
 
 
 def total(parts: Iterable[Any]) -> Usage:
     """The sum of what has a usage's figures (usages, completions); the empty sum is zero, which is known."""
-    columns = zip(*map(_figures, parts), strict=True)
-    sums = dict(zip(FIGURES, map(_sum, columns), strict=False))
-    return Usage.model_validate(sums) if sums else NOTHING
+    given = list(parts)
+    columns = zip(*map(_figures, given), strict=True)
+    sums: dict[str, Any] = dict(zip(FIGURES, map(_sum, columns), strict=False))
+    took = (each.embedding for each in given if isinstance(each, Usage))
+    return Usage.model_validate({**sums, "embedding": together(took)}) if sums else NOTHING
+
+
+def together(parts: Iterable[Embedding | None]) -> Embedding | None:
+    """The sum of what vectors took; none where no endpoint made any."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    figures = ([getattr(part, name) for part in known] for name in Embedding.model_fields)
+    sums = dict(zip(Embedding.model_fields, map(_sum, map(tuple, figures)), strict=True))
+    return Embedding.model_validate(sums)
 
 
 def _sum(figures: tuple[float | None, ...]) -> float | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 from handlers.limits import prompt_estimate
 from schemas.price import Price
-from schemas.usage import add
+from schemas.usage import Embedding, add
+from streams import normalise
 from streams.backbones.port import (
     Backbone,
     Endpoint,
@@ -24,6 +25,7 @@ from streams.backbones.port import (
 )
 from streams.backbones.prices import price_for
 from streams.drive import Paused
+from streams.embedders.port import Bill
 from streams.trying import Patience, Trying
 
 WAITS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -138,6 +140,18 @@ class Caller:
             self.cost += reply.cost
         elif (price := price_for(self.prices, backbone.name)) is not None:
             self.cost += price.of(prompt, completion) * reply.attempts
+
+    def billed(self, embedder: str, bill: Bill, texts: Sequence[str]) -> Embedding:
+        """What vectors took, priced and booked on the totals as a reply is."""
+        price, tokens = price_for(self.prices, embedder), normalise.count(bill.tokens)
+        most = prompt_estimate(sum(map(len, texts)), len(texts)) if tokens is None else tokens
+        cost = 0.0 if bill.attempts == 0 else None
+        if price is not None and bill.attempts:
+            cost = price.of(most, 0) if tokens is not None and bill.free else None
+            self.cost += price.of(most, 0) * bill.attempts if cost is None else cost
+        self.tokens += most
+        seconds = normalise.amount(bill.seconds)
+        return Embedding(attempts=bill.attempts, tokens=tokens, cost=cost, seconds=seconds)
 
     async def told(self, ask: Callable[[], Awaitable[T]], episode: str) -> T:
         """What an endpoint tells at last. Raises as ``call`` does."""

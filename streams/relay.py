@@ -78,7 +78,7 @@ def answer_of(
         "confidence": closed.confidence,
         "confidence_source": closed.confidence_source,
         "calibrated": closed.calibrated,
-        "usage": closed.usage.model_dump(),
+        "usage": closed.usage.told(),
     }
 
 

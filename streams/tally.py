@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.events.base import Event
-from schemas.events.episode import Completed, Embedded
+from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import KnowledgeReached
 from schemas.identity import address_order, is_numbered
-from schemas.usage import Usage
+from schemas.usage import Embedding, Usage, together
 
 
 @dataclass(slots=True)
@@ -38,6 +38,8 @@ class Tally:
     """What made vectors, by address."""
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """What a run had embedded there: no record says it, only who drives the policy knows."""
+    took: dict[str, Embedding] = field(default_factory=dict[str, Embedding])
+    """What an endpoint was asked for vectors, by address."""
 
     @classmethod
     def of(cls, journal: Mapping[str, Event]) -> Tally:
@@ -66,6 +68,7 @@ class Tally:
             cached_tokens=self.cached_tokens,
             cost=None if costs is None else sum(costs[at] for at in in_order(costs)),
             seconds=seconds if self.timed else None,
+            embedding=together(self.took[at] for at in in_order(self.took)),
         )
 
     def items(self) -> tuple[str, ...]:
@@ -99,6 +102,12 @@ class Tally:
     def embedded(self, address: str, event: Embedded) -> None:
         """Vectors."""
         self.embedders[address] = event.embedder
+        self.recalled(address, event)
+
+    def recalled(self, address: str, event: Embedded | Recalled) -> None:
+        """What vectors took, kept or not."""
+        if event.took is not None:
+            self.took[address] = event.took
 
 
 def in_order(addresses: Iterable[str]) -> list[str]:
@@ -115,4 +124,5 @@ _COUNTED: Mapping[type[Event], Callable[[Tally, str, Any], None]] = {
     KnowledgeReached: Tally.showed,
     ExperienceShown: Tally.showed,
     Embedded: Tally.embedded,
+    Recalled: Tally.recalled,
 }

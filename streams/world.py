@@ -17,6 +17,7 @@ from schemas.memory import Memory
 from schemas.price import Price
 from schemas.problem import Limits
 from schemas.questions import Complete, Credit, Embed, Recall, Sampling, UseTool, Worth
+from schemas.usage import Embedding
 from schemas.vectors import pack, unpack
 from streams import normalise
 from streams.backbones.port import Backbone, ModelReply, ModelRequest, Stuck
@@ -24,7 +25,7 @@ from streams.backbones.prices import price_for
 from streams.calling import Caller, Draining, Totals, why
 from streams.drive import Run
 from streams.embedders.agreement import need_its_embedder
-from streams.embedders.port import Embedder
+from streams.embedders.port import Billing, Embedder
 from streams.grants import Grant
 from streams.tools import NO_TOOLS, Tools, called
 from streams.trying import Patience
@@ -155,7 +156,7 @@ class World:
                 return await self._recall(run, question, asked)
             case Embed():
                 need_its_embedder(run, question, self.embedder.name)
-                vectors = await self._vectors(run, question.texts)
+                vectors, took = await self._vectors(run, question.texts)
                 named = tuple(map(text_digest, question.texts)) if question.named else None
                 return Embedded(
                     asked=asked,
@@ -163,6 +164,7 @@ class World:
                     dimensions=self.embedder.dimensions,
                     vectors=tuple(pack(vector) for vector in vectors),
                     texts=named,
+                    took=took,
                 )
             case Worth():
                 return await self._checked(question, asked)
@@ -188,18 +190,25 @@ class World:
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         need_its_embedder(run, question, self.embedder.name)
-        query = (await self._vectors(run, (question.query,)))[0]
+        (query,), took = await self._vectors(run, (question.query,))
         rounded = tuple(unpack(pack(query)))
         items = self._select(run.memory, question, rounded)
         return Recalled(
             asked=asked,
             memory_version=run.memory.number,
             items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
+            took=took,
         )
 
-    async def _vectors(self, run: Run, texts: tuple[str, ...]) -> list[tuple[float, ...]]:
-        """One for each text; where its endpoint is out of reach, once it is back."""
-        return await self.caller.told(partial(self.embedder.embed, texts), run.episode)
+    async def _vectors(
+        self, run: Run, texts: tuple[str, ...]
+    ) -> tuple[list[tuple[float, ...]], Embedding | None]:
+        """One for each text, and what an endpoint was asked for them; where that is away, once it is back."""
+        vectors = await self.caller.told(partial(self.embedder.embed, texts), run.episode)
+        bill = self.embedder.bill(texts) if isinstance(self.embedder, Billing) else None
+        return vectors, None if bill is None else self.caller.billed(
+            self.embedder.name, bill, texts
+        )
 
     async def _checked(self, question: Worth[Any], asked: str) -> Checked:
         """By the domain's checker; where it has none, a learner's question is answered by the label."""

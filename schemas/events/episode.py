@@ -10,7 +10,7 @@ from schemas.events.base import Act, AnswerEvent, Event
 from schemas.outcome import Outcome
 from schemas.price import Price
 from schemas.problem import Limits, Problem
-from schemas.usage import Usage, total
+from schemas.usage import Embedding, Usage, total
 
 Status: TypeAlias = Literal["answered", "abstained", "exhausted", "failed"]
 
@@ -100,6 +100,8 @@ class Recalled(AnswerEvent, frozen=True):
     memory_version: NonNegativeInt
     items: tuple[tuple[str, str, float | None], ...]
     """Item id, digest of its text, similarity to the query."""
+    took: Embedding | None = None
+    """What an endpoint was asked for the query's vector, if one was."""
 
 
 class Embedded(AnswerEvent, frozen=True):
@@ -112,6 +114,8 @@ class Embedded(AnswerEvent, frozen=True):
     vectors: tuple[str, ...]
     texts: tuple[str, ...] | None = None
     """Digest of what each is made of, where measures are to find theirs by it."""
+    took: Embedding | None = None
+    """What an endpoint was asked for them, if one was."""
 
 
 class Checked(AnswerEvent, frozen=True):

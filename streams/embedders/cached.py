@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from streams.backbones.port import Endpoint, Unreachable
-from streams.embedders.port import Embedder
+from streams.embedders.port import Bill, Billing, Embedder
 
 Vector: TypeAlias = tuple[float, ...]
 
@@ -50,6 +50,10 @@ class Cached:
         """Have the inner embedder let go of what only waits."""
         if isinstance(self.inner, Endpoint):
             self.inner.drain()
+
+    def bill(self, texts: Sequence[str]) -> Bill | None:
+        """The inner embedder's, if it keeps one: what is known already was billed before."""
+        return self.inner.bill(texts) if isinstance(self.inner, Billing) else None
 
     async def close(self) -> None:
         """Drop what waits, and close the inner embedder."""

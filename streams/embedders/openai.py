@@ -13,6 +13,7 @@ from streams.backbones.openai.options import Options, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
 from streams.backbones.openai.road import Roads
 from streams.backbones.port import SetupBroken, Unreachable
+from streams.embedders.port import Bill
 from streams.embedders.reading import Vectors, read_vectors
 
 LONGEST = 8_000
@@ -43,6 +44,8 @@ class OpenAIEmbedder:
         self._line = Line(self._site, options, self._road)
         self._persistence = Persistence(options, self._road)
         self._dimensions = 0
+        self._bills: dict[str, Bill] = {}
+        """What requests took that nobody was billed for yet, by their first text."""
 
     @property
     def name(self) -> str:
@@ -67,11 +70,24 @@ class OpenAIEmbedder:
         if not texts:
             return []
         sent, tally = [encodable(text[:LONGEST]) or " " for text in texts], Tally()
-        found = await self._persistence.ask(partial(self._send, sent), tally, 0)
-        if isinstance(found, Fault):
-            raise self._error(found, tally)
+        tokens: int | None = 0
+        try:
+            found = await self._persistence.ask(partial(self._send, sent), tally, 0)
+            if isinstance(found, Fault):
+                raise self._error(found, tally)
+            tokens = found.tokens
+        finally:
+            self._book(texts[0], Bill(tally.attempts, tokens, tally.seconds, tally.free))
         self._dimensions = found.dimensions
         return found.vectors
+
+    def bill(self, texts: Sequence[str]) -> Bill:
+        """What was spent on requests that began with one of these texts, once."""
+        return sum((self._bills.pop(text, Bill()) for text in texts), Bill())
+
+    def _book(self, first: str, took: Bill) -> None:
+        if took.attempts:
+            self._bills[first] = self._bills.get(first, Bill()) + took
 
     async def close(self) -> None:
         """Close the connections."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from schemas.usage import add
 
 
 class Embedder(Protocol):
@@ -25,4 +28,36 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Release connections and models."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What an endpoint was asked for vectors. ``tokens`` are unknown where it did not say them.
+
+    ``free`` says that the attempts which brought nothing can have cost nothing.
+    """
+
+    attempts: int = 0
+    tokens: int | None = 0
+    seconds: float = 0.0
+    free: bool = True
+
+    def __add__(self, other: Bill) -> Bill:
+        tokens = add(self.tokens, other.tokens)
+        return Bill(
+            self.attempts + other.attempts,
+            None if tokens is None else int(tokens),
+            self.seconds + other.seconds,
+            self.free and other.free,
+        )
+
+
+@runtime_checkable
+class Billing(Protocol):
+    """An embedder whose requests are counted, each once."""
+
+    def bill(self, texts: Sequence[str]) -> Bill | None:
+        """What was spent on requests that began with one of these texts, and not billed yet; none where
+        no endpoint is asked at all."""
         ...

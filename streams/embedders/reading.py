@@ -9,7 +9,7 @@ from typing_extensions import TypeIs
 
 from schemas.vectors import HALF_LIMIT
 from streams.backbones.openai.faults import Fault, of_status
-from streams.backbones.openai.reading import objects, parse
+from streams.backbones.openai.reading import count, objects, parse, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class Vectors:
     vectors: list[tuple[float, ...]]
     size: int
     """Tokens, by the bytes."""
+    tokens: int | None = None
+    """Tokens of the texts, if the server counts them."""
 
     @property
     def dimensions(self) -> int:
@@ -44,7 +46,13 @@ def read_vectors(raw: bytes, count: int, dimensions: int = 0) -> Vectors | Fault
     lengths = {len(vector) for vector in found} | {dimensions or len(found[0])}
     if len(lengths) > 1:
         return Fault("model", f"vectors of {' and '.join(map(str, sorted(lengths)))} numbers")
-    return Vectors(found, len(raw) // 4)
+    return Vectors(found, len(raw) // 4, _tokens(told))
+
+
+def _tokens(told: dict[str, Any]) -> int | None:
+    """Tokens of the texts, as the server counts them."""
+    usage = part(told, "usage")
+    return count(usage.get("prompt_tokens", usage.get("total_tokens")))
 
 
 def _vector(numbers: object) -> tuple[float, ...]:

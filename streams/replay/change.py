@@ -126,7 +126,10 @@ class Reusing:
 
 def reused(known: AnswerEvent) -> AnswerEvent:
     """The parent's answer; of a reply it is said that nobody was asked."""
-    return known.model_copy(update={"reused": True}) if isinstance(known, Completed) else known
+    if isinstance(known, Completed):
+        return known.model_copy(update={"reused": True})
+    paid = isinstance(known, Embedded | Recalled) and known.took is not None
+    return known.model_copy(update={"took": None}) if paid else known
 
 
 def edited(known: Completed, asked: str, text: str) -> Completed:

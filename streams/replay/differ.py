@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemas.events.base import Event
-from schemas.events.episode import Completed
+from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.identity import address_order
 from schemas.usage import Usage, total
 from streams.replay.compare import difference, same
@@ -69,10 +69,12 @@ def first_difference(left: Record, right: Record) -> Difference | None:
 
 
 def meant(event: Event) -> Event:
-    """A completion without what is incidental to it, and whoever was asked for it."""
+    """An answer without what is incidental to it, and whoever was asked for it."""
     if isinstance(event, Completed):
         told = {"seconds": None, "attempts": 1, "cached_tokens": None, "reused": None}
         return event.model_copy(update=told)
+    if isinstance(event, Embedded | Recalled):
+        return event.model_copy(update={"took": None})
     return event
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events.base import Event
-from schemas.events.episode import Completed, Embedded
+from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import KnowledgeReached, MonitorReported
 from schemas.identity import address_order
-from schemas.usage import total
+from schemas.usage import Embedding, Usage, together, total
 from streams.tally import Tally
 
 COUNTS = st.none() | st.integers(0, 10**6)
@@ -39,12 +39,23 @@ def shown(items: tuple[str, ...]) -> KnowledgeReached:
     )
 
 
+TOOK = st.none() | st.builds(
+    Embedding, attempts=st.integers(0, 9), tokens=COUNTS, cost=AMOUNTS, seconds=AMOUNTS
+)
+EMBEDDED = st.builds(
+    Embedded,
+    embedder=st.sampled_from("xy"),
+    dimensions=st.just(0),
+    vectors=st.just(()),
+    took=TOOK,
+)
 ITEMS = st.lists(st.sampled_from("abcdef"), max_size=4).map(tuple)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     REPLIES,
     ITEMS.map(shown),
     ITEMS.map(lambda items: ExperienceShown(sort="path", items=items)),
-    st.builds(Embedded, embedder=st.sampled_from("xy"), dimensions=st.just(0), vectors=st.just(())),
+    EMBEDDED,
+    st.builds(Recalled, memory_version=st.just(0), items=st.just(()), took=TOOK),
     st.builds(MonitorReported, round=st.integers(0, 9), flag=st.just("NO"), source=st.just("0")),
 )
 ADDRESSES = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(
@@ -72,10 +83,24 @@ def test_a_tally_is_what_reading_the_record_in_order_gives(journal: dict[str, Ev
     tally = Tally.of({**journal, "opened": MonitorReported(round=0, flag="NO", source="0")})
     replies = total(event for event in events if isinstance(event, Completed))
     seconds = None if replies.seconds is None else 7.0
-    assert tally.usage(7.0) == replies.model_copy(update={"seconds": seconds})
+    took = [event.took for event in events if isinstance(event, Embedded | Recalled)]
+    beside = {"seconds": seconds, "embedding": together(took)}
+    assert tally.usage(7.0) == replies.model_copy(update=beside)
     shown = [
         event.items for event in events if isinstance(event, KnowledgeReached | ExperienceShown)
     ]
     assert tally.items() == tuple(dict.fromkeys(item for items in shown for item in items))
     made = [event.embedder for event in events if isinstance(event, Embedded)]
     assert tally.embedder() == next(iter(made), None)
+
+
+@given(st.lists(TOOK, max_size=6))
+def test_what_vectors_took_is_known_only_where_every_part_is(took: list[Embedding | None]) -> None:
+    whole = total([Usage(embedding=each) for each in took]).embedding
+    known = [each for each in took if each is not None]
+    assert whole == together(took)
+    assert (whole is None) == (not known)
+    if whole is not None:
+        assert whole.attempts == sum(each.attempts for each in known)
+        assert (whole.tokens is None) == any(each.tokens is None for each in known)
+        assert (whole.cost is None) == any(each.cost is None for each in known)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schemas.events.episode import EpisodeOpened
+from schemas.events.episode import EpisodeClosed, EpisodeOpened
+from schemas.usage import Usage, total
+from streams.embedders.hashed import hashed
 from streams.runtime.embedded.log import SqliteLog
-from tests.endpoint import Answer, Asked, drops, whole
+from tests.endpoint import Answer, Asked, drops, fails, whole
 from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, reading, think
 from tests.streams.backbones.asking import always
@@ -181,3 +184,45 @@ def test_a_total_of_cost_stops_the_worker(serve: Serve, folder: Path) -> None:
     assert len(endpoint.asked) == 4  # 0.14 each; the fifth is not begun
     assert worked(log, *PRICE).code == 0
     assert len(answers(log)) == 8
+
+
+def made_here(asked: Asked) -> Answer:
+    """A model that thinks, and beside it one that makes vectors, and fails now and then."""
+    if not asked.path.endswith("/embeddings"):
+        return think(asked)
+    if asked.number % 5 == 0:
+        return fails(500)
+    texts = asked.body["input"]
+    data = [{"index": at, "embedding": hashed(text, 8)} for at, text in enumerate(texts)]
+    usage = {"prompt_tokens": sum(len(text.split()) for text in texts)}
+    return Answer(raw=json.dumps({"data": data, "usage": usage}).encode())
+
+
+def test_vectors_of_an_endpoint_have_figures_of_their_own(serve: Serve, folder: Path) -> None:
+    endpoint, log = serve(made_here), folder / "a.db"
+    produce(log)
+    assert worked(log, "--role", "embedder=openai:check", *PRICE).code == 0
+    requests = [asked for asked in endpoint.asked if asked.path.endswith("/embeddings")]
+
+    def closings(opened: SqliteLog) -> list[Usage]:
+        events = [record.event for record in opened.records(kinds=["episode.closed"])]
+        return [event.usage for event in events if isinstance(event, EpisodeClosed)]
+
+    whole = total(reading(log, closings)).embedding
+    assert whole is not None
+    assert whole.attempts == len(requests)
+    assert whole.tokens
+    assert whole.cost == pytest.approx(whole.tokens / 1000)
+    answer = next(each for each in answers(log) if "embedding" in each["usage"])
+    assert {"attempts", "tokens", "cost", "seconds"} == set(answer["usage"]["embedding"])
+    shown = call("show", answer["episode"], "--log", log)
+    assert "vectors: " in shown.out
+    assert call("verify", "--log", log).code == 0
+
+
+def test_vectors_made_here_have_none(serve: Serve, folder: Path) -> None:
+    serve()
+    log = folder / "a.db"
+    produce(log)
+    assert worked(log).code == 0
+    assert not any("embedding" in answer["usage"] for answer in answers(log))

@@ -106,10 +106,10 @@ def _choice(told: Json, choice: Json) -> Heard | Fault:
         text=text or "",
         finish=finish,
         model=_name(told.get("model")),
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-        reasoning_tokens=_count(part(usage, "completion_tokens_details").get("reasoning_tokens")),
-        cached_tokens=_count(part(usage, "prompt_tokens_details").get("cached_tokens")),
+        prompt_tokens=count(usage.get("prompt_tokens")),
+        completion_tokens=count(usage.get("completion_tokens")),
+        reasoning_tokens=count(part(usage, "completion_tokens_details").get("reasoning_tokens")),
+        cached_tokens=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
         logprob=_mean_logprob(part(choice, "logprobs").get("content")),
     )
 
@@ -128,7 +128,7 @@ def _name(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _count(value: object) -> int | None:
+def count(value: object) -> int | None:
     """A number of tokens; anything else, and a bool above all, is unknown."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

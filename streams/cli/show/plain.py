@@ -30,7 +30,7 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "confidence": closed.confidence if closed is not None else None,
         "confidence_source": closed.confidence_source if closed is not None else None,
         "calibrated": closed.calibrated if closed is not None else None,
-        "usage": sheet.usage.model_dump(),
+        "usage": sheet.usage.told(),
         "items": list(closed.items) if closed is not None else [],
         "resumed": sheet.resumed,
         "taught": [lesson.id for lesson in sheet.taught or ()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from schemas.usage import Usage
+from schemas.usage import Embedding, Usage
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Controls, invisible formatting (text direction too), surrogates, separators of lines."""
@@ -140,7 +140,14 @@ def spent(usage: Usage, limit: int | None = None) -> list[str]:
     )
     lost = usage.attempts - usage.calls
     tried = [f"{plural(lost, 'attempt')} failed"] if lost > 0 else []
-    return [calls, *tried, tokens, cost(usage.cost), seconds(usage.seconds)]
+    parts = [calls, *tried, tokens, cost(usage.cost), seconds(usage.seconds)]
+    return parts if usage.embedding is None else [*parts, embedded(usage.embedding)]
+
+
+def embedded(took: Embedding) -> str:
+    """What vectors took at an endpoint."""
+    tokens = "tokens unknown" if took.tokens is None else f"{took.tokens:,} tokens"
+    return f"vectors: {plural(took.attempts, 'attempt')}, {tokens}, {cost(took.cost)}"
 
 
 def sure(confidence: float | None, source: str | None, calibrated: float | None) -> str:

@@ -9,14 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.limits import UNBOUNDED
 from schemas.events.base import AnswerEvent
-from schemas.events.episode import Embedded, QuestionAbandoned
+from schemas.events.episode import Embedded, QuestionAbandoned, Recalled
+from schemas.identity import hash01
 from schemas.memory import Memory
-from schemas.questions import Embed
+from schemas.price import Price
+from schemas.questions import Embed, Recall
 from schemas.vectors import as_kept, unpack
 from streams.backbones.openai import Options
 from streams.backbones.openai.faults import Fault
@@ -27,6 +29,7 @@ from streams.drive import Run
 from streams.embedders.cached import Cached
 from streams.embedders.hashed import hashed
 from streams.embedders.openai import OpenAIEmbedder
+from streams.embedders.port import Bill
 from streams.embedders.reading import Vectors, read_vectors
 from streams.trying import Patience
 from streams.world import World
@@ -43,8 +46,18 @@ def vectors(asked: Asked, size: int = 8) -> Answer:
     return said([{"index": at, "embedding": hashed(text, size)} for at, text in enumerate(texts)])
 
 
-def said(data: list[dict[str, Any]]) -> Answer:
-    return Answer(raw=json.dumps({"data": data, "model": "check"}).encode())
+def said(data: list[dict[str, Any]], **more: Any) -> Answer:
+    return Answer(raw=json.dumps({"data": data, "model": "check", **more}).encode())
+
+
+def counted(asked: Asked) -> Answer:
+    """A sound endpoint that says how many tokens there were: one for each word."""
+    data = json.loads(vectors(asked).raw)["data"]
+    return said(data, usage={"prompt_tokens": words_of(asked)})
+
+
+def words_of(asked: Asked) -> int:
+    return sum(len(text.split()) for text in asked.body["input"])
 
 
 def spoilt(change: Callable[[list[dict[str, Any]]], object]) -> Script:
@@ -58,12 +71,12 @@ def spoilt(change: Callable[[list[dict[str, Any]]], object]) -> Script:
     return script
 
 
-def at_first(fault: Script | Answer, times: int = 1) -> Script:
+def at_first(fault: Script | Answer, times: int = 1, then: Script = vectors) -> Script:
     """The fault so many times, and then sound replies."""
 
     def script(asked: Asked) -> Answer:
         if asked.number >= times:
-            return vectors(asked)
+            return then(asked)
         return fault if isinstance(fault, Answer) else fault(asked)
 
     return script
@@ -195,3 +208,80 @@ def test_any_reply_is_read_somehow(value: Any) -> None:
         found = read_vectors(json.dumps(raw).encode(), 1)
         assert isinstance(found, Fault) or all(map(as_kept, found.vectors))
     assert isinstance(read_vectors(b'{"data": [{"embedding": [1, 2]}]}', 1), Vectors)
+
+
+# ── What it took ─────────────────────────────────────────────────────────────────────────────
+
+
+def billed(script: Script) -> list[Bill]:
+    """What is billed for some texts, and for them once more."""
+
+    async def body(endpoint: Endpoint) -> list[Bill]:
+        embedder = made(endpoint)
+        await embedder.embed(TEXTS)
+        bills = [embedder.bill(TEXTS) for _ in range(2)]
+        await embedder.close()
+        return bills
+
+    with serving(script) as endpoint:
+        return asyncio.run(body(endpoint))
+
+
+def test_every_attempt_is_billed_once_with_what_the_server_counted() -> None:
+    first, again = billed(at_first(fails(500), 2, counted))
+    assert (first.attempts, first.tokens, first.free) == (3, 6, True)
+    assert first.seconds > 0
+    assert again == Bill()
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": -1}, {"prompt_tokens": "six"}, 7])
+def test_tokens_that_the_server_did_not_count_are_unknown(usage: Any) -> None:
+    data = [{"index": at, "embedding": hashed(text, 8)} for at, text in enumerate(TEXTS)]
+    (first, _) = billed(lambda asked: said(data, usage=usage))
+    assert (first.attempts, first.tokens) == (1, None)
+
+
+def test_an_attempt_that_broke_off_may_have_cost_something() -> None:
+    first, _ = billed(at_first(drops("middle"), then=counted))
+    assert (first.attempts, first.tokens, first.free) == (2, 6, False)
+
+
+FAULTS: list[Script | Answer] = [fails(429), fails(500), drops("before"), Answer(raw=b"<html>")]
+
+
+@given(st.integers(0, 2**16), st.integers(1, 4))
+@settings(max_examples=8)
+def test_in_a_storm_every_request_is_on_one_record(seed: int, together: int) -> None:
+    """Questions of many episodes share requests and texts; sums over the record are the server's own."""
+    paid: list[int] = []
+
+    def stormy(asked: Asked) -> Answer:
+        lucky = hash01(seed, asked.number)
+        if lucky < 0.3:
+            fault = FAULTS[int(lucky * 1000) % len(FAULTS)]
+            return fault if isinstance(fault, Answer) else fault(asked)
+        paid.append(words_of(asked))
+        return counted(asked)
+
+    async def body(endpoint: Endpoint) -> list[AnswerEvent]:
+        embedder = Cached(made(endpoint, max_attempts=2), together=together)
+        price = Price(prompt=1_000_000, completion=0)
+        world = World({"*": Rehearsal(Calm())}, embedder, prices={"check": price})
+
+        async def asks(at: int) -> AnswerEvent:
+            run = Run(f"p/d/{at}/x", {}, 0, Memory("default/mc2", 0))
+            texts = (f"own {at}", f"shared {at % 3}", "every one")
+            question = Embed(texts) if at % 2 else Recall(" ".join(texts), ("r",), 1)
+            return await world.answer(run, question, "asked", "0", UNBOUNDED)
+
+        return await world.during(asyncio.gather(*map(asks, range(12))))
+
+    with serving(stormy) as endpoint:
+        answers = asyncio.run(body(endpoint))
+    took = [e.took for e in answers if isinstance(e, Embedded | Recalled) and e.took is not None]
+    assert len(took) == len(answers)
+    assert sum(each.attempts for each in took) == len(endpoint.asked)
+    assert sum(each.tokens or 0 for each in took) == sum(paid)
+    for each in took:
+        assert each.cost in (None, each.tokens), "a million for a million, or unknown"
+        assert each.cost == 0 or each.attempts, "what was known already costs nothing"

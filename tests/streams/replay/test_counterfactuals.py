@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from schemas.events.base import Event
-from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened
+from schemas.events.episode import Completed, Embedded, EpisodeClosed, EpisodeOpened
 from schemas.identity import address_order
+from schemas.usage import Embedding
 from state.folds.costs import CostsFold
 from streams.analysis.cases import read
 from streams.backbones.rehearsal import Rehearsal
 from streams.backbones.rehearsal.options import Options
 from streams.cli.forking import forked
 from streams.embedders.hashed import HashedEmbedder
-from streams.replay.change import Change, by_role
+from streams.replay.change import Change, by_role, reused
 from streams.replay.differ import first_difference, meant, spent_from
 from streams.replay.fork import CannotFork, Forked
 from streams.replay.verify import before, numbered
@@ -283,3 +284,9 @@ def test_who_answers_is_read_by_role() -> None:
     told = by_role(World(named, HashedEmbedder()).description)
     assert told == {role: backbone.name for role, backbone in named.items()}
     assert by_role("openai:gpt-4o, judge=openai:o3") == {"*": "openai:gpt-4o", "judge": "openai:o3"}
+
+
+def test_vectors_that_a_fork_takes_over_were_paid_by_its_parent() -> None:
+    took = Embedding(attempts=2, tokens=7, cost=0.1)
+    known = Embedded(asked="a", embedder="e", dimensions=1, vectors=("AAA=",), took=took)
+    assert reused(known) == known.model_copy(update={"took": None})
