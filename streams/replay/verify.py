@@ -7,7 +7,7 @@ as they were recorded. An episode whose policy@version is not installed is not v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -212,19 +212,13 @@ class Verifier:
         if "closed" in journal:
             numbers = numbered(self.log.journal(episode))
             own = {a: e for a, e in work.journal.items() if opened.parent is None or a in numbers}
+            tally = replace(Tally.of(own), texts=run.tally.texts)
             if opened.purpose is not None:  # a fork's trace begins in the middle
-                closed = close(Tally.of(own), conclusion, seconds)
-                expect(episode, "closed", journal["closed"], closed)
+                expect(episode, "closed", journal["closed"], close(tally, conclusion, seconds))
             else:
                 self._opening(work, opened)
-                self._closing(
-                    episode,
-                    journal,
-                    closing(
-                        *(policy, work.settings, episode, admitted, opened, own),
-                        *(conclusion, seconds, run.tally),
-                    ),
-                )
+                given = policy, work.settings, episode, admitted, opened, own
+                self._closing(episode, journal, closing(*given, conclusion, seconds, tally))
         self._count(run, work.journal, episode)
 
     def _set(self, episode: str) -> None:
