@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from schemas.identity import digest
@@ -36,9 +37,9 @@ class MemoryItem(NamedTuple):
         """What it is retired and measured by: a rule by its text, since ids of rules return."""
         return self.id if self.kind == "lesson" else f"{self.role}~{self.text_digest}"
 
-    def meant(self) -> tuple[Any, ...]:
-        """Everything of it that an episode may know: all but the digest, which says the text again."""
-        return (*self[:4], *self[5:])
+
+meant: Callable[[MemoryItem], tuple[Any, ...]] = itemgetter(0, 1, 2, 3, 5, 6, 7, 8, 9)
+"""Everything of an item that an episode may know: all but its digest, which says the text again."""
 
 
 class Label(NamedTuple):
@@ -140,7 +141,7 @@ class Memory:
 
     def state(self) -> str:
         """Digest of everything that an episode of this version may know."""
-        items = [item.meant() for item in self.items]
+        items = list(map(meant, self.items))
         more = self._more()
         if more:
             return digest([items, dict(self.learned), more])
@@ -149,7 +150,7 @@ class Memory:
     def _more(self) -> dict[str, Any]:
         """What versions of older logs never have."""
         parts: dict[str, Any] = {
-            "aside": [[place, item.meant()] for place, item in self.aside],
+            "aside": [[place, meant(item)] for place, item in self.aside],
             "standing": dict(self.standing),
             "labels": self.labels and self.labels.digest,
         }

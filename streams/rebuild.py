@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.events.codec import decode
+from pydantic import ValidationError
+
+from schemas.events.codec import VALIDATORS, decode
+from schemas.events.union import KINDS
 from state.collecting import uncollected
 from state.folds.state import State
 from streams.records import LogRecords
@@ -20,6 +23,8 @@ ROWS = (
 )
 EVERY = 20_000
 """Offsets that are folded between two looks."""
+WAYS = {kind: (VALIDATORS[kind], State.TAKES.get(model)) for kind, model in KINDS.items()}
+"""What validates an event of a kind and what takes it: of kinds that this build does not know, nothing does."""
 
 
 def fold(
@@ -44,13 +49,18 @@ def fold(
 
 def _stretch(log: SqliteLog, state: State, upto: int) -> None:
     """Fold up to an offset. Spelled out, for it runs for every record that there is."""
-    takes, count = state.TAKES, 0
+    count = 0
     for offset, episode, address, kind, body in log.db.execute(ROWS, (state.offset, upto)):
-        event = decode(kind, body)
         count += 1
-        take = takes.get(type(event))
-        if take is not None:
-            take(state, offset, episode, address, event)
+        if kind in WAYS:
+            validate, take = WAYS[kind]
+            try:
+                event = validate(body)
+            except ValidationError:
+                decode(kind, body)  # which says what is wrong, if it is not of another version
+                continue
+            if take is not None:
+                take(state, offset, episode, address, event)
     state.passed(upto, count)
 
 

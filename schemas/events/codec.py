@@ -21,7 +21,8 @@ def _validator(kind: str, model: type[Event]) -> Callable[[bytes | str], Event]:
     return lambda body: validate(orjson.dumps(upcast(orjson.loads(body))))
 
 
-_VALIDATORS = {kind: _validator(kind, model) for kind, model in KINDS.items()}
+VALIDATORS = {kind: _validator(kind, model) for kind, model in KINDS.items()}
+"""What makes an event of a body, by kind: for loops over whole logs; ``decode`` says what is wrong with one."""
 
 
 class UnknownEvent(Event, frozen=True):
@@ -46,7 +47,7 @@ def encode(event: Event) -> bytes:
 
 def decode(kind: str, body: bytes | str) -> Event:
     """The event of this kind. Raises ``BadEvent`` naming the first field that is wrong."""
-    validate = _VALIDATORS.get(kind)
+    validate = VALIDATORS.get(kind)
     if validate is None:
         return UnknownEvent(kind=kind, body=body if isinstance(body, str) else body.decode())
     try:

@@ -82,32 +82,18 @@ class Learned:
 
 def lesson_of(event: LessonDistilled, batch: int, vector: str | None) -> MemoryItem:
     """A lesson as a memory item."""
+    text = event.text
     return MemoryItem(
-        id=event.id,
-        kind="lesson",
-        role=event.role,
-        text=event.text,
-        text_digest=text_digest(event.text),
-        batch=batch,
-        subject=event.subject,
-        evidence=event.evidence,
-        polarity=event.polarity,
-        vector=event.vector or vector,
+        *(event.id, "lesson", event.role, text, text_digest(text), batch, event.subject),
+        *(event.evidence, event.polarity, event.vector or vector),
     )
 
 
 def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
     """The rules of one role as memory items."""
+    role = event.role
     return [
-        MemoryItem(
-            id=rule,
-            kind="rule",
-            role=event.role,
-            text=text,
-            text_digest=text_digest(text),
-            batch=batch,
-        )
-        for rule, text in event.rules
+        MemoryItem(rule, "rule", role, text, text_digest(text), batch) for rule, text in event.rules
     ]
 
 
