@@ -73,13 +73,16 @@ class LivesFold:
 
     def versioned(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
         """A version came: new items begin, those left out end. The lives that changed."""
+        named = self._named(before)
         stays, old = set(map(id, after.items)), set(map(id, before.items))
         for item in before.items:
             if id(item) not in stays:
-                yield self._end(after, item, offset)
+                yield self._end(after, named.pop(item.id), offset)
         for item in after.items:
             if id(item) not in old:
-                yield self._begin(after, item, offset)
+                named[item.id] = life = self._begin(after, item, offset)
+                yield life
+        self.index[after.scope] = (after, named)
         yield from self._retired(before, after, offset)
 
     def _retired(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
@@ -126,8 +129,7 @@ class LivesFold:
                 life.off = offset
             yield from lives
 
-    def _end(self, after: Memory, item: MemoryItem, offset: int) -> Life:
-        life = self.known[after.scope, name_of(item)]
+    def _end(self, after: Memory, life: Life, offset: int) -> Life:
         life.until, life.off = after.number, offset
         return life
 
