@@ -23,17 +23,23 @@ from schemas.events.learning import (
     Reflected,
     SeriesOpened,
 )
+from schemas.events.union import kind_of
 from schemas.identity import canonical, learning_id, seed_of, text_digest
 from schemas.memory import Memory
 from schemas.problem import Limits, Profile
 from schemas.settings import PolicySettings
 from state.folds.forgetting import Records
 from state.folds.grades import GradesFold
+from state.folds.learned import TAUGHT
 from state.folds.memory import Learned, MemoryFold, next_memory
 from state.folds.remeasuring import aligned, wanted
+from state.folds.state import scope_of
 from streams.windows import Due, ScopeWindow
 
 Find = Callable[[str], Policy[Any]]
+HEARD: frozenset[type[Event]] = frozenset({*ScopeWindow.TAKES, *MemoryFold.TAKES, *TAUGHT})
+"""What the learner takes of ``learning``: not what its episodes asked and were answered."""
+HEARD_KINDS = tuple(sorted(map(kind_of, HEARD)))
 
 
 @dataclass(slots=True)
@@ -115,6 +121,8 @@ class Learner:
 
     def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record of ``learning``, in log order."""
+        if type(event) not in HEARD:
+            return
         scope = self._scope_of(episode, event)
         if isinstance(event, Graded):
             self.grades.feed(episode, event)
@@ -132,18 +140,14 @@ class Learner:
             scope.texts.pop(episode, None)
 
     def _scope_of(self, episode: str, event: Event) -> Scope | None:
-        match event:
-            case SeriesOpened():
-                policy, profile, values = event.policy, event.profile, event.settings
-                return self.scope(event.scope, policy, profile, values)
-            case Reflected():
-                policy = event.policy.rpartition("@")[0]
-                return self.scope(event.scope, policy, event.profile, event.learning)
-            case _:
-                named = getattr(event, "scope", None)
-                if named is None and episode.startswith("b/"):
-                    named = episode[2:].rpartition("/")[0]
-                return self.scopes.get(named or "")
+        named = scope_of(episode) if type(event) in TAUGHT else getattr(event, "scope", "")
+        known = self.scopes.get(named)
+        if known is None and isinstance(event, SeriesOpened):
+            return self.scope(named, event.policy, event.profile, event.settings)
+        if known is None and isinstance(event, Reflected):
+            policy = event.policy.rpartition("@")[0]
+            return self.scope(named, policy, event.profile, event.learning)
+        return known
 
     def scope(
         self, scope: str, policy_name: str, profile: Profile, values: dict[str, Any]

@@ -7,8 +7,10 @@ them. One batch is open at a time: the next waits for the memory version of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import Any, ClassVar, TypeAlias
 
 from schemas.events.base import Event
 from schemas.events.learning import (
@@ -23,6 +25,7 @@ from schemas.events.learning import (
 )
 from schemas.identity import episode_id
 
+Take: TypeAlias = Callable[[Any, str, Any], None]
 SETTLED: set[str] = set()
 """What an episode still waits for whose batch is closed: one for all of them."""
 
@@ -100,38 +103,22 @@ class ScopeWindow:
 
     def feed(self, episode: str, event: Event) -> None:
         """Take one record of the scope; records that windows do not care for change nothing."""
-        match event:
-            case SeriesOpened():
-                self._open(event)
-            case PositionVoided():
-                self._void(event)
-            case Reflected():
-                self._arrive(episode, event)
-            case Graded() if episode in self.awaited:
-                self.awaited[episode].discard(event.by)
-            case TickPassed():
-                self.ticked = max(self.ticked, event.batch)
-            case BatchClosed():
-                self._close(event)
-            case MemoryVersioned():
-                self.versioned = max(self.versioned, event.number)
-            case ProblemForgotten():
-                self._forget(episode_id(event.domain, event.problem_id, ""))
-            case _:
-                pass
+        take = self.TAKES.get(type(event))
+        if take is not None:
+            take(self, episode, event)
 
     def is_announced(self, series: str | None) -> bool:
         """Whether a series was opened."""
         return series in self.series or series in self.unordered
 
-    def _open(self, event: SeriesOpened) -> None:
+    def _open(self, episode: str, event: SeriesOpened) -> None:
         if event.timing != "barrier":
             self.unordered.add(event.series)
         elif event.series not in self.series:
             voids = self.early.pop(event.series, set())
             self.series[event.series] = Series(event.series, event.size, event.window, voids=voids)
 
-    def _void(self, event: PositionVoided) -> None:
+    def _void(self, episode: str, event: PositionVoided) -> None:
         series = self.series.get(event.series)
         if series is None:
             self.early.setdefault(event.series, set()).add(event.position)
@@ -170,29 +157,40 @@ class ScopeWindow:
         if series is not None and position is not None and position not in series.filled:
             series.voids.add(position)
 
-    def _forget(self, prefix: str) -> None:
+    def _graded(self, episode: str, event: Graded) -> None:
+        if episode in self.awaited:
+            self.awaited[episode].discard(event.by)
+
+    def _tick(self, episode: str, event: TickPassed) -> None:
+        self.ticked = max(self.ticked, event.batch)
+
+    def _versioned(self, episode: str, event: MemoryVersioned) -> None:
+        self.versioned = max(self.versioned, event.number)
+
+    def _forget(self, episode: str, event: ProblemForgotten) -> None:
         """Leave a problem's episodes out of every batch that is not closed."""
+        prefix = episode_id(event.domain, event.problem_id, "")
         self.forgotten = (*self.forgotten, prefix)
         for waiting in (self.stream, self.late):
-            for episode in [name for name in waiting if name.startswith(prefix)]:
-                del waiting[episode]
+            for name in [name for name in waiting if name.startswith(prefix)]:
+                del waiting[name]
         for series in self.series.values():
-            for position, episode in list(series.filled.items()):
-                if position >= series.done_positions and episode.startswith(prefix):
+            for position, name in list(series.filled.items()):
+                if position >= series.done_positions and name.startswith(prefix):
                     del series.filled[position]
                     series.voids.add(position)
 
-    def _close(self, event: BatchClosed) -> None:
+    def _close(self, episode: str, event: BatchClosed) -> None:
         if event.revision is not None:
             self.again = None
             return
         self.closed = max(self.closed, event.batch)
         if event.series is not None:
             self.series[event.series].done += 1
-        for episode in event.members:
-            self.awaited[episode] = SETTLED
-            self.late.pop(episode, None)
-            self.stream.pop(episode, None)
+        for member in event.members:
+            self.awaited[member] = SETTLED
+            self.late.pop(member, None)
+            self.stream.pop(member, None)
 
     @property
     def current(self) -> Series | None:
@@ -241,3 +239,15 @@ class ScopeWindow:
         if any(self.awaited[episode] for episode in members):
             return None
         return Due(self.closed + 1, series.id, members)
+
+    TAKES: ClassVar[Mapping[type[Event], Take]] = {
+        SeriesOpened: _open,
+        PositionVoided: _void,
+        Reflected: _arrive,
+        Graded: _graded,
+        TickPassed: _tick,
+        BatchClosed: _close,
+        MemoryVersioned: _versioned,
+        ProblemForgotten: _forget,
+    }
+    """What takes each type of event."""

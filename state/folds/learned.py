@@ -18,7 +18,9 @@ from schemas.memory import Memory, MemoryItem
 
 MEASURED = (PathGrounded, PrincipleInduced, PairCompared)
 """What learning rules take from."""
-TAUGHT = frozenset({LessonDistilled, KnowledgeConsolidated, Embedded, *MEASURED})
+TAUGHT: frozenset[type[Event]] = frozenset(
+    {LessonDistilled, KnowledgeConsolidated, Embedded, *MEASURED}
+)
 S = TypeVar("S", bound=Event)
 
 

@@ -17,7 +17,7 @@ from schemas.problem import Limits
 from state.collecting import uncollected
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
-from streams.learner import Learner, Scope
+from streams.learner import HEARD_KINDS, Learner, Scope
 from streams.records import LogRecords
 from streams.relay import Closing, closing
 from streams.runtime.embedded.batches import Batches, learn
@@ -127,7 +127,7 @@ class Worker:
 
     def _load(self) -> None:
         with uncollected():
-            for record in self.log.records("learning"):
+            for record in self.log.records("learning", kinds=HEARD_KINDS):
                 self.learner.feed(record.episode, record.address, record.event)
             for episode, admitted in self.intake.unfinished():
                 self._enqueue(episode, admitted)
