@@ -99,6 +99,7 @@ def _tell(done: Forked, json: bool) -> None:
     closed = done.closed
     if json:
         body = closed.model_dump(mode="json", exclude={"kind", "version"})
+        body["usage"] = closed.usage.told()
         out_json(
             {
                 "episode": done.episode,

@@ -161,6 +161,7 @@ def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) 
     closed = end.closed if isinstance(end, Closing) else end
     if json:
         body = closed.model_dump(mode="json", exclude={"kind", "version", "items"})
+        body["usage"] = closed.usage.told()
         known = not isinstance(end, Closing)
         out_json({"episode": episode, "simulated": world.simulated, "known": known, **body})
     else:

@@ -226,3 +226,5 @@ def test_vectors_made_here_have_none(serve: Serve, folder: Path) -> None:
     produce(log)
     assert worked(log).code == 0
     assert not any("embedding" in answer["usage"] for answer in answers(log))
+    solved = call("solve", "1 + 1", "--backbone", QUICK, "--json", "--log", folder / "b.db")
+    assert "embedding" not in solved.json["usage"]
