@@ -21,6 +21,7 @@ from handlers.learning import graph
 from handlers.learning.reinforce import relevance
 from handlers.policies.registry import find
 from schemas.events.graph import ExperienceShown, PairCompared, PathGrounded, PrincipleInduced
+from schemas.memory import Memory
 from state.folds.state import State
 from state.projections.graph import every_edge
 from state.tables.lance import connected
@@ -290,3 +291,40 @@ def test_a_forgotten_problem_is_in_no_part_of_the_graph_nor_in_its_tables(tmp_pa
     assert case.text not in str(rows)
     assert call("verify", "--log", log).code == 0
     assert call("rebuild", "--log", log).lines[-1] == call("state", "hash", "--log", log).lines[-1]
+
+
+def test_a_person_retires_what_a_graph_learned_and_restores_it(tmp_path: Path) -> None:
+    """Principles and cases are memory items like any other: by the same words, from the next version on."""
+    log = tmp_path / "graph.db"
+    produce(log, "1-6", "phase=build")
+    work(log)
+    kept = newest(log)
+    words = {kept.of("principle", "rule")[0].id, kept.of("case", "lesson")[0].id}
+    said(log, "retire", words)
+    assert {item.id for _, item in newest(log).aside} == words
+    produce(log, "301-304")
+    work(log)
+    with closing(SqliteLog(log)) as opened:
+        shown = [record.event for record in opened.records(kinds=("experience.shown",))]
+        assert shown
+        assert not any(isinstance(e, ExperienceShown) and words & {*e.items} for e in shown)
+    said(log, "restore", words)
+    assert newest(log).aside == ()
+    with closing(SqliteLog(log)) as opened:
+        assert not Verifier(opened, find).run().diverged
+
+
+def said(log: Path, change: str, words: set[str]) -> None:
+    """A person's words on some items, and a problem after which they are heeded."""
+    for word in words:
+        done = call("lessons", change, word, "--log", log)
+        assert done.code == 0, done.err
+    produce(log, "101" if change == "retire" else "102", "phase=weigh")
+    work(log)
+
+
+def newest(log: Path) -> Memory:
+    """The newest memory version of the one scope that there is."""
+    with closing(SqliteLog(log)) as opened:
+        [memory] = fold(opened, State()).memories.values()
+    return memory.latest

@@ -97,7 +97,12 @@ def lessons_diff(
     return difference(log, old, new, scope=scope, json=json)
 
 
-Item = Annotated[str, typer.Argument(metavar="ID", help="A lesson's id, or a rule's.")]
+Item = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="A lesson's id, a rule's, or a principle's or case's of graph memory."
+    ),
+]
 
 
 @lessons_group.command("retire")
