@@ -38,7 +38,7 @@ def change(
     yes: bool,
     json: bool,
 ) -> int:
-    """Put the choice on record; the next worker embeds the lessons anew. The exit code."""
+    """Put the choice on record; the next worker makes the vectors anew. The exit code."""
     name = embedder_of(wanted, wishes_of(Models())).name
     with closing(open_log(log)) as opened:
         shelf = _shelf(Library.read(opened), scope)
@@ -52,6 +52,8 @@ def change(
     if json:
         told = {"scope": shelf.scope, "from": memory.embedder, "to": name}
         out_json(told | {"lessons": lessons, "measured": measured})
+    elif name == memory.embedder:
+        out(f"{shelf.scope} stays with {name}: what was begun of another change does not count")
     else:
         what = f"{plural(lessons, 'lesson')} and {plural(measured, 'measured text')}"
         out(f"{what} of {shelf.scope} leave {memory.embedder} for {name}")
@@ -68,8 +70,10 @@ def _shelf(library: Library, scope: str | None) -> Shelf:
 
 
 def _holds_vectors(shelf: Shelf) -> bool:
+    if shelf.memory.latest.embedder is not None:
+        return True
     sought = _measures(shelf)
-    return bool(shelf.memory.latest.embedder or sought.lacks or sought.unsaid)
+    return bool(sought.lacks or sought.unsaid)
 
 
 def _measures(shelf: Shelf) -> Anew:

@@ -153,7 +153,8 @@ def test_what_was_measured_is_reckoned_again(tmp_path: Path, policy: tuple[str, 
     assert stopped.code == 5
     assert f"holds vectors of {MINILM}" in stopped.err
     assert embed(log, "minilm", "--yes").code == 2
-    assert embed(log, "hashed", "--yes").code == 0
+    back = embed(log, "hashed", "--yes")
+    assert (back.code, "stays with hashed-256" in back.out) == (0, True)
     assert worked(log, "hashed").code == 0
     again = state_of(log).memories[before.scope].versions.pinned(before.number, None)
     assert again.learned == before.learned, "the first embedder is back before anything was made"

@@ -145,10 +145,14 @@ def live(
     settle: bool = False,
 ) -> None:
     """Workers that die, then one that does not."""
-    life = Life(slots=1, find=lambda name: policy, dimensions=width, settle=settle)
     for left in deaths:
-        runtime.live(replace(life, dies_after=left))
-    assert runtime.live(life) == Outcome()
+        runtime.live(life_of(policy, width, dies_after=left))
+    assert runtime.live(replace(life_of(policy, width), settle=settle)) == Outcome()
+
+
+def life_of(policy: Policy[Any], width: int, *, dies_after: int | None = None) -> Life:
+    """A worker with vectors of this width, that works on one thing at a time."""
+    return Life(slots=1, find=lambda name: policy, dimensions=width, dies_after=dies_after)
 
 
 def memory_of(log: SqliteLog, policy: Policy[Any]) -> Memory:

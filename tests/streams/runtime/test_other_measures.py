@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from schemas.memory import Memory
 from tests.contracts.runtimes import in_one_process
-from tests.streams.measuring import BANDIT, CASES, COUNT, GRAPH, lived
+from tests.streams.measuring import (
+    BANDIT,
+    CASES,
+    COUNT,
+    GRAPH,
+    asked,
+    changed,
+    life_of,
+    live,
+    lived,
+    memory_of,
+)
 
 POLICIES = {"arms": BANDIT, "cases": CASES, "graph": GRAPH}
 OLD, NEW = 16, 24
@@ -46,3 +57,25 @@ def test_a_memory_is_as_its_new_embedder_would_have_made_it(
     with in_one_process() as runtime:
         found = lived(runtime, POLICIES[name], widths, marks, deaths, forgotten)
     same_measures(found, undisturbed(name, widths[-1], tuple(marks), tuple(forgotten)))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=8)
+@given(st.lists(st.integers(0, 6), max_size=2))
+def test_a_change_that_is_taken_back_half_way_leaves_nothing_of_it(
+    name: str, deaths: list[int]
+) -> None:
+    with in_one_process() as runtime:
+        log, policy = runtime.log(), POLICIES[name]
+        log.publish([asked(at) for at in range(5)])
+        live(runtime, policy, OLD)
+        log.publish(commands=[changed(1, NEW)])
+        for left in deaths:
+            runtime.live(life_of(policy, NEW, dies_after=left))
+        log.publish(commands=[changed(2, OLD)])
+        live(runtime, policy, OLD)
+        log.publish([asked(at) for at in range(5, COUNT)])
+        live(runtime, policy, OLD)
+        live(runtime, policy, OLD, settle=True)
+        found = memory_of(log, policy)
+    same_measures(found, undisturbed(name, OLD, (5,), ()))
