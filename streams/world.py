@@ -67,6 +67,8 @@ class World:
         patience: Patience | None = None,
     ) -> None:
         self.backbones, self.embedder = dict(backbones), embedder
+        self.billing = embedder if isinstance(embedder, Billing) else None
+        """The embedder, where its requests are counted."""
         self.caller = Caller(
             patient=patient,
             totals=totals,
@@ -205,7 +207,7 @@ class World:
     ) -> tuple[list[tuple[float, ...]], Embedding | None]:
         """One for each text, and what an endpoint was asked for them; where that is away, once it is back."""
         vectors = await self.caller.told(partial(self.embedder.embed, texts), run.episode)
-        bill = self.embedder.bill(texts) if isinstance(self.embedder, Billing) else None
+        bill = None if self.billing is None else self.billing.bill(texts)
         return vectors, None if bill is None else self.caller.billed(
             self.embedder.name, bill, texts
         )
