@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 from typer.core import TyperGroup, TyperOption
 from typer.main import get_command_name
 
 from streams.cli.common import existing
-
-if TYPE_CHECKING:
-    from typer._click import Context
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 LOG_HELP = "sqlite:PATH, kafka://HOST:PORT or jsonl:PATH (METALOGUE_LOG)."
@@ -28,7 +25,7 @@ PARTS = ("run", "show", "log", "state", "analyse", "more", "watch", "bench", "lo
 class Group(TyperGroup):
     """Commands whose help loads no pydantic: an option without a value would be coerced by it."""
 
-    def get_help_option(self, ctx: Context) -> TyperOption | None:
+    def get_help_option(self, ctx: Any) -> TyperOption | None:
         """The help option; that it was not given is its value."""
         option = super().get_help_option(ctx)
         if option is not None:

@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int:
         return done.exit_code
     except typer.Abort:
         return INTERRUPTED
-    except _usage_errors() as error:
+    except typer.TyperException as error:
         return _misused(error)
     except (CliError, BrokenPipeError, KeyboardInterrupt):
         raise
@@ -53,34 +53,25 @@ def _run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else OK
 
 
-def _usage_errors() -> type[Exception]:
-    from typer._click.exceptions import ClickException
-
-    return ClickException
-
-
-def _misused(error: Exception) -> int:
-    from typer._click.exceptions import NoArgsIsHelpError
-
-    if not isinstance(error, NoArgsIsHelpError):
-        return _report(_as_usage(error))
-    sys.stderr.write(error.format_message() + "\n")
-    return USAGE
+def _misused(error: typer.TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    if context is not None and error.message == context.get_help():  # a group without a command
+        sys.stderr.write(error.message + "\n")
+        return USAGE
+    hint = f"See {context.command_path} --help" if context is not None else "See metalogue --help"
+    return _report(_as_usage(error, hint))
 
 
-def _as_usage(error: Exception) -> CliError:
-    from typer._click.exceptions import BadParameter, MissingParameter
+def _as_usage(error: typer.TyperException, hint: str) -> CliError:
+    from typer import BadParameter
 
     from streams.cli.errors import usage
 
-    context = getattr(error, "ctx", None)
-    hint = f"See {context.command_path} --help" if context is not None else "See metalogue --help"
-    if isinstance(error, BadParameter) and error.param and not isinstance(error, MissingParameter):
+    if isinstance(error, BadParameter) and error.param and error.message:
         option = max(error.param.opts, key=len)
         detail = error.message.removeprefix("Value error, ").rstrip(".")
         return usage(detail, field=option, hint=hint)
-    message = getattr(error, "format_message", lambda: str(error))()
-    return usage(message, hint=hint)
+    return usage(error.format_message(), hint=hint)  # what is missing has no message of its own
 
 
 def _report(error: CliError) -> int:
