@@ -199,6 +199,7 @@ def test_recall_of_supporting_titles_is_measured() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(900)
 def test_with_vectors_that_mean_something_both_find_more_than_either() -> None:
     figures = run(shared() / "hotpotqa" / "dev_distractor_100.jsonl", MiniLm())
     recall = figures["recall_at_3"]
