@@ -11,8 +11,9 @@ import orjson
 from streams.analysis.cases import chosen, read
 from streams.analysis.figures import analysis
 from streams.analysis.report import html, markdown
-from streams.cli.common import open_log, out, out_json, say
 from streams.cli.errors import OK, usage
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json, say
 
 if TYPE_CHECKING:
     from streams.cli.setup import Models

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup, TyperOption
 from typer.main import get_command_name
 
-from streams.cli.common import existing
+from streams.cli.opening import existing
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 LOG_HELP = "sqlite:PATH, kafka://HOST:PORT or jsonl:PATH (METALOGUE_LOG)."

@@ -140,7 +140,7 @@ def endpoint() -> dict[str, dict[str, Any]]:
 
 def show(log: str | None, *, as_json: bool) -> None:
     """``config show``."""
-    from streams.cli.common import out, out_json
+    from streams.cli.output import out, out_json
 
     rows = shown()
     if log is not None:

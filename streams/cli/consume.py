@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from streams.cli.common import open_log, out, out_json, say
 from streams.cli.errors import FAILED, OK
 from streams.cli.errors import usage as wrong
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json, say
 from streams.cli.show.words import sure
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streams.cli.common import log_path, log_url, open_log, say
 from streams.cli.errors import OK
 from streams.cli.observing import need_extra, place_of, taken
+from streams.cli.opening import log_path, log_url, open_log
+from streams.cli.output import say
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.imported import KafkaLog

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import Letter, letter, letters
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 
 if TYPE_CHECKING:
     from streams.producing.sources import BadLine

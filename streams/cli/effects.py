@@ -8,8 +8,9 @@ from typing import Any
 from schemas.memory import MemoryItem
 from streams.analysis.cases import Case, read
 from streams.backbones.port import BackboneError
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import OK, usage
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 from streams.cli.setup import Models, as_cli, world_of
 from streams.cli.show.library import Library, Shelf
 from streams.replay.effect import Effect, effect

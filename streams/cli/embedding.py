@@ -10,8 +10,9 @@ from schemas.events.learning import EmbedderChanged
 from schemas.identity import digest
 from schemas.memory import Memory
 from state.folds.remeasuring import sought_by
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import OK, usage
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 from streams.cli.setup import Models, embedder_of, wishes_of
 from streams.cli.show.library import Library, Shelf
 from streams.cli.show.words import plural

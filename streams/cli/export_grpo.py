@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from streams.cli.common import open_log, out_json, say
 from streams.cli.errors import OK, usage
+from streams.cli.opening import open_log
+from streams.cli.output import out_json, say
 
 
 def export(log: str | None, file: str, *, reward: str, json: bool) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import OK, usage
 from streams.cli.finding import find_episode
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 
 
 def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> int:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.identity import canonical, digest
 from schemas.problem import Feedback
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import number_of
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 from streams.cli.producing import say_error
 from streams.producing.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
 

@@ -7,9 +7,10 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.common import log_url, open_log, out, out_json, say
 from streams.cli.errors import OK, CliError, usage
 from streams.cli.kafka_log import is_kafka
+from streams.cli.opening import log_url, open_log
+from streams.cli.output import out, out_json, say
 from streams.cli.setup import Models, as_cli, world_of
 from streams.cli.show.page import Page
 from streams.cli.show.words import plural, wrap

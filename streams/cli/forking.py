@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from streams.backbones.port import BackboneError
-from streams.cli.common import open_log, out, out_json, pairs
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.finding import find_episode
+from streams.cli.opening import open_log
+from streams.cli.options import pairs
+from streams.cli.output import out, out_json
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, world_of
 from streams.policies import find
 from streams.replay.change import Change

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streams.cli.common import out, out_json
 from streams.cli.errors import OK, usage
+from streams.cli.output import out, out_json
 
 if TYPE_CHECKING:
     from state.tables.corpus import Passage

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from streams.cli.common import out, out_json, say
 from streams.cli.errors import FAILED, OK, UNREACHABLE, CliError, usage
 from streams.cli.kafka_refused import Overheard, denied, overhearing
+from streams.cli.output import out, out_json, say
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.imported import KafkaLog

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.common import say
 from streams.cli.errors import usage
 from streams.cli.kafka_log import place_of, reached
+from streams.cli.output import say
 from streams.cli.setup import Duty, Models, as_cli
 from streams.cli.working import report, working_world
 

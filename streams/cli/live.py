@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streams.cli.common import FLAGS, log_path, log_url
+from streams.cli.flags import FLAGS
+from streams.cli.opening import log_path, log_url
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.worker import Progress

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from streams.cli.common import log_path, log_url, open_log, out, out_json
 from streams.cli.errors import OK
+from streams.cli.opening import log_path, log_url, open_log
+from streams.cli.output import out, out_json
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog

@@ -6,8 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from streams.cli.common import FLAGS, take_flags
 from streams.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
+from streams.cli.flags import FLAGS, take_flags
 
 if TYPE_CHECKING:
     import typer

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 
-from streams.cli.common import FLAGS
+from streams.cli.flags import FLAGS
 
 
 class JsonLines(logging.Formatter):

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from streams.cli.common import out, out_json, say
 from streams.cli.errors import SETUP, CliError, usage
+from streams.cli.output import out, out_json, say
 from streams.models import WHEELS, Wheel, pulled
 
 

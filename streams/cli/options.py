@@ -7,12 +7,14 @@ hands the command the dataclass, so that what belongs together is declared once 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, get_type_hints
 
 import typer
+
+from streams.cli.errors import usage
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
@@ -256,3 +258,19 @@ def _default(option: Field[Any]) -> Any:
     if option.default_factory is not MISSING:
         return option.default_factory()
     return inspect.Parameter.empty if option.default is MISSING else option.default
+
+
+def pairs(values: Iterable[str], option: str) -> dict[str, Any]:
+    """``NAME=VALUE`` options; a value that is JSON is read as JSON, else as text."""
+    import json
+
+    found: dict[str, Any] = {}
+    for each in values:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise usage(f"{each!r} is not NAME=VALUE", field=option)
+        try:
+            found[name] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name] = value
+    return found

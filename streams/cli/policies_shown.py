@@ -9,8 +9,8 @@ from typing import Any
 from handlers.policies.base import Policy
 from handlers.policies.registry import POLICIES
 from schemas.settings import PROFILES
-from streams.cli.common import out, out_json, say
 from streams.cli.errors import FAILED, OK, usage
+from streams.cli.output import out, out_json, say
 from streams.policies import GROUP, NoPolicy, find
 
 LEARNS = {

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.identity import digest
 from schemas.problem import Limits
-from streams.cli.common import open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, CliError, usage
+from streams.cli.opening import open_log
+from streams.cli.options import pairs
+from streams.cli.output import out, out_json, say
 from streams.cli.setup import policy_of, tools_wanted
 from streams.policies import find
 from streams.producing.produce import Plan, Produced, Producer, Refusal
@@ -165,7 +167,7 @@ def _say_refused(log: SqliteLog, source: str, refused: list[Refusal]) -> None:
 
 def say_error(error: CliError) -> None:
     """An error that does not end the command."""
-    from streams.cli.common import FLAGS
+    from streams.cli.flags import FLAGS
 
     if FLAGS.json:
         import json

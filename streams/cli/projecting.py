@@ -12,8 +12,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.common import log_path, log_url, open_log, out, out_json, say
 from streams.cli.errors import OK, UNREACHABLE, CliError, usage
+from streams.cli.opening import log_path, log_url, open_log
+from streams.cli.output import out, out_json, say
 
 if TYPE_CHECKING:
     from state.folds.state import State

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from schemas.events.learning import KnowledgeRevised
 from schemas.identity import digest
 from schemas.memory import MemoryItem
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import OK, usage
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 from streams.cli.show.library import Library, Shelf
 
 if TYPE_CHECKING:

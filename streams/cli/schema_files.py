@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streams.cli.common import out, out_json, say
 from streams.cli.errors import FAILED, OK, usage
+from streams.cli.output import out, out_json, say
 from streams.export.schemas import FOLDER, compare, export, schemas
 
 

@@ -16,8 +16,11 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, digest, is_numbered
 from schemas.problem import Limits, Problem
 from streams.backbones.port import BackboneError
-from streams.cli.common import FLAGS, open_log, out, out_json, pairs, say
 from streams.cli.errors import FAILED, OK, SPENT, usage
+from streams.cli.flags import FLAGS
+from streams.cli.opening import open_log
+from streams.cli.options import pairs
+from streams.cli.output import out, out_json, say
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_wanted, world_of
 from streams.cli.show.words import sure
 from streams.episodes import conclude, prepare

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from streams.cli.common import say
 from streams.cli.errors import OK, UNREACHABLE
+from streams.cli.output import say
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.worker import Progress, Worker

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.common import log_url, open_log, out, out_json, say
 from streams.cli.errors import FAILED, OK
+from streams.cli.opening import log_url, open_log
+from streams.cli.output import out, out_json, say
 from streams.topology import STAGES, TOPICS, Topic
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from schemas.asking import Diverged
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import DIVERGED, OK, CliError
 from streams.cli.finding import find_episode
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 from streams.policies import find
 from streams.replay.verify import Verified, Verifier
 from streams.replay.words import word_diff

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
 from typing import IO, TYPE_CHECKING
 
-from streams.cli.common import log_path, log_url, open_log, say
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
+from streams.cli.opening import log_path, log_url, open_log
+from streams.cli.output import say
 from streams.cli.setup import Duty, Models, as_cli, need_prices, world_of
 
 if TYPE_CHECKING:

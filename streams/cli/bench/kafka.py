@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streams.cli.common import log_url
 from streams.cli.errors import UNREACHABLE, CliError
 from streams.cli.kafka_log import is_kafka, place_of, reached
+from streams.cli.opening import log_url
 
 SCRIPT = Path(__file__).resolve().parents[3] / "deploy" / "kafka-local" / "broker.sh"
 

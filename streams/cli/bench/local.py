@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 from streams.analysis.cases import read
 from streams.bench import local
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import usage
 from streams.cli.main import main
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 
 Row: TypeAlias = tuple[str, dict[str, Any] | None]
 

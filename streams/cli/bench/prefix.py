@@ -12,8 +12,9 @@ from schemas.usage import total
 from streams.analysis.cases import read
 from streams.bench import prefix
 from streams.bench.local import Walk, log_of
-from streams.cli.common import open_log, out, out_json
 from streams.cli.main import main
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 
 
 def run(*, backbone: str, problems: int, only: list[str], json: bool) -> int:

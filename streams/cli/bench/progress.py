@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from streams.cli.common import FLAGS
+from streams.cli.flags import FLAGS
 from streams.cli.live import PLAIN_S, REFRESH_S, View, Watch, watching
 from streams.cli.show.words import clock
 

@@ -23,8 +23,9 @@ from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources
 from streams.bench.recipe import BadRecipe, Recipe, load, names
 from streams.bench.report import report
 from streams.bench.results import gather
-from streams.cli.common import open_log, out, out_json, say
 from streams.cli.errors import OK, usage
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json, say
 from streams.cli.setup import Duty, Models, world_of
 
 if TYPE_CHECKING:

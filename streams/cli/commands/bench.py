@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from streams.cli.app import Json, NewLog, group
-from streams.cli.common import out, out_json, say
 from streams.cli.options import grouped
+from streams.cli.output import out, out_json, say
 
 bench_group = group("bench", "Measurements, each printed by one command.")
 

@@ -102,7 +102,7 @@ def embed(
     """
     from streams.bench.embed import run
     from streams.cli.commands.bench import show
-    from streams.cli.common import say
+    from streams.cli.output import say
     from streams.cli.setup import Models, embedder_of, wishes_of
     from streams.embedders.cached import Cached
 

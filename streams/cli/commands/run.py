@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, NewLog, app
-from streams.cli.common import log_url
+from streams.cli.opening import log_url
 from streams.cli.options import (
     LimitOptions,
     MaxConcurrency,

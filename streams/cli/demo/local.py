@@ -7,9 +7,10 @@ from contextlib import closing
 from pathlib import Path
 
 from streams.analysis.cases import Case, read
-from streams.cli.common import open_log, out
 from streams.cli.demo.run import world_described
 from streams.cli.live import watching
+from streams.cli.opening import open_log
+from streams.cli.output import out
 from streams.cli.setup import Duty, Models
 from streams.cli.working import work
 

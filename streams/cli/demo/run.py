@@ -7,10 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streams.cli.common import open_log, say
 from streams.cli.demo.file import begun, set_aside
 from streams.cli.errors import CliError
 from streams.cli.live import watching
+from streams.cli.opening import open_log
+from streams.cli.output import say
 from streams.cli.setup import Duty, Models, as_cli, world_of
 from streams.cli.working import only_worker, work
 

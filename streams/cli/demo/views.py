@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from streams.cli.common import FLAGS
+from streams.cli.flags import FLAGS
 from streams.cli.live import REFRESH_S, Full, View
 from streams.cli.show.board import bar, latest, table, totals
 from streams.cli.show.page import Page

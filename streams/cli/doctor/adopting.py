@@ -5,8 +5,9 @@ from __future__ import annotations
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitted
 from schemas.events.learning import PositionVoided
-from streams.cli.common import open_log, say
 from streams.cli.errors import FAILED, CliError, usage
+from streams.cli.opening import open_log
+from streams.cli.output import say
 from streams.runtime.embedded.log import SqliteLog
 
 

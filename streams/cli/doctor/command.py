@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from streams.cli.common import log_url, open_log, out, out_json
 from streams.cli.doctor.checks import Check, fail, ok
 from streams.cli.errors import OK, CliError
+from streams.cli.opening import log_url, open_log
+from streams.cli.output import out, out_json
 
 
 def doctor(log: str | None, *, adopt: str | None, void: str | None, json: bool) -> int:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from schemas.asking import Diverged
 from schemas.settings import BadSetting
-from streams.cli.common import open_log, out, out_json
 from streams.cli.errors import OK, CliError, usage
 from streams.cli.finding import find_episode, runs_of
+from streams.cli.opening import open_log
+from streams.cli.output import out, out_json
 from streams.cli.show.sheet import Sheet, read
 from streams.policies import NoPolicy
 

@@ -11,8 +11,8 @@ from schemas.memory import Memory
 from schemas.vectors import as_kept
 from streams.analysis.graph_page import page as html
 from streams.analysis.graphs import Drawn, activated_by, as_json, drawn, graphml
-from streams.cli.common import out_json
 from streams.cli.errors import OK, CliError, usage
+from streams.cli.output import out_json
 from streams.cli.show.library import Library
 from streams.cli.show.page import Page
 from streams.cli.show.words import cut, one_line, plural, wrap

@@ -7,8 +7,8 @@ from typing import Any
 
 from handlers.learning.calibrate import calibrated
 from schemas.memory import Memory, MemoryItem
-from streams.cli.common import out_json
 from streams.cli.errors import OK
+from streams.cli.output import out_json
 from streams.cli.show.library import Library, Shelf
 from streams.cli.show.page import Page
 from streams.cli.show.paste import command

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.memory import Memory, MemoryItem
-from streams.cli.common import out_json
 from streams.cli.errors import OK, CliError, usage
+from streams.cli.output import out_json
 from streams.cli.show.facts import headline
 from streams.cli.show.library import Library, Shelf, Use
 from streams.cli.show.page import Page, outcome

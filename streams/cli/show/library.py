@@ -107,7 +107,7 @@ class Library:
     @classmethod
     def of(cls, log: str | None) -> Library:
         """What the scopes of the log of this name have learned."""
-        from streams.cli.common import open_log
+        from streams.cli.opening import open_log
 
         with closing(open_log(log)) as opened:
             return cls.read(opened)

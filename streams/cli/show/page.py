@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streams.cli.common import colour
+from streams.cli.output import colour
 from streams.cli.show.words import cells, cut, wrap
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from streams.cli.common import DEFAULT_LOG
+from streams.cli.opening import DEFAULT_LOG
 from streams.cli.show.page import Page
 from streams.cli.show.words import cells, pad
 

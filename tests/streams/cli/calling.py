@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from streams.cli.common import FLAGS
+from streams.cli.flags import FLAGS
 from streams.cli.main import main
 from streams.runtime.embedded.log import SqliteLog
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.common import open_log
 from streams.cli.demo.file import begun, set_aside
 from streams.cli.demo.run import BACKBONE, LOG
 from streams.cli.demo.screen import screen
+from streams.cli.opening import open_log
 from tests.streams.cli.calling import Called, call, process
 from tests.streams.cli.learned import change, rows
 

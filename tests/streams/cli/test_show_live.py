@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.common import FLAGS
+from streams.cli.flags import FLAGS
 from streams.cli.live import Plain, Watcher, chosen, watching
 from streams.cli.show.board import board, plain_line
 from streams.runtime.embedded.worker import Progress

@@ -1,88 +1,16 @@
-"""What every command shares: the flags that stand anywhere, output, and the log that `--log` names."""
+"""The log that ``--log`` names: its URL, its path, and how it is opened."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streams.cli.errors import CliError, usage
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-DISPLAYS = ("full", "plain", "none")
-LEVELS = ("debug", "info", "warning", "error")
 DEFAULT_LOG = "sqlite:metalogue.db"
-
-
-@dataclass(slots=True)
-class Flags:
-    """Flags that are understood anywhere on a command line."""
-
-    quiet: bool = False
-    display: str = "full"
-    log_level: str = "warning"
-    log_format: str = "text"
-    debug: bool = False
-    json: bool = False
-
-
-FLAGS = Flags()
-_VALUED = {"--display": DISPLAYS, "--log-level": LEVELS, "--log-format": ("text", "json")}
-
-
-def take_flags(arguments: list[str]) -> list[str]:
-    """Set ``FLAGS`` from the arguments, and return those that are left for the command."""
-    left: list[str] = []
-    rest = iter(arguments)
-    for argument in rest:
-        name, equals, value = argument.partition("=")
-        if argument == "--":
-            left.extend((argument, *rest))
-        elif argument in ("-q", "--quiet"):
-            FLAGS.quiet, FLAGS.display = True, "none"
-        elif argument == "--debug":
-            FLAGS.debug = True
-        elif name in _VALUED:
-            _set(name, value if equals else next(rest, ""))
-        else:
-            FLAGS.json = FLAGS.json or argument == "--json"
-            left.append(argument)
-    return left
-
-
-def _set(name: str, value: str) -> None:
-    if value not in _VALUED[name]:
-        raise usage(f"{value!r} is not one of {', '.join(_VALUED[name])}", field=name)
-    setattr(FLAGS, name[2:].replace("-", "_"), value)
-
-
-def out(text: str = "") -> None:
-    """A line of result."""
-    sys.stdout.write(text + "\n")
-
-
-def out_json(value: Any) -> None:
-    """One JSON value a line, flushed."""
-    import orjson
-
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
-    sys.stdout.flush()
-
-
-def say(text: str) -> None:
-    """A message for people, on standard error; silent with ``-q``."""
-    if not FLAGS.quiet:
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
-
-
-def colour(stream: Any = None) -> bool:
-    """Whether colours may be used."""
-    return not os.environ.get("NO_COLOR") and (stream or sys.stdout).isatty()
 
 
 def log_path(url: str) -> str:
@@ -162,19 +90,3 @@ def _imported(path: str, *, create: bool) -> SqliteLog:
         raise usage(f"no log at {path}", field="--log", error="log.missing") from error
     except BadLine as error:
         raise usage(str(error), field="--log", error="log.format") from error
-
-
-def pairs(values: Iterable[str], option: str) -> dict[str, Any]:
-    """``NAME=VALUE`` options; a value that is JSON is read as JSON, else as text."""
-    import json
-
-    found: dict[str, Any] = {}
-    for each in values:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise usage(f"{each!r} is not NAME=VALUE", field=option)
-        try:
-            found[name] = json.loads(value)
-        except json.JSONDecodeError:
-            found[name] = value
-    return found
