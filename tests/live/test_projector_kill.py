@@ -65,7 +65,7 @@ def killed(folder: Path, kills: int, spoiled: int, seed: int) -> int:
     for number in range(kills):
         words = command("projector", "--log", f"sqlite:{path}", "-q")
         child = subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL)
-        end = time.monotonic() + draw.uniform(0.2, 3.5)
+        end = time.monotonic() + draw.uniform(0.2, 2.5)
         while time.monotonic() < end:
             if parts and draw.random() < 2 * PARTS / kills / 10:
                 copied(path, parts.pop(0))
