@@ -11,10 +11,11 @@ COUNT_CAP = 1 << 53
 
 def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
     """The text with lone surrogates replaced and cut at the cap, and whether it was cut."""
-    try:
-        raw.encode()
-    except UnicodeEncodeError:
-        raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if not raw.isascii():
+        try:
+            raw.encode()
+        except UnicodeEncodeError:
+            raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return (raw[:cap], True) if len(raw) > cap else (raw, False)
 
 

@@ -144,7 +144,9 @@ class World:
             raise Draining
         try:
             if isinstance(question, Complete):
-                return await self._complete(run, question, asked, address, reserved)
+                request = self._request(run, question, address, reserved)
+                backbone = self.backbones.get(question.role) or self.backbones["*"]
+                return completed(asked, await self.caller.call(backbone, request, run.episode))
             return await self._answered(run, question, asked)
         except Stuck as stuck:
             if run.topic == "events":
@@ -175,12 +177,11 @@ class World:
             case _:
                 raise TypeError(f"nobody here answers a {type(question).__name__}")
 
-    async def _complete(
-        self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
-    ) -> Completed:
-        backbone = self.backbones.get(question.role) or self.backbones["*"]
+    def _request(
+        self, run: Run, question: Complete, address: str, reserved: Reservation
+    ) -> ModelRequest:
         template = question.template
-        request = ModelRequest(
+        return ModelRequest(
             question.messages(),
             capped(question.sampling, reserved.max_tokens),
             call_seed(run.seed, luck(run.journal, address)),
@@ -188,7 +189,6 @@ class World:
             template.schema,
             template.reply,
         )
-        return completed(asked, await self.caller.call(backbone, request, run.episode))
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
         need_its_embedder(run, question, self.embedder.name)

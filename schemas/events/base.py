@@ -32,11 +32,12 @@ class Event(BaseModel, frozen=True):
 
         For the driver's hot path only; everything that comes from outside is validated.
         """
+        blank, names = _mould(cls)
         event = cls.__new__(cls)
-        object.__setattr__(event, "__dict__", {**_blank(cls), **values})
-        object.__setattr__(event, "__pydantic_fields_set__", _names(cls))
-        object.__setattr__(event, "__pydantic_extra__", None)
-        object.__setattr__(event, "__pydantic_private__", None)
+        _put(event, "__dict__", blank | values)
+        _put(event, "__pydantic_fields_set__", names)
+        _put(event, "__pydantic_extra__", None)
+        _put(event, "__pydantic_private__", None)
         return event
 
     def to_json(self) -> bytes:
@@ -50,13 +51,12 @@ class AnswerEvent(Event, frozen=True):
     asked: str
 
 
+_put = object.__setattr__
+
+
 @cache
-def _blank(model: type[Event]) -> dict[str, Any]:
-    """Every field in order, with its default (``None`` where it has none)."""
+def _mould(model: type[Event]) -> tuple[dict[str, Any], set[str]]:
+    """Every field in order, with its default (``None`` where it has none), and their names."""
     fields = model.model_fields.items()
-    return {name: None if field.is_required() else field.default for name, field in fields}
-
-
-@cache
-def _names(model: type[Event]) -> set[str]:
-    return set(model.model_fields)
+    blank = {name: None if field.is_required() else field.default for name, field in fields}
+    return blank, set(blank)
