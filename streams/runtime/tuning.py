@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 
-YOUNG, MIDDLE, OLD = 50_000, 20, 50
+YOUNG, MIDDLE, OLD = 200_000, 10, 50
+"""Objects made and not let go before the collector looks: about what a thousand episodes in flight hold."""
 
 
 def tune_collector() -> None:
