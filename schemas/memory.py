@@ -38,7 +38,9 @@ class MemoryItem(NamedTuple):
         return self.id if self.kind == "lesson" else f"{self.role}~{self.text_digest}"
 
 
-meant: Callable[[MemoryItem], tuple[Any, ...]] = itemgetter(0, 1, 2, 3, 5, 6, 7, 8, 9)
+meant: Callable[[MemoryItem], tuple[Any, ...]] = itemgetter(
+    *(at for at, name in enumerate(MemoryItem._fields) if name != "text_digest")
+)
 """Everything of an item that an episode may know: all but its digest, which says the text again."""
 
 

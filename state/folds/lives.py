@@ -77,12 +77,16 @@ class LivesFold:
         stays, old = set(map(id, after.items)), set(map(id, before.items))
         for item in before.items:
             if id(item) not in stays:
-                yield self._end(after, named.pop(item.id), offset)
+                named.pop(item.id, None)
+                yield self._end(after, item, offset)
         for item in after.items:
             if id(item) not in old:
                 named[item.id] = life = self._begin(after, item, offset)
                 yield life
-        self.index[after.scope] = (after, named)
+        if len(named) == len(after.items):
+            self.index[after.scope] = (after, named)
+        else:  # rules of two roles share an id: the index is made anew
+            del self.index[after.scope]
         yield from self._retired(before, after, offset)
 
     def _retired(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
@@ -129,7 +133,8 @@ class LivesFold:
                 life.off = offset
             yield from lives
 
-    def _end(self, after: Memory, life: Life, offset: int) -> Life:
+    def _end(self, after: Memory, item: MemoryItem, offset: int) -> Life:
+        life = self.known[after.scope, name_of(item)]
         life.until, life.off = after.number, offset
         return life
 
