@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict
 
+from schemas.outcome import Status
 from schemas.usage import Usage
 
 
@@ -18,7 +17,7 @@ class Answer(BaseModel):
     episode: str
     domain: str
     policy: str
-    status: Literal["answered", "abstained", "exhausted", "failed"]
+    status: Status
     ended_by: str
     """What ended it, always said."""
     answer: str | None

@@ -1,4 +1,4 @@
-"""How an answer, and how a call of a tool turned out."""
+"""How an answer, a call of a tool and an episode turned out."""
 
 from __future__ import annotations
 
@@ -6,3 +6,5 @@ from typing import Literal, TypeAlias
 
 Outcome: TypeAlias = Literal["right", "wrong", "unknown", "withheld"]
 Found: TypeAlias = Literal["found", "empty", "refused", "error"]
+Status: TypeAlias = Literal["answered", "abstained", "exhausted", "failed"]
+"""How an episode ended."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt
 
+N = TypeVar("N", int, float)
 
-def add(left: float | None, right: float | None) -> float | None:
+
+def add(left: N | None, right: N | None) -> N | None:
     """The sum, or unknown if either part is."""
     return None if left is None or right is None else left + right
 
@@ -52,8 +54,7 @@ class Usage(BaseModel):
     @property
     def tokens(self) -> int | None:
         """Prompt and completion tokens together."""
-        both = add(self.prompt_tokens, self.completion_tokens)
-        return None if both is None else int(both)
+        return add(self.prompt_tokens, self.completion_tokens)
 
     def __add__(self, other: Usage) -> Usage:
         return total((self, other))

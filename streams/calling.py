@@ -135,7 +135,7 @@ class Caller:
         """Add to the totals; what is unknown is put at the most that it can be as a rule."""
         prompt, completion = most_of(request, reply)
         known = add(reply.prompt_tokens, reply.completion_tokens)
-        self.tokens += prompt + completion if known is None else int(known)
+        self.tokens += prompt + completion if known is None else known
         if reply.cost is not None:
             self.cost += reply.cost
         elif (price := price_for(self.prices, backbone.name)) is not None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from handlers.answers.grade import CHECKERS
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted, Status
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, is_numbered, text_digest
+from schemas.outcome import Status
 from schemas.settings import PolicySettings
 from streams.defects import describe
 from streams.tally import Tally, in_order
@@ -27,7 +29,9 @@ class Closing:
     graded: tuple[tuple[str, Graded], ...]
 
 
-def trace_of(journal: Mapping[str, Event], texts: Mapping[str, tuple[str, ...]] = {}) -> Trace:
+def trace_of(
+    journal: Mapping[str, Event], texts: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+) -> Trace:
     """The numbered records of a journal, in order; read when the trace is first looked at.
 
     ``texts`` are what vectors are made of, by address, if that is known.

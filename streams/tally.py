@@ -11,7 +11,7 @@ from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import KnowledgeReached
 from schemas.identity import address_order, is_numbered
-from schemas.usage import Embedding, Usage, together
+from schemas.usage import Embedding, Usage, add, together
 
 
 @dataclass(slots=True)
@@ -84,10 +84,10 @@ class Tally:
         """A model's reply."""
         self.calls += 1
         self.attempts += reply.attempts
-        self.prompt_tokens = _plus(self.prompt_tokens, reply.prompt_tokens)
-        self.completion_tokens = _plus(self.completion_tokens, reply.completion_tokens)
-        self.reasoning_tokens = _plus(self.reasoning_tokens, reply.reasoning_tokens)
-        self.cached_tokens = _plus(self.cached_tokens, reply.cached_tokens)
+        self.prompt_tokens = add(self.prompt_tokens, reply.prompt_tokens)
+        self.completion_tokens = add(self.completion_tokens, reply.completion_tokens)
+        self.reasoning_tokens = add(self.reasoning_tokens, reply.reasoning_tokens)
+        self.cached_tokens = add(self.cached_tokens, reply.cached_tokens)
         if reply.seconds is None:
             self.timed = False
         if reply.cost is None:
@@ -113,10 +113,6 @@ class Tally:
 def in_order(addresses: Iterable[str]) -> list[str]:
     """Addresses in the order in which a policy comes to them."""
     return sorted(addresses, key=address_order)
-
-
-def _plus(left: int | None, right: int | None) -> int | None:
-    return None if left is None or right is None else left + right
 
 
 _COUNTED: Mapping[type[Event], Callable[[Tally, str, Any], None]] = {

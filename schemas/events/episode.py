@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from schemas.events.base import Act, AnswerEvent, Event
-from schemas.outcome import Outcome
+from schemas.outcome import Outcome, Status
 from schemas.price import Price
 from schemas.problem import Limits, Problem
 from schemas.usage import Embedding, Usage, total
-
-Status: TypeAlias = Literal["answered", "abstained", "exhausted", "failed"]
 
 
 class ProblemAdmitted(Event, frozen=True):

@@ -44,10 +44,9 @@ class Bill:
     free: bool = True
 
     def __add__(self, other: Bill) -> Bill:
-        tokens = add(self.tokens, other.tokens)
         return Bill(
             self.attempts + other.attempts,
-            None if tokens is None else int(tokens),
+            add(self.tokens, other.tokens),
             self.seconds + other.seconds,
             self.free and other.free,
         )

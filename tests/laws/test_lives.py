@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from schemas.memory import Memory, MemoryItem
 from state.folds.lives import LivesFold, name_of
 
-ROLES, IDS, TEXTS = st.sampled_from("rs"), st.sampled_from(["R1", "R2", "R3"]), st.sampled_from("ab")
+ROLES, IDS, TEXTS = (
+    st.sampled_from("rs"),
+    st.sampled_from(["R1", "R2", "R3"]),
+    st.sampled_from("ab"),
+)
 RULES = st.dictionaries(st.tuples(ROLES, IDS), TEXTS, max_size=5)
 """Ids of rules by role: two roles may well number theirs alike."""
 

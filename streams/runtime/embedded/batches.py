@@ -8,10 +8,11 @@ from typing import Any
 from handlers.limits import Ledger
 from schemas.asking import OutOfLimit, Unanswered
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed, Status
+from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed
 from schemas.identity import is_numbered, learning_id
 from schemas.memory import Memory
+from schemas.outcome import Status
 from schemas.problem import Limits
 from streams.defects import describe
 from streams.drive import Run, World, drive
