@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from schemas.outcome import Status
+from schemas.struct import Struct
 from schemas.usage import Usage
 
 
-class Answer(BaseModel):
+class Answer(Struct):
     """An answer on its topic; its key is the episode, so the same answer twice is one answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     problem_id: str
     episode: str

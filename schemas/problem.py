@@ -75,7 +75,7 @@ def finite(value: Any) -> Any:
         case dict():
             for item in cast("dict[Any, Any]", value).values():
                 finite(item)
-        case list():
+        case list() | tuple():
             for item in cast("list[Any]", value):
                 finite(item)
         case _:

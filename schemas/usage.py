@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt
+from msgspec import structs
+
+from schemas.struct import NonNegativeFloat, NonNegativeInt, Struct, always
 
 N = TypeVar("N", int, float)
 
@@ -16,28 +18,24 @@ def add(left: N | None, right: N | None) -> N | None:
     return None if left is None or right is None else left + right
 
 
-class Embedding(BaseModel):
+class Embedding(Struct):
     """What an endpoint was asked for vectors, in attempts, tokens, cost and seconds; ``None`` means unknown.
 
     A request may hold texts of several questions: all of it counts for the one whose text came first, and
     what was known already counts nothing.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    attempts: NonNegativeInt = 0
+    attempts: NonNegativeInt = always(0)
     tokens: NonNegativeInt | None = None
     cost: NonNegativeFloat | None = None
     seconds: NonNegativeFloat | None = None
 
 
-class Usage(BaseModel):
+class Usage(Struct):
     """Calls, tokens, cost and seconds of one completion or of many; ``None``, or absent, means unknown."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    calls: NonNegativeInt = 0
-    attempts: NonNegativeInt = 0
+    calls: NonNegativeInt = always(0)
+    attempts: NonNegativeInt = always(0)
     prompt_tokens: NonNegativeInt | None = None
     completion_tokens: NonNegativeInt | None = None
     reasoning_tokens: NonNegativeInt | None = None
@@ -49,7 +47,9 @@ class Usage(BaseModel):
 
     def told(self) -> dict[str, Any]:
         """Everything by name, unknown figures too; of vectors only where an endpoint made some."""
-        return self.model_dump(exclude=None if self.embedding else {"embedding"})
+        figures = {name: getattr(self, name) for name in FIGURES}
+        took = self.embedding
+        return figures if took is None else {**figures, "embedding": structs.asdict(took)}
 
     @property
     def tokens(self) -> int | None:
@@ -71,7 +71,7 @@ NOTHING = Usage(
 """Nothing was spent, and that is known."""
 
 
-FIGURES = tuple(name for name in Usage.model_fields if name != "embedding")
+FIGURES = tuple(name for name in Usage.__struct_fields__ if name != "embedding")
 _figures = attrgetter(*FIGURES)
 
 
@@ -81,7 +81,7 @@ def total(parts: Iterable[Any]) -> Usage:
     columns = zip(*map(_figures, given), strict=True)
     sums: dict[str, Any] = dict(zip(FIGURES, map(_sum, columns), strict=False))
     took = (each.embedding for each in given if isinstance(each, Usage))
-    return Usage.model_validate({**sums, "embedding": together(took)}) if sums else NOTHING
+    return Usage(**sums, embedding=together(took)) if sums else NOTHING
 
 
 def together(parts: Iterable[Embedding | None]) -> Embedding | None:
@@ -89,9 +89,9 @@ def together(parts: Iterable[Embedding | None]) -> Embedding | None:
     known = [part for part in parts if part is not None]
     if not known:
         return None
-    figures = ([getattr(part, name) for part in known] for name in Embedding.model_fields)
-    sums = dict(zip(Embedding.model_fields, map(_sum, map(tuple, figures)), strict=True))
-    return Embedding.model_validate(sums)
+    columns = zip(*map(structs.astuple, known), strict=True)
+    sums: dict[str, Any] = dict(zip(Embedding.__struct_fields__, map(_sum, columns), strict=True))
+    return Embedding(**sums)
 
 
 def _sum(figures: tuple[float | None, ...]) -> float | None:

@@ -16,6 +16,7 @@ from typing_extensions import TypeIs
 from handlers.limits import UNBOUNDED, Ledger, Reservation, Which, prompt_estimate
 from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Stopped, Unanswered
 from schemas.events.base import AnswerEvent, Event
+from schemas.events.codec import as_written
 from schemas.events.episode import Completed, Forked, LimitReached, QuestionAbandoned
 from schemas.memory import Memory
 from schemas.questions import Complete, Embed, Remain
@@ -83,6 +84,8 @@ class Run:
         """Record without waiting."""
         if self.recorder is None:
             raise Exhausted(self.episode, address)
+        if not isinstance(event, AnswerEvent):  # which the world has normalised
+            event = as_written(event)
         self.journal[address] = event
         self.tally.take(address, event)
         self.recorder.state(self.topic, self.episode, address, event)

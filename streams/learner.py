@@ -10,12 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from handlers.answers.grade import CHECKERS
 from handlers.learning.calibrate import RULE as CALIBRATION
 from handlers.learning.embedding import embed_anew, embed_named
 from handlers.policies.base import Batch, Member, Policy
 from schemas.asking import Steps
 from schemas.events.base import Event
+from schemas.events.codec import as_written
 from schemas.events.learning import (
     BatchClosed,
     Graded,
@@ -175,9 +178,7 @@ class Learner:
         """The event that closes a batch: everything that learning from it hangs on."""
         if due.again is not None:
             policy = scope.policy
-            return due.again.model_copy(
-                update={"policy": policy.name, "policy_version": policy.version}
-            )
+            return structs.replace(due.again, policy=policy.name, policy_version=policy.version)
         closed = BatchClosed(
             scope=scope.id,
             batch=due.batch,
@@ -196,7 +197,7 @@ class Learner:
             calibration=CALIBRATION,
             seed=seed_of("learn", scope.id, due.batch),
         )
-        return aligned(scope.memory, closed)
+        return as_written(aligned(scope.memory, closed))
 
     def batch(self, scope: Scope, closed: BatchClosed) -> Batch:
         """What the learning episode of a closed batch is given."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from handlers.policies.base import Policy, learn_nothing
 from schemas.events.base import Event
+from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import (
     KnowledgeConsolidated,
@@ -58,7 +59,8 @@ def asked(log: SqliteLog, problem_id: str) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     marker = f"/{episode_id('-', problem_id, '').split('/')[2]}/"
     for episode, body in log.db.execute(f"{ADMITTED} and instr(episode, ?)", (marker,)):
-        admitted = ProblemAdmitted.model_validate_json(body)
+        admitted = decode("problem.admitted", body)
+        assert isinstance(admitted, ProblemAdmitted)
         if admitted.problem.id == problem_id:
             scopes = found.setdefault(admitted.problem.domain, {})
             scopes.setdefault(admitted.scope, []).append(episode)

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from schemas.events.codec import VALIDATORS, decode
+from schemas.events.codec import READERS, Refused, decode
 from schemas.events.union import KINDS
 from state.collecting import uncollected
 from state.folds.state import State
@@ -23,8 +21,8 @@ ROWS = (
 )
 EVERY = 20_000
 """Offsets that are folded between two looks."""
-WAYS = {kind: (VALIDATORS[kind], State.TAKES.get(model)) for kind, model in KINDS.items()}
-"""What validates an event of a kind and what takes it: of kinds that this build does not know, nothing does."""
+WAYS = {kind: (READERS[kind], State.TAKES.get(model)) for kind, model in KINDS.items()}
+"""What reads an event of a kind and what takes it: of kinds that this build does not know, nothing does."""
 
 
 def fold(
@@ -53,10 +51,10 @@ def _stretch(log: SqliteLog, state: State, upto: int) -> None:
     for offset, episode, address, kind, body in log.db.execute(ROWS, (state.offset, upto)):
         count += 1
         if kind in WAYS:
-            validate, take = WAYS[kind]
+            read, take = WAYS[kind]
             try:
-                event = validate(body)
-            except ValidationError:
+                event = read(body)
+            except Refused:
                 decode(kind, body)  # which says what is wrong, if it is not of another version
                 continue
             if take is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from handlers.answers.grade import CHECKERS
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.events.base import Event
+from schemas.events.codec import as_written
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, is_numbered, text_digest
@@ -55,7 +56,7 @@ def status_of(conclusion: Conclusion) -> Status:
 
 def close(tally: Tally, conclusion: Conclusion, seconds: float) -> EpisodeClosed:
     """The closing of an episode."""
-    return EpisodeClosed(
+    closed = EpisodeClosed(
         status=status_of(conclusion),
         ended_by=conclusion.ended_by,
         answer=conclusion.answer,
@@ -65,6 +66,7 @@ def close(tally: Tally, conclusion: Conclusion, seconds: float) -> EpisodeClosed
         usage=tally.usage(seconds),
         items=tally.items(),
     )
+    return as_written(closed)
 
 
 def answer_of(
@@ -189,7 +191,7 @@ def closing(
     try:
         trace = trace_of(journal, tally.texts)
         summary = summary_of(policy, settings, closed, trace, conclusion)
-        reflected = reflection_of(policy, admitted, opened, closed, embedder, summary)
+        reflected = as_written(reflection_of(policy, admitted, opened, closed, embedder, summary))
     except Exception as error:  # the policy's own defect: the episode's outcome, not the worker's
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)

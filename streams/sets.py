@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Together, Trace
 from schemas.asking import OutOfLimit, Steps
@@ -102,19 +104,18 @@ def _member(
 
 def within(work: Work, episode: str) -> Work:
     """A member's work, opened within a set."""
-    return replace(work, opened=work.opened.model_copy(update={"within": episode}))
+    return replace(work, opened=structs.replace(work.opened, within=episode))
 
 
 def opening_of(episode: str, members: Sequence[Work]) -> EpisodeOpened:
     """The event that opens a set: as its first member's, with the limits of all."""
     first = members[0].opened
-    return first.model_copy(
-        update={
-            "limits": shared(member.opened.limits for member in members),
-            "seed": seed_of(first.seed, episode),
-            "members": tuple(member.episode for member in members),
-            "within": None,
-        }
+    return structs.replace(
+        first,
+        limits=shared(member.opened.limits for member in members),
+        seed=seed_of(first.seed, episode),
+        members=tuple(member.episode for member in members),
+        within=None,
     )
 
 

@@ -289,7 +289,7 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["logprob"] = normalise.finite(reply.logprob)
     if cut:
         said["truncated"] = True
-    return Completed.trusted(said)
+    return Completed(**said)
 
 
 __all__ = ["Draining", "References", "Totals", "World", "capped", "checked", "completed"]

@@ -82,8 +82,8 @@ class Watch:
         elif isinstance(reply, Completion):
             self.texts.append(reply.text)
         elif isinstance(reply, ToolResult):
-            said = {"asked": "-", "tool": "-", "result": reply.result, "text": reply.text}
-            self.events.append((address, ToolCalled.model_validate(said)))
+            called = ToolCalled(asked="-", tool="-", result=reply.result, text=reply.text)
+            self.events.append((address, called))
 
 
 def _as_asked(question: Ask[Any]) -> Ask[Any]:

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, TypeVar, cast
 
 import orjson
-from pydantic import ValidationError
+from msgspec import DecodeError, structs, to_builtins
+from msgspec.json import Decoder
 
 from schemas.events.base import Event
 from schemas.events.union import KINDS
 from schemas.events.upcasts import UPCASTS, upcast
+from schemas.problem import finite
+from schemas.struct import model_within, plain_within, to_json
+
+E = TypeVar("E", bound=Event)
+Refused = (DecodeError, UnicodeError)
+"""What a reader in ``READERS`` raises on what is no event of its kind."""
 
 
-def _validator(kind: str, model: type[Event]) -> Callable[[bytes | str], Event]:
+def _reader(kind: str, model: type[Event]) -> Callable[[bytes | str], Event]:
     """What makes an event of a body; old versions climb the ladder first, where there is one."""
-    validate: Callable[[bytes | str], Event] = model.__pydantic_validator__.validate_json
+    read: Callable[[bytes | str], Event] = Decoder(model, dec_hook=model_within).decode
     if all(kind != each for each, _ in UPCASTS):
-        return validate
-    return lambda body: validate(orjson.dumps(upcast(orjson.loads(body))))
+        return read
+    return lambda body: read(orjson.dumps(upcast(orjson.loads(body))))
 
 
-VALIDATORS = {kind: _validator(kind, model) for kind, model in KINDS.items()}
+READERS = {kind: _reader(kind, model) for kind, model in KINDS.items()}
 """What makes an event of a body, by kind: for loops over whole logs; ``decode`` says what is wrong with one."""
 
 
-class UnknownEvent(Event, frozen=True):
+class UnknownEvent(Event):
     """An event of a kind that this build does not know; its body is kept as it came."""
 
-    kind: str
-    version: Literal[1] = 1
+    named: str
     body: str
+
+    @property
+    def kind(self) -> str:
+        return self.named
 
     def to_json(self) -> bytes:
         return self.body.encode()
@@ -45,24 +56,66 @@ def encode(event: Event) -> bytes:
     return event.to_json()
 
 
+def as_written(event: E) -> E:
+    """The event as every reader of its record will find it: nothing is written that cannot be read.
+
+    Raises ``BadEvent`` naming the first field that is of another type than declared, or that holds a
+    number which JSON cannot say.
+    """
+    try:
+        again = decode(event.kind, encode(event))
+    except (BadEvent, TypeError, UnicodeError):
+        _refuse_what_json_cannot_say(event)
+        raise
+    if again != event:
+        _refuse_what_json_cannot_say(event)
+    return cast("E", again)
+
+
+def _refuse_what_json_cannot_say(event: Event) -> None:
+    for field in structs.fields(event):
+        value = getattr(event, field.name)
+        try:
+            to_json(value)
+            finite(to_builtins(value, enc_hook=plain_within))
+        except (ValueError, TypeError) as error:
+            raise BadEvent(f"{event.kind}: {field.name}: {error}") from error
+
+
 def decode(kind: str, body: bytes | str) -> Event:
     """The event of this kind. Raises ``BadEvent`` naming the first field that is wrong."""
-    validate = VALIDATORS.get(kind)
-    if validate is None:
-        return UnknownEvent(kind=kind, body=body if isinstance(body, str) else body.decode())
+    read = READERS.get(kind)
+    if read is None:
+        return _unknown(kind, body)
     try:
-        return validate(body)
-    except ValidationError as error:
-        if _is_of_another_version(error):
-            return UnknownEvent(kind=kind, body=body if isinstance(body, str) else body.decode())
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "(whole)"
-        raise BadEvent(f"{kind}: {where}: {first['msg']}") from error
+        return read(body)
+    except Refused as error:
+        if _is_of_another_version(body):
+            return _unknown(kind, body)
+        raise BadEvent(f"{kind}: {_what(error)}") from error
 
 
-def _is_of_another_version(error: ValidationError) -> bool:
-    wrong = (each for each in error.errors(include_url=False) if each["loc"] == ("version",))
-    return any(type(each["input"]) is int for each in wrong)
+def _unknown(kind: str, body: bytes | str) -> UnknownEvent:
+    return UnknownEvent(named=kind, body=body if isinstance(body, str) else body.decode())
+
+
+def _is_of_another_version(body: bytes | str) -> bool:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    said = cast("dict[str, Any]", value).get("version") if isinstance(value, dict) else None
+    return type(said) is int and said != 1
+
+
+_PATH = re.compile(r"(?P<what>.*) - at `\$\.?(?P<where>.*)`", re.DOTALL)
+_NAMED = re.compile(r"Object (?P<what>.*) field `(?P<where>\w+)`")
+
+
+def _what(error: Exception) -> str:
+    """The field that is wrong, and what is wrong with it."""
+    said = _PATH.fullmatch(str(error)) or _NAMED.fullmatch(str(error))
+    return f"{said['where']}: {said['what']}" if said else f"(whole): {error}"
 
 
 def plain(event: Event) -> dict[str, Any]:

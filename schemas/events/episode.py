@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+from msgspec import structs
 
 from schemas.events.base import Act, AnswerEvent, Event
 from schemas.outcome import Outcome, Status
 from schemas.price import Price
 from schemas.problem import Limits, Problem
+from schemas.struct import NonNegativeFloat, NonNegativeInt, PositiveInt, always
 from schemas.usage import Embedding, Usage, total
 
 
-class ProblemAdmitted(Event, frozen=True):
+class ProblemAdmitted(Event, tag="problem.admitted"):
     """A problem was accepted for solving; it now has an episode."""
 
-    kind: Literal["problem.admitted"] = "problem.admitted"
     problem: Problem
     scope: str
-    partition: NonNegativeInt = 0
+    partition: NonNegativeInt = always(0)
     offset: NonNegativeInt
 
 
-class EpisodeOpened(Event, frozen=True):
+class EpisodeOpened(Event, tag="episode.opened"):
     """A policy began to work; everything that its behaviour hangs on is pinned here."""
 
-    kind: Literal["episode.opened"] = "episode.opened"
     policy: str
     policy_version: str
     settings: str
@@ -53,15 +52,14 @@ class EpisodeOpened(Event, frozen=True):
     """The set episode that an episode is worked on in; its numbered records stand there."""
 
 
-class Completed(AnswerEvent, frozen=True):
+class Completed(AnswerEvent, tag="completed"):
     """A model replied. Missing numbers are unknown, never zero."""
 
     act: ClassVar[Act] = "generated"
-    kind: Literal["completed"] = "completed"
     text: str
     finish: str
     model: str
-    attempts: NonNegativeInt = 1
+    attempts: NonNegativeInt = always(1)
     prompt_tokens: NonNegativeInt | None = None
     completion_tokens: NonNegativeInt | None = None
     reasoning_tokens: NonNegativeInt | None = None
@@ -90,11 +88,10 @@ class Completed(AnswerEvent, frozen=True):
         return total((self,))
 
 
-class Recalled(AnswerEvent, frozen=True):
+class Recalled(AnswerEvent, tag="recalled"):
     """What memory held: references into one memory version, never the texts."""
 
     act: ClassVar[Act] = "recalled"
-    kind: Literal["recalled"] = "recalled"
     memory_version: NonNegativeInt
     items: tuple[tuple[str, str, float | None], ...]
     """Item id, digest of its text, similarity to the query."""
@@ -102,11 +99,10 @@ class Recalled(AnswerEvent, frozen=True):
     """What an endpoint was asked for the query's vector, if one was."""
 
 
-class Embedded(AnswerEvent, frozen=True):
+class Embedded(AnswerEvent, tag="embedded"):
     """Vectors of texts, little-endian float16 in base64, so that they are never computed again."""
 
     act: ClassVar[Act] = "recalled"
-    kind: Literal["embedded"] = "embedded"
     embedder: str
     dimensions: NonNegativeInt
     vectors: tuple[str, ...]
@@ -116,11 +112,10 @@ class Embedded(AnswerEvent, frozen=True):
     """What an endpoint was asked for them, if one was."""
 
 
-class Checked(AnswerEvent, frozen=True):
+class Checked(AnswerEvent, tag="checked"):
     """A checker that needs the problem only looked at an answer."""
 
     act: ClassVar[Act] = "assessed"
-    kind: Literal["checked"] = "checked"
     outcome: Outcome
     checker: str
     """Name and version; ``none`` where the domain has no checker."""
@@ -128,52 +123,46 @@ class Checked(AnswerEvent, frozen=True):
     """How much of the answer is right, where that was asked."""
 
 
-class Forked(AnswerEvent, frozen=True):
+class Forked(AnswerEvent, tag="forked"):
     """Parallel branches were opened; what happens in lane k of the fork at 3 stands at 3.k.*."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["forked"] = "forked"
     lanes: NonNegativeInt
     allow: tuple[int, ...] | None = None
     twins: bool | None = None
     """Whether its lanes are asked under equal seeds."""
 
 
-class LimitReached(AnswerEvent, frozen=True):
+class LimitReached(AnswerEvent, tag="limit.reached"):
     """The question was not asked: a limit or allowance does not cover it."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["limit.reached"] = "limit.reached"
     which: Literal["calls", "tokens", "cost", "seconds"]
 
 
-class QuestionAbandoned(AnswerEvent, frozen=True):
+class QuestionAbandoned(AnswerEvent, tag="question.abandoned"):
     """A learner's question was given up: its endpoint answered others and never this one."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["question.abandoned"] = "question.abandoned"
     reason: str
 
 
-class EpisodeParked(Event, frozen=True):
+class EpisodeParked(Event, tag="episode.parked"):
     """An open episode cannot go on with this build; it waits for a person, and is not failed."""
 
-    kind: Literal["episode.parked"] = "episode.parked"
     reason: str
     address: str | None = None
 
 
-class EpisodeAdopted(Event, frozen=True):
+class EpisodeAdopted(Event, tag="episode.adopted"):
     """A person let a parked episode go on, or took it out of its batch."""
 
-    kind: Literal["episode.adopted"] = "episode.adopted"
-    void: bool = False
+    void: bool = always(False)
 
 
-class EpisodeClosed(Event, frozen=True):
+class EpisodeClosed(Event, tag="episode.closed"):
     """An episode ended: with which answer, how sure, at what cost, and by what."""
 
-    kind: Literal["episode.closed"] = "episode.closed"
     status: Status
     ended_by: str
     answer: str | None = None
@@ -183,19 +172,23 @@ class EpisodeClosed(Event, frozen=True):
     calibrated: float | None = None
     """The chance of being right by the calibrator of the pinned memory version; null until fitted."""
     usage: Usage
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = always(())
     """Ids of the memory items that were in its prompts."""
 
+    def told(self) -> dict[str, Any]:
+        """Everything by name, unknown figures too."""
+        said = structs.asdict(self) | {"usage": self.usage.told()}
+        del said["version"]
+        return said
 
-class PartitionClaimed(Event, frozen=True):
+
+class PartitionClaimed(Event, tag="partition.claimed"):
     """A worker took a partition; this record's offset is the epoch of its later appends."""
 
-    kind: Literal["partition.claimed"] = "partition.claimed"
     worker: str
 
 
-class TextKept(Event, frozen=True):
+class TextKept(Event, tag="text.kept"):
     """A text that many records refer to by its digest: a prompt's static part, resolved settings."""
 
-    kind: Literal["text.kept"] = "text.kept"
     text: str

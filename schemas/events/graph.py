@@ -7,40 +7,36 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
-
 from schemas.events.base import Act, AnswerEvent, Event
 from schemas.outcome import Found, Outcome
+from schemas.struct import NonNegativeFloat, NonNegativeInt, PositiveInt, always
 
 Induction: TypeAlias = Literal["contrast", "speculative", "positive", "neighbours"]
 """From which paths a principle came; ``neighbours``: it stands on similar cases' successes (eq. 7)."""
 
 
-class ToolCalled(AnswerEvent, frozen=True):
+class ToolCalled(AnswerEvent, tag="tool.called"):
     """A tool was called; what it returned is recorded before anyone acts on it."""
 
     act: ClassVar[Act] = "recalled"
-    kind: Literal["tool.called"] = "tool.called"
     tool: str
     result: Found
-    text: str = ""
+    text: str = always("")
 
 
-class ExperienceShown(Event, frozen=True):
+class ExperienceShown(Event, tag="experience.shown"):
     """Items of memory were put into a prompt's guidance."""
 
     act: ClassVar[Act] = "recalled"
-    kind: Literal["experience.shown"] = "experience.shown"
     sort: str
     items: tuple[str, ...]
-    scores: tuple[float, ...] = ()
+    scores: tuple[float, ...] = always(())
 
 
-class PathGrounded(Event, frozen=True):
+class PathGrounded(Event, tag="path.grounded"):
     """One run of a problem was read as a canonical path (Algorithm 1 lines 5 to 11)."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["path.grounded"] = "path.grounded"
     case: str
     """Digest of the problem's text."""
     subject: str
@@ -51,24 +47,23 @@ class PathGrounded(Event, frozen=True):
     """The episode that ran, or the address of the probe's check."""
 
 
-class PrincipleInduced(Event, frozen=True):
+class PrincipleInduced(Event, tag="principle.induced"):
     """A principle was made of paths, met again, or not made (Algorithm 1 lines 19 to 34)."""
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("subject", "near")
-    kind: Literal["principle.induced"] = "principle.induced"
     case: Induction
     decision: Literal["create", "update", "skip"]
     principle: str | None = None
     """Its id; none where nothing was made."""
-    summary: str = ""
-    strategies: tuple[tuple[str, str, float], ...] = ()
+    summary: str = always("")
+    strategies: tuple[tuple[str, str, float], ...] = always(())
     """Each strategy principle with its strength in words and as a number."""
-    confidence: str = ""
-    uncertainty: str = ""
-    paths: tuple[str, ...] = ()
+    confidence: str = always("")
+    uncertainty: str = always("")
+    paths: tuple[str, ...] = always(())
     """Canonical paths that it is linked to."""
-    reason: str = ""
+    reason: str = always("")
     source: str | None = None
     score: float | None = None
     """Its strength after this, from 30 to 85."""
@@ -82,12 +77,11 @@ class PrincipleInduced(Event, frozen=True):
     """Cases whose successes it was borrowed from, or contrasted with."""
 
 
-class PairCompared(Event, frozen=True):
+class PairCompared(Event, tag="pair.compared"):
     """A problem was run with one principle and with none (Algorithm 2 lines 11 to 18)."""
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("subject", "out")
-    kind: Literal["pair.compared"] = "pair.compared"
     pair: str
     problem: str
     active: tuple[tuple[str, float], ...]
@@ -103,23 +97,21 @@ class PairCompared(Event, frozen=True):
     """Active principles that were out of service, and so no rivals."""
 
 
-class NoteLinked(Event, frozen=True):
+class NoteLinked(Event, tag="note.linked"):
     """An evolving note was linked to others, whose keywords may have changed (A-MEM)."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["note.linked"] = "note.linked"
     note: str
     links: tuple[str, ...]
-    evolved: tuple[tuple[str, str], ...] = ()
+    evolved: tuple[tuple[str, str], ...] = always(())
     """Notes whose context was rewritten, with the new one."""
 
 
-class InsightVoted(Event, frozen=True):
+class InsightVoted(Event, tag="insight.voted"):
     """An insight was added, agreed with, changed, or voted down (ExpeL)."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["insight.voted"] = "insight.voted"
     operation: Literal["ADD", "UPVOTE", "DOWNVOTE", "EDIT"]
     insight: PositiveInt
-    text: str = ""
+    text: str = always("")
     source: str

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from pydantic import NonNegativeInt, PositiveInt
-
 from schemas.events.base import Act, Event
 from schemas.memory import Sided
 from schemas.outcome import Outcome
 from schemas.problem import Limits, Profile, Values
+from schemas.struct import NonNegativeInt, PositiveInt, always
 from schemas.usage import Usage
 
 Timing: TypeAlias = Literal["barrier", "streaming"]
+Consolidated: TypeAlias = Literal["consolidated", "kept", "fallback", "warm"]
 
 
-class SeriesOpened(Event, frozen=True):
+class SeriesOpened(Event, tag="series.opened"):
     """A finite, ordered set of problems was announced to one scope."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["series.opened"] = "series.opened"
     scope: str
     series: str
     size: NonNegativeInt
@@ -33,36 +32,33 @@ class SeriesOpened(Event, frozen=True):
     """The values as they were set."""
     seed: NonNegativeInt
     walk: PositiveInt
-    order: str = "released"
+    order: str = always("released")
 
 
-class PositionVoided(Event, frozen=True):
+class PositionVoided(Event, tag="position.voided"):
     """A place in a series will not be filled: refused, duplicate, or never arrived."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["position.voided"] = "position.voided"
     scope: str
     series: str
     position: NonNegativeInt
     reason: str
 
 
-class TickPassed(Event, frozen=True):
+class TickPassed(Event, tag="tick.passed"):
     """Time passed for a scope: its open window closes with what it holds."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["tick.passed"] = "tick.passed"
     scope: str
     batch: PositiveInt
 
 
-class Reflected(Event, frozen=True):
+class Reflected(Event, tag="reflected"):
     """What an episode leaves to learn from; without its outcome (MC² eq. 8)."""
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("settings", "backbones")
     latest: ClassVar[tuple[str, ...]] = ("embedder", "texts")
-    kind: Literal["reflected"] = "reflected"
     scope: str
     policy: str
     problem_id: str
@@ -81,7 +77,7 @@ class Reflected(Event, frozen=True):
     confidence: float | None = None
     confidence_source: str | None = None
     usage: Usage
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = always(())
     memory_version: NonNegativeInt
     memory_revision: PositiveInt | None = None
     embedder: str | None = None
@@ -95,11 +91,10 @@ class Reflected(Event, frozen=True):
     """The policy's own pure summary: verdicts, ratings, excerpts."""
 
 
-class Graded(Event, frozen=True):
+class Graded(Event, tag="graded"):
     """An episode's answer was compared with a reference or checked."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["graded"] = "graded"
     scope: str
     outcome: Outcome
     grader: str
@@ -110,13 +105,12 @@ class Graded(Event, frozen=True):
     detail: str | None = None
 
 
-class BatchClosed(Event, frozen=True):
+class BatchClosed(Event, tag="batch.closed"):
     """A window of a scope is complete; what learns from it, and from which memory, is pinned."""
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("calibration", "revised", "retirement")
     latest: ClassVar[tuple[str, ...]] = ("measured",)
-    kind: Literal["batch.closed"] = "batch.closed"
     scope: str
     batch: PositiveInt
     series: str | None = None
@@ -128,7 +122,7 @@ class BatchClosed(Event, frozen=True):
     policy_version: str
     settings: str
     """Digest of the resolved settings, kept once per log."""
-    limits: Limits = Limits()
+    limits: Limits = always(Limits())
     rule: str | None = None
     """The learning rule that folds what the members measured, as ``name@version``."""
     constants: dict[str, Any] | None = None
@@ -148,11 +142,10 @@ class BatchClosed(Event, frozen=True):
     seed: NonNegativeInt
 
 
-class LessonDistilled(Event, frozen=True):
+class LessonDistilled(Event, tag="lesson.distilled"):
     """A micro-lesson of one role (MC² eq. 10)."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["lesson.distilled"] = "lesson.distilled"
     id: str
     role: str
     polarity: Sided
@@ -165,40 +158,37 @@ class LessonDistilled(Event, frozen=True):
     """Embedding of what it is found by, base64 float16; none: the vector that stands in its place."""
 
 
-class LessonDropped(Event, frozen=True):
+class LessonDropped(Event, tag="lesson.dropped"):
     """A distiller's reply could not be used as a lesson."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["lesson.dropped"] = "lesson.dropped"
     role: str
     reason: str
     source: str | None = None
     evidence: tuple[str, ...]
 
 
-class KnowledgeConsolidated(Event, frozen=True):
+class KnowledgeConsolidated(Event, tag="knowledge.consolidated"):
     """The rules of one role after a batch (MC² eq. 11)."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["knowledge.consolidated"] = "knowledge.consolidated"
     role: str
     rules: tuple[tuple[str, str], ...]
     """Rule id and text, in order."""
-    result: Literal["consolidated", "kept", "fallback", "warm"]
-    new: NonNegativeInt = 0
+    result: Consolidated
+    new: NonNegativeInt = always(0)
     """Rules whose text stands in no earlier version."""
-    lessons: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = always(())
     """Ids of the lessons that were in the window."""
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = always(())
     """Ids of the lessons that did not fit."""
     source: str | None = None
 
 
-class MemoryVersioned(Event, frozen=True):
+class MemoryVersioned(Event, tag="memory.versioned"):
     """A memory version is complete: everything that an episode of the scope may know."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["memory.versioned"] = "memory.versioned"
     scope: str
     number: NonNegativeInt
     revision: PositiveInt | None = None
@@ -210,11 +200,10 @@ class MemoryVersioned(Event, frozen=True):
     """Scope and version of a warm start."""
 
 
-class KnowledgeRevised(Event, frozen=True):
+class KnowledgeRevised(Event, tag="knowledge.revised"):
     """A person took a memory item out of service, or put it back; the next version heeds it."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["knowledge.revised"] = "knowledge.revised"
     scope: str
     item: str
     """The item's id."""
@@ -225,11 +214,10 @@ class KnowledgeRevised(Event, frozen=True):
     reason: str | None = None
 
 
-class EmbedderChanged(Event, frozen=True):
+class EmbedderChanged(Event, tag="embedder.changed"):
     """A person chose another embedder for a memory: its vectors are made anew before anything opens."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["embedder.changed"] = "embedder.changed"
     scope: str
     embedder: str
     """Its full name, such as ``hashed-256``."""
@@ -237,15 +225,14 @@ class EmbedderChanged(Event, frozen=True):
     reason: str | None = None
 
 
-class ProblemForgotten(Event, frozen=True):
+class ProblemForgotten(Event, tag="problem.forgotten"):
     """A person had a problem forgotten: what cites it is withdrawn from a scope's memory."""
 
     act: ClassVar[Act] = "learned"
-    kind: Literal["problem.forgotten"] = "problem.forgotten"
     scope: str
     domain: str
     problem_id: str
-    limits: Limits = Limits()
+    limits: Limits = always(Limits())
     """What learning each later version again may spend."""
     by: str | None = None
     reason: str | None = None

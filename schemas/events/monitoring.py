@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import NonNegativeFloat, NonNegativeInt
-
 from schemas.events.base import Act, Event
+from schemas.struct import NonNegativeFloat, NonNegativeInt, always
 
 Experience: TypeAlias = Literal["difficulty", "evaluative", "EOL", "FOK", "JOL", "confidence"]
 Origin: TypeAlias = Literal["feel", "assess", "blend"]
@@ -18,13 +17,12 @@ Origin: TypeAlias = Literal["feel", "assess", "blend"]
 Intensity: TypeAlias = Literal["standard", "intensive", "stop"]
 
 
-class CasesReached(Event, frozen=True):
+class CasesReached(Event, tag="cases.reached"):
     """Past cases entered the working memory of an episode (Algorithms 1 to 3: retrieve)."""
 
     act: ClassVar[Act] = "recalled"
-    kind: Literal["cases.reached"] = "cases.reached"
     round: NonNegativeInt
-    subject: str = ""
+    subject: str = always("")
     items: tuple[tuple[str, float], ...]
     """Episode of each case that was reached now, with its similarity."""
     near: NonNegativeInt
@@ -33,69 +31,64 @@ class CasesReached(Event, frozen=True):
     """Cases in the working memory after this."""
 
 
-class ExperienceFelt(Event, frozen=True):
+class ExperienceFelt(Event, tag="experience.felt"):
     """A metacognitive experience: one number about the work, and what it was made of."""
 
     act: ClassVar[Act] = "assessed"
-    kind: Literal["experience.felt"] = "experience.felt"
     experience: Experience
     source: Origin
     value: float | None = None
-    inputs: tuple[tuple[str, float], ...] = ()
+    inputs: tuple[tuple[str, float], ...] = always(())
     """The parts that the number was made of, by name."""
     round: NonNegativeInt
-    subject: str = ""
+    subject: str = always("")
 
 
-class StrategyMatched(Event, frozen=True):
+class StrategyMatched(Event, tag="strategy.matched"):
     """A strategy was chosen in two phases: experience to diagnosis, diagnosis to strategy.
 
     ``level`` says whether it works on the problem (the paper's CS) or checks the work (MS).
     """
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["strategy.matched"] = "strategy.matched"
     level: Literal["cognitive", "metacognitive"]
     strategy: str
     diagnosis: str
-    rates: tuple[tuple[str, float], ...] = ()
+    rates: tuple[tuple[str, float], ...] = always(())
     """The candidates in the order in which they were preferred, with their believed rates."""
     round: NonNegativeInt
-    subject: str = ""
+    subject: str = always("")
 
 
-class Allocated(Event, frozen=True):
+class Allocated(Event, tag="allocated"):
     """A shared limit was shared out (Algorithm 2 line 12)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["allocated"] = "allocated"
     round: NonNegativeInt
     total: NonNegativeInt
     shares: tuple[tuple[str, NonNegativeInt], ...]
     """Each open member's subject and calls."""
 
 
-class ThresholdsSet(Event, frozen=True):
+class ThresholdsSet(Event, tag="thresholds.set"):
     """What counts as enough from here on (norm of study; thresholds of feeling and confidence)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["thresholds.set"] = "thresholds.set"
     round: NonNegativeInt
     confidence: NonNegativeFloat
     """λ_conf, or the norm of study N_s."""
     knowing: NonNegativeFloat | None = None
     """λ_FOK."""
-    factor: NonNegativeFloat = 1.0
+    factor: NonNegativeFloat = always(1.0)
     """β, or 1 + δ for a norm of study."""
-    history: tuple[Literal["recalled", "domain", "default"], ...] = ()
+    history: tuple[Literal["recalled", "domain", "default"], ...] = always(())
     """Where each number comes from: confidence, then knowing."""
 
 
-class SearchSteered(Event, frozen=True):
+class SearchSteered(Event, tag="search.steered"):
     """How intensely to search on was decided from feelings of knowing (Algorithm 3 lines 8 to 13)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["search.steered"] = "search.steered"
     round: NonNegativeInt
     intensity: Intensity
     known: NonNegativeFloat
@@ -103,19 +96,17 @@ class SearchSteered(Event, frozen=True):
     threshold: NonNegativeFloat
 
 
-class EpisodeAbandoned(Event, frozen=True):
+class EpisodeAbandoned(Event, tag="episode.abandoned"):
     """The work was given up (criteria 1 to 4 of § 3.1.2)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["episode.abandoned"] = "episode.abandoned"
     round: NonNegativeInt
     criterion: Literal["failures", "effort", "displacement", "discrepancy"]
 
 
-class ExperienceKept(Event, frozen=True):
+class ExperienceKept(Event, tag="experience.kept"):
     """What is taken over into lasting knowledge, drawn at the encoding rate (consolidate)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["experience.kept"] = "experience.kept"
     rounds: tuple[NonNegativeInt, ...]
     of: NonNegativeInt

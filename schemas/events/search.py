@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
-
 from schemas.events.base import Act, Event
+from schemas.struct import NonNegativeInt, PositiveInt, Struct, always
 
 ROOT = "opened"
 """The node that every trajectory starts from."""
@@ -22,10 +21,8 @@ Ending: TypeAlias = Literal["stop", "return", "abstain", "fallback"]
 """What a search did at its end."""
 
 
-class Grown(BaseModel):
+class Grown(Struct):
     """A child that an expansion left: its strategy, its depth and its combined value, if known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     node: str
     strategy: str
@@ -35,11 +32,10 @@ class Grown(BaseModel):
     """The node whose thought it repeats; it is then no node of its own."""
 
 
-class FrontierScored(Event, frozen=True):
+class FrontierScored(Event, tag="frontier.scored"):
     """The open nodes were ranked and one was selected (CoT2-Meta, Algorithm 2 line 3)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["frontier.scored"] = "frontier.scored"
     round: NonNegativeInt
     scores: tuple[tuple[str, float], ...]
     """Each open node with its score, best first."""
@@ -48,31 +44,28 @@ class FrontierScored(Event, frozen=True):
     """Calls left before the expansion."""
 
 
-class NodeExpanded(Event, frozen=True):
+class NodeExpanded(Event, tag="node.expanded"):
     """A node was expanded; these children came of it."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["node.expanded"] = "node.expanded"
     round: NonNegativeInt
     node: str
     children: tuple[Grown, ...]
 
 
-class NodePruned(Event, frozen=True):
+class NodePruned(Event, tag="node.pruned"):
     """A node's value was too low to go on (Algorithm 2 line 9)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["node.pruned"] = "node.pruned"
     round: NonNegativeInt
     node: str
     value: float
 
 
-class NodeRepaired(Event, frozen=True):
+class NodeRepaired(Event, tag="node.repaired"):
     """A trajectory was rewritten from its earliest low step on (Algorithm 2 line 10)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["node.repaired"] = "node.repaired"
     round: NonNegativeInt
     node: str
     into: str
@@ -83,14 +76,13 @@ class NodeRepaired(Event, frozen=True):
     depth: PositiveInt
     before: float
     value: float | None = None
-    kept: Literal["new", "old"] = "new"
+    kept: Literal["new", "old"] = always("new")
 
 
-class OracleScored(Event, frozen=True):
+class OracleScored(Event, tag="oracle.scored"):
     """The process oracle scored every step of a trajectory (eq. r, v_proc, i*)."""
 
     act: ClassVar[Act] = "assessed"
-    kind: Literal["oracle.scored"] = "oracle.scored"
     node: str
     steps: tuple[StepScores, ...]
     rewards: tuple[float | None, ...]
@@ -99,58 +91,53 @@ class OracleScored(Event, frozen=True):
     low: PositiveInt | None = None
     """i*: the earliest step below the health threshold."""
     source: str
-    parse: Trust = "first"
+    parse: Trust = always("first")
 
 
-class ConfidenceStated(Event, frozen=True):
+class ConfidenceStated(Event, tag="confidence.stated"):
     """A model said how far it trusts a whole trajectory."""
 
     act: ClassVar[Act] = "assessed"
-    kind: Literal["confidence.stated"] = "confidence.stated"
     node: str
     value: float | None = None
     source: str
-    wording: str = "A"
-    parse: Trust = "first"
+    wording: str = always("A")
+    parse: Trust = always("first")
 
 
-class ThoughtJudged(Event, frozen=True):
+class ThoughtJudged(Event, tag="thought.judged"):
     """A judge valued a partial solution (ToT, ReST-MCTS)."""
 
     act: ClassVar[Act] = "assessed"
-    kind: Literal["thought.judged"] = "thought.judged"
     node: str
     value: float
     source: str
-    parse: Trust = "first"
+    parse: Trust = always("first")
 
 
-class ThoughtsKept(Event, frozen=True):
+class ThoughtsKept(Event, tag="thoughts.kept"):
     """The best thoughts of a level were kept (ToT breadth-first search)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["thoughts.kept"] = "thoughts.kept"
     depth: PositiveInt
     values: tuple[tuple[str, float], ...]
     kept: tuple[str, ...]
 
 
-class ValueBackedUp(Event, frozen=True):
+class ValueBackedUp(Event, tag="value.backed.up"):
     """A new node's value was averaged into all nodes above it (Monte Carlo tree search)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["value.backed.up"] = "value.backed.up"
     round: NonNegativeInt
     node: str
     path: tuple[tuple[str, PositiveInt, float], ...]
     """Node, visits and mean value after the backup, from the root down."""
 
 
-class SearchDecided(Event, frozen=True):
+class SearchDecided(Event, tag="search.decided"):
     """How a search ended: with which trajectory, at which value, how sure (Algorithm 2 lines 12 to 14)."""
 
     act: ClassVar[Act] = "decided"
-    kind: Literal["search.decided"] = "search.decided"
     action: Ending
     node: str | None = None
     value: float | None = None

@@ -81,7 +81,7 @@ LEARNING: tuple[type[Event], ...] = (
 
 def kind_of(model: type[Event]) -> str:
     """The kind that a model's events carry."""
-    return str(model.model_fields["kind"].default)
+    return str(model.__struct_config__.tag)
 
 
 KINDS: Mapping[str, type[Event]] = {

@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import structs
+
 from schemas.events.base import Event
 from schemas.events.graph import PrincipleInduced
 from schemas.events.learning import (
@@ -144,15 +146,14 @@ class Forgetting:
         """The closing of a batch once more, without the members that were forgotten."""
         pairs = zip(closed.members, closed.outcomes, strict=True)
         left = [(member, outcome) for member, outcome in pairs if not self.covers(member)]
-        return closed.model_copy(
-            update={
-                "members": tuple(member for member, _ in left),
-                "outcomes": tuple(outcome for _, outcome in left),
-                "revision": (closed.revision or 0) + 1,
-                "limits": self.limits,
-                "embedder": None,
-                "measured": None,
-            }
+        return structs.replace(
+            closed,
+            members=tuple(member for member, _ in left),
+            outcomes=tuple(outcome for _, outcome in left),
+            revision=(closed.revision or 0) + 1,
+            limits=self.limits,
+            embedder=None,
+            measured=None,
         )
 
 

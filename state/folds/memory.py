@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
+from msgspec import structs
+
 from handlers.learning.retire import paired, ruled, tallied
 from schemas.events.base import Event
 from schemas.events.learning import (
@@ -200,9 +202,8 @@ class MemoryFold:
         """The closing of the newest version once more, for its vectors only."""
         memory, by, begun = self.latest, self.changing, self.begun_anew
         last = memory.revision if begun is None else begun.revision or 0
-        said = {"embedder": by, "measured": by if memory.learned else None}
-        closed = self.closing(memory.number)
-        return closed.model_copy(update={**said, "revision": last + 1})
+        said = {"embedder": by, "measured": by if memory.learned else None, "revision": last + 1}
+        return structs.replace(self.closing(memory.number), **said)
 
     # -- forgetting --------------------------------------------------------------------------------
 

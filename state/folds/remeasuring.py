@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from msgspec import structs
+
 from handlers.learning.contexts import Folded
 from handlers.learning.embedding import Anew
 from handlers.learning.measured import Measured
@@ -177,7 +179,7 @@ def aligned(past: Past, closed: BatchClosed) -> BatchClosed:
     wanted = folded if closed.revision is None else past.versions[closed.batch].embedder
     made = {folded, *(past.reflection(member).embedder for member in closed.members)}
     others = made - {wanted, None}
-    return closed.model_copy(update={"measured": wanted if others else None})
+    return structs.replace(closed, measured=wanted if others else None)
 
 
 def wanted(past: Past, closed: BatchClosed) -> Anew:
@@ -196,7 +198,7 @@ def wanted(past: Past, closed: BatchClosed) -> Anew:
 def sought_by(past: Past, memory: Memory) -> Anew:
     """All that a version's measures would look for by an embedder that made none of their vectors."""
     said = {"embedder": "another", "measured": "another"}
-    return wanted(past, past.closing(memory.number).model_copy(update=said))
+    return wanted(past, structs.replace(past.closing(memory.number), **said))
 
 
 def _named_upto(past: Past, number: int) -> Iterator[Embedded]:

@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 import orjson
+from msgspec import structs
 
 from schemas.events.codec import decode
 from schemas.events.learning import MemoryVersioned
@@ -83,7 +84,7 @@ def _learned(state: State, offset: int, episode: str, address: str, kind: str, b
         fold_ = state.memory(event.scope)
         closed = fold_.batches[event.number]
         memory = fold_.following(fold_.learned(closed), event.number, event.live_from, closed)
-        event = event.model_copy(update={"state": memory.state()})
+        event = structs.replace(event, state=memory.state())
         body = event.to_json().decode()
     state.feed(offset, episode, address, event)
     return body

@@ -100,8 +100,7 @@ async def forked(log: SqliteLog, parent: str, change: Change, world: World) -> F
 def _tell(done: Forked, json: bool) -> None:
     closed = done.closed
     if json:
-        body = closed.model_dump(mode="json", exclude={"kind", "version"})
-        body["usage"] = closed.usage.told()
+        body = closed.told()
         out_json(
             {
                 "episode": done.episode,

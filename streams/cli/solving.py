@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy
@@ -101,7 +102,7 @@ async def _solve(
     memories = memories_of(log, find, admitted.scope)
     work = prepare(episode, admitted, journal, policy, memories, world.description, world.grant)
     if "opened" not in journal:
-        opened = work.opened.model_copy(update={"purpose": "solve"})
+        opened = structs.replace(work.opened, purpose="solve")
         writer.keep(opened.settings, settings_text(work.settings))
         writer.state("events", episode, "opened", opened)
     elif work.opened.limits != problem.limits:
@@ -156,15 +157,16 @@ class Live:
 def summary(event: Event) -> str:
     """What an event says, in a few words."""
     hidden = {"kind", "version", "asked", "text", "source", "items"}
-    said = event.model_dump(exclude=hidden, exclude_none=True)
-    return " ".join(f"{name}={value}" for name, value in list(said.items())[:6])[:100]
+    said = structs.asdict(event).items()
+    shown = [f"{name}={value}" for name, value in said if value is not None and name not in hidden]
+    return " ".join(shown[:6])[:100]
 
 
 def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) -> int:
     closed = end.closed if isinstance(end, Closing) else end
     if json:
-        body = closed.model_dump(mode="json", exclude={"kind", "version", "items"})
-        body["usage"] = closed.usage.told()
+        body = closed.told()
+        del body["items"]
         known = not isinstance(end, Closing)
         out_json({"episode": episode, "simulated": world.simulated, "known": known, **body})
     else:

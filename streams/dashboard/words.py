@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from schemas.events.codec import plain
 from streams.cli.show.facts import headline
 from streams.cli.show.words import clean, count, kilo, one_line, plural
 
@@ -119,4 +120,9 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "one_line": one_line,
     "headline": headline,
 }
-GLOBALS: Mapping[str, Callable[..., str]] = {"link": link, "lasted": lasted, "plural": plural}
+GLOBALS: Mapping[str, Callable[..., Any]] = {
+    "link": link,
+    "lasted": lasted,
+    "plural": plural,
+    "recorded": plain,
+}

@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast, get_args
 
+from msgspec import NODEFAULT, structs, to_builtins
+from msgspec import json as msgspec_json
 from pydantic import BaseModel
 
 from schemas.answer import Answer
+from schemas.events.base import Event
 from schemas.events.union import KINDS
 from schemas.problem import Feedback, Problem, ProblemRecord
+from schemas.struct import Struct, plain_within
 from streams.bench.recipe import Recipe
 
+Said: TypeAlias = type[BaseModel] | type[Struct]
+
 FOLDER = Path("deploy/schemas")
+REF = "#/$defs/{name}"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-MESSAGES: Mapping[str, type[BaseModel]] = {
+MESSAGES: Mapping[str, Said] = {
     "problem-record.v1": ProblemRecord,
     "problem.v1": Problem,
     "feedback.v1": Feedback,
@@ -28,9 +35,45 @@ NOTES = ("description", "title", "default")
 """Keywords that no validator reads."""
 
 
-def schema_of(name: str, model: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a model as it stands in JSON."""
-    return {"$schema": DIALECT, "$id": f"metalogue:{name}", **model.model_json_schema()}
+def schema_of(name: str, model: Said) -> dict[str, Any]:
+    """The schema of a model or struct as it stands in JSON."""
+    named = {"$schema": DIALECT, "$id": f"metalogue:{name}"}
+    if issubclass(model, BaseModel):
+        return named | model.model_json_schema()
+    return named | _struct_schema(model)
+
+
+def _struct_schema(model: type[Struct]) -> dict[str, Any]:
+    """A struct's schema, with those of the structs and models inside it."""
+    models: dict[str, Any] = {}
+
+    def refer(inner: type) -> dict[str, Any]:
+        assert issubclass(inner, BaseModel)
+        said = inner.model_json_schema()
+        models.update(said.pop("$defs", {}), **{inner.__name__: said})
+        return {"$ref": f"#/$defs/{inner.__name__}"}
+
+    _, said = msgspec_json.schema_components([model], schema_hook=refer, ref_template=REF)
+    for struct in (model, *_structs(Struct)):
+        if struct.__name__ in said:
+            _say_defaults(struct, said[struct.__name__]["properties"])
+    own = said.pop(model.__name__)
+    inside = dict(sorted({**said, **models}.items()))
+    return {"$defs": inside, **own} if inside else own
+
+
+def _structs(base: type[Struct]) -> Iterator[type[Struct]]:
+    for struct in base.__subclasses__():
+        yield struct
+        yield from _structs(struct)
+
+
+def _say_defaults(struct: type[Struct], properties: dict[str, Any]) -> None:
+    """Say those defaults too that stand in every record."""
+    for each in structs.fields(struct):
+        if each.default_factory is not NODEFAULT:
+            value = to_builtins(each.default_factory(), enc_hook=plain_within)
+            properties[each.encode_name].setdefault("default", value)
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -40,9 +83,10 @@ def schemas() -> dict[str, dict[str, Any]]:
     return made | {f"events/{name}.json": schema_of(name, model) for name, model in events.items()}
 
 
-def version_of(model: type[BaseModel]) -> int:
-    """The version that a model's events carry."""
-    return int(model.model_fields["version"].default)
+def version_of(model: type[Event]) -> int:
+    """The version that a kind's events carry."""
+    (version,) = (each for each in structs.fields(model) if each.name == "version")
+    return int(get_args(version.type)[0])
 
 
 def text_of(schema: dict[str, Any]) -> str:

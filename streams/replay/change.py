@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from handlers.limits import Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent, Event
@@ -127,12 +129,20 @@ class Reusing:
 def reused(known: AnswerEvent) -> AnswerEvent:
     """The parent's answer; of a reply it is said that nobody was asked."""
     if isinstance(known, Completed):
-        return known.model_copy(update={"reused": True})
-    paid = isinstance(known, Embedded | Recalled) and known.took is not None
-    return known.model_copy(update={"took": None}) if paid else known
+        return structs.replace(known, reused=True)
+    if isinstance(known, Embedded | Recalled) and known.took is not None:
+        return structs.replace(known, took=None)
+    return known
 
 
 def edited(known: Completed, asked: str, text: str) -> Completed:
     """A reply in other words; what it cost stays, so that the rest has the same limit."""
-    said = {"asked": asked, "text": text, "model": f"{known.model}, edited", "truncated": None}
-    return known.model_copy(update={**said, "logprob": None, "reused": True})
+    return structs.replace(
+        known,
+        asked=asked,
+        text=text,
+        model=f"{known.model}, edited",
+        truncated=None,
+        logprob=None,
+        reused=True,
+    )

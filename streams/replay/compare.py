@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
+from msgspec import structs
+
 from schemas.events.base import Event
 from schemas.events.codec import plain
 
@@ -40,7 +42,7 @@ def as_recorded(recorded: Event, derived: Event) -> Event:
     unsaid = [name for name in latest if getattr(recorded, name) is None]
     if later and getattr(recorded, later[0]) is None:
         unsaid += later
-    return derived.model_copy(update=dict.fromkeys(unsaid)) if unsaid else derived
+    return structs.replace(derived, **dict.fromkeys(unsaid)) if unsaid else derived
 
 
 def same(left: Event, right: Event) -> bool:

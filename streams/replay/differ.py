@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from schemas.events.base import Event
 from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.identity import address_order
@@ -71,10 +73,9 @@ def first_difference(left: Record, right: Record) -> Difference | None:
 def meant(event: Event) -> Event:
     """An answer without what is incidental to it, and whoever was asked for it."""
     if isinstance(event, Completed):
-        told = {"seconds": None, "attempts": 1, "cached_tokens": None, "reused": None}
-        return event.model_copy(update=told)
+        return structs.replace(event, seconds=None, attempts=1, cached_tokens=None, reused=None)
     if isinstance(event, Embedded | Recalled):
-        return event.model_copy(update={"took": None})
+        return structs.replace(event, took=None)
     return event
 
 

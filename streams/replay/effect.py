@@ -83,6 +83,7 @@ class Effect:
 
     def said(self) -> dict[str, Any]:
         """Everything as plain values."""
+        told = self.spent.told()
         return {
             "episodes": len(self.pairs),
             "judged": len(self.judged),
@@ -95,7 +96,7 @@ class Effect:
             "p": round(mcnemar(self.helped, self.hurt), 9) if self.judged else None,
             "calls_with": mean(pair.calls_with for pair in self.pairs),
             "calls_without": mean(pair.calls_without for pair in self.pairs),
-            "cost": self.spent.model_dump(exclude={"attempts"}),
+            "cost": {name: told[name] for name in told if name != "attempts"},
             "reused_calls": sum(pair.probe.reused for pair in self.pairs),
         }
 

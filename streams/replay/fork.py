@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from handlers.policies.base import Policy
 from schemas.asking import Diverged, Exhausted
 from schemas.events.base import Event
@@ -67,14 +69,16 @@ def forked_work(
     kept = admitted.problem.settings if policy.name == was.policy else {}
     problem = admitted.problem.model_copy(update={"settings": {**kept, **change.settings}})
     settings = settings_of(policy, problem)
-    opened = _opened(was, parent, change, policy, grant).model_copy(
-        update={"settings": text_digest(settings_text(settings)), "backbones": backbones}
+    opened = structs.replace(
+        _opened(was, parent, change, policy, grant),
+        settings=text_digest(settings_text(settings)),
+        backbones=backbones,
     )
     memories = memories_of(log, find, admitted.scope)
     memory = pinned(memories, opened.memory_version, opened.memory_revision)
     episode = probe_id(parent, change.at, change.purpose, change.said(backbones))
     prefix = before(journal, change.at) | numbered(log.journal(episode))
-    admitted = admitted.model_copy(update={"problem": problem})
+    admitted = structs.replace(admitted, problem=problem)
     memory = lacking(memory, change.without)
     return Work(episode, admitted, opened, policy, settings, memory, prefix), journal
 
@@ -96,7 +100,7 @@ def _opened(
     }
     if policy.name != was.policy:
         said |= {"memory_version": 0, "memory_revision": None}
-    return was.model_copy(update=said)
+    return structs.replace(was, **said)
 
 
 def _parent(

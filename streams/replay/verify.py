@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import orjson
+from msgspec import structs
 
 from handlers.policies.base import Policy
 from schemas.asking import Diverged, Exhausted
@@ -227,7 +228,7 @@ class Verifier:
         for address, recorded, derived in found.own:
             expect(episode, address, recorded, derived)
         for member, record, end in found.members:
-            self._opening(member, member.opened.model_copy(update={"within": None}))
+            self._opening(member, structs.replace(member.opened, within=None))
             if end is not None:
                 self._closing(member.episode, record, end)
                 self.done.episodes += 1

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
@@ -155,7 +156,7 @@ class RuntimeSuite:
         messages_, commands = publication(problems(labelled=False))
         ((episode, address, opened),) = commands
         runtime.log().publish(
-            messages_, [(episode, address, opened.model_copy(update={"timing": "streaming"}))]
+            messages_, [(episode, address, structs.replace(opened, timing="streaming"))]
         )
         assert runtime.live(Life(settle=True)) == Outcome()
         assert len(messages(runtime.log(), "answers")) == SIZE

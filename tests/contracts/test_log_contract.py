@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from schemas.events.base import Event
 from schemas.events.codec import decode, encode
@@ -200,7 +201,7 @@ def test_a_transaction_is_rolled_back_on_error(log: SqliteLog) -> None:
 
 def test_publish_counts_what_is_new_and_takes_a_command_once(log: SqliteLog) -> None:
     void = PositionVoided(scope="s", series="x", position=1, reason="refused")
-    other = void.model_copy(update={"reason": "another"})
+    other = structs.replace(void, reason="another")
     say: list[tuple[str, str, dict[str, Any], bytes]] = [
         ("problems", "a", {}, b"1"),
         ("problems", "b", {}, b"2"),
@@ -393,7 +394,7 @@ def test_the_digest_hangs_on_no_order_time_claim_or_latency(
             writer = [log.claim("w") for _ in range(claims)][-1]
             for episode, address, event in rows:
                 late = {"seconds": claims * 1.5, "attempts": claims, "cached_tokens": claims}
-                said = event.model_copy(update=late) if event.kind == "completed" else event
+                said = structs.replace(event, **late) if event.kind == "completed" else event
                 writer.state("events", episode, address, said)
                 writer.flush()
             digests.add(log_digest(log))

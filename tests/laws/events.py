@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from annotated_types import Ge, Gt
 from hypothesis import strategies as st
+from msgspec import Meta, structs
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from schemas.events.base import Event
 from schemas.events.union import KINDS
 from schemas.problem import Perturbed, Problem
+from schemas.struct import Struct
+
+S = TypeVar("S", bound=Struct)
 
 TEXT = st.text(max_size=20)
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
@@ -52,6 +56,8 @@ def values(annotation: Any, least: float | None = None) -> st.SearchStrategy[Any
         return values(annotation.__origin__, _least(annotation.__metadata__))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return models(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        return said(annotation)
     simple: dict[Any, st.SearchStrategy[Any]] = {
         str: TEXT,
         bool: st.booleans(),
@@ -64,6 +70,8 @@ def values(annotation: Any, least: float | None = None) -> st.SearchStrategy[Any
 
 def _least(metadata: Any) -> float | None:
     for mark in metadata:
+        if isinstance(mark, Meta):
+            return None if mark.ge is None else float(mark.ge)
         if isinstance(mark, Ge):
             return float(cast("float", mark.ge))
         if isinstance(mark, Gt):
@@ -82,7 +90,13 @@ def models(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(fields).map(model.model_validate)
 
 
+def said(model: type[S]) -> st.SearchStrategy[S]:
+    """Structs of a class, every field drawn."""
+    fields = {each.name: values(each.type) for each in structs.fields(model)}
+    return st.fixed_dictionaries(fields).map(lambda drawn: model(**drawn))
+
+
 EVENTS: Mapping[str, st.SearchStrategy[Event]] = {
-    kind: models(model) for kind, model in KINDS.items()
+    kind: said(model) for kind, model in KINDS.items()
 }
 ANY_EVENT = st.sampled_from(sorted(KINDS)).flatmap(lambda kind: EVENTS[kind])

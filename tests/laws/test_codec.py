@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas.events.base import Event
-from schemas.events.codec import BadEvent, UnknownEvent, decode, encode, plain
-from schemas.events.episode import Completed
+from schemas.events.codec import BadEvent, UnknownEvent, as_written, decode, encode, plain
 from schemas.events.learning import SeriesOpened
+from schemas.events.reasoning import MonitorReported
+from schemas.events.search import ConfidenceStated, FrontierScored, Grown, NodeExpanded
 from schemas.events.union import KINDS
 from schemas.events.upcasts import upcast
 from schemas.identity import (
@@ -191,14 +192,49 @@ def test_a_reply_beyond_the_cap_is_cut_and_marked(beyond: int, letter: str) -> N
     encode(event)
 
 
-@given(
-    st.sampled_from(["cost", "seconds", "logprob"]),
-    st.sampled_from([math.nan, math.inf, -math.inf]),
+@given(st.sampled_from([math.nan, math.inf, -math.inf]))
+def test_no_event_holds_what_is_not_a_finite_number(value: float) -> None:
+    grown = Grown(node="1", strategy="s", depth=1, value=value)
+    events: dict[str, Event] = {
+        "value": ConfidenceStated(node="0", source="0", value=value),
+        "scores": FrontierScored(round=0, scores=(("0", value),), chosen="0"),
+        "children": NodeExpanded(round=0, node="0", children=(grown,)),
+    }
+    for field, event in events.items():
+        with pytest.raises(BadEvent, match=f"{event.kind}: {field}: .*finite"):
+            as_written(event)
+
+
+@given(ANY_EVENT)
+@settings(max_examples=100)
+def test_an_event_is_written_as_it_is(event: Event) -> None:
+    assert as_written(event) == event
+
+
+def test_what_is_written_is_what_readers_find() -> None:
+    """Numbers and sequences as they are declared, whatever a policy put there."""
+    stated = FrontierScored(round=0, scores=[["0", 1]], chosen="0")  # type: ignore[arg-type]
+    found = as_written(stated)
+    assert found.scores == (("0", 1.0),)
+    assert type(found.scores[0][1]) is float
+    assert encode(found) == encode(decode(found.kind, encode(stated)))
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({"round": -1}, "round: Expected `int` >= 0"),
+        ({"flag": "PERHAPS"}, "flag: Invalid enum value 'PERHAPS'"),
+        ({"source": 3}, "source: Expected `str`, got `int`"),
+        ({"source": object()}, "source: no JSON for object"),
+        ({"step": "\ud800"}, "step: 'utf-8' codec can't encode"),
+    ],
 )
-def test_no_event_holds_what_is_not_a_finite_number(name: str, value: float) -> None:
-    said = {"asked": "x", "text": "", "finish": "stop", "model": "m", name: value}
-    with pytest.raises(ValueError, match="finite"):
-        Completed.model_validate(said)
+def test_what_no_reader_could_read_is_not_written(said: dict[str, Any], wrong: str) -> None:
+    stated: dict[str, Any] = {"round": 0, "source": "0", **said}
+    event = MonitorReported(**stated)
+    with pytest.raises(BadEvent, match=f"monitor.reported: {wrong}"):
+        as_written(event)
 
 
 @given(st.sampled_from([math.nan, math.inf, -math.inf]), st.booleans())
@@ -208,18 +244,20 @@ def test_no_event_holds_one_deep_in_its_values(value: float, deep: bool) -> None
     with pytest.raises(ValueError, match="finite"):
         Problem(id="x", problem="x", domain="d", settings=settings_)
     with pytest.raises(ValueError, match="finite"):
-        SeriesOpened(
-            scope="s",
-            series="x",
-            size=1,
-            window=1,
-            timing="barrier",
-            policy="p",
-            policy_version="1",
-            profile="paper",
-            settings=settings_,
-            seed=1,
-            walk=1,
+        as_written(
+            SeriesOpened(
+                scope="s",
+                series="x",
+                size=1,
+                window=1,
+                timing="barrier",
+                policy="p",
+                policy_version="1",
+                profile="paper",
+                settings=settings_,
+                seed=1,
+                walk=1,
+            )
         )
 
 

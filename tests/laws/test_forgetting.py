@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 
 from handlers.learning.calibrate import RULE
 from handlers.policies.registry import find
@@ -25,6 +26,7 @@ from schemas.events.learning import (
 )
 from schemas.identity import episode_id, learning_id
 from schemas.memory import Memory
+from schemas.outcome import Outcome
 from schemas.usage import Usage
 from state.folds.state import State
 from state.snapshot import Snapshots
@@ -43,7 +45,7 @@ class Ran:
     """One member of a batch: which problem, how it went, and what it had in its prompts."""
 
     problem: str
-    outcome: str
+    outcome: Outcome
     confidence: float | None
     teaches: bool
     uses: tuple[int, ...]
@@ -147,26 +149,24 @@ def reflected(ran: Ran, memory: Memory, held: list[str]) -> Reflected:
 
 def graded(outcome: str, by: str) -> Graded:
     fields = {"scope": SCOPE, "outcome": outcome, "grader": "g@1", "by": by}
-    return Graded.model_validate(fields)
+    return convert(fields, Graded)
 
 
 def closing(number: int, members: Sequence[tuple[str, Ran]]) -> BatchClosed:
-    return BatchClosed.model_validate(
-        {
-            "scope": SCOPE,
-            "batch": number,
-            "members": tuple(name for name, _ in members),
-            "outcomes": tuple(ran.outcome for _, ran in members),
-            "previous": number - 1,
-            "policy": POLICY.name,
-            "policy_version": POLICY.version,
-            "settings": "s",
-            "rule": POLICY.rule,
-            "constants": POLICY.rule_constants(SETTINGS),
-            "retirement": "opportunities@1",
-            "calibration": RULE,
-            "seed": 1,
-        }
+    return BatchClosed(
+        scope=SCOPE,
+        batch=number,
+        members=tuple(name for name, _ in members),
+        outcomes=tuple(ran.outcome for _, ran in members),
+        previous=number - 1,
+        policy=POLICY.name,
+        policy_version=POLICY.version,
+        settings="s",
+        rule=POLICY.rule,
+        constants=POLICY.rule_constants(SETTINGS),
+        retirement="opportunities@1",
+        calibration=RULE,
+        seed=1,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 
 from handlers.learning.graph import EMPTY
 from handlers.policies.base import Batch, Member
@@ -20,6 +21,7 @@ from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.identity import episode_id, learning_id, text_digest
 from schemas.memory import Memory
+from schemas.outcome import Outcome
 from schemas.usage import Usage
 from schemas.vectors import pack
 from tests.laws.test_forgetting import GONE, Log, forget, graded, meant
@@ -39,7 +41,7 @@ class Turn:
     """One member of a batch: its problem, how its run went, and what was made of it."""
 
     problem: str
-    outcome: str
+    outcome: Outcome
     path: str
     made: str
     target: str
@@ -87,14 +89,12 @@ def facts(number: int, name: str, turn: Turn) -> Iterator[Event]:
             memory_version=number - 1, subject=subject,
         )  # fmt: skip
         return
-    yield PathGrounded.model_validate(
-        {
-            "case": case,
-            "subject": subject,
-            "path": turn.path,
-            "outcome": turn.outcome,
-            "source": name,
-        }
+    yield PathGrounded(
+        case=case,
+        subject=subject,
+        path=turn.path,
+        outcome=turn.outcome,
+        source=name,
     )
     if turn.made != "nothing":
         yield induced(number, name, turn)
@@ -113,7 +113,7 @@ def induced(number: int, name: str, turn: Turn) -> PrincipleInduced:
         said |= {"score": 85.0}  # as it was then: the fold reckons it anew
     if turn.made in ("borrow", "speculate"):
         said |= {"near": turn.near}
-    return PrincipleInduced.model_validate(said)
+    return convert(said, PrincipleInduced)
 
 
 def learning(batch: Batch, turns: Sequence[tuple[str, Turn]]) -> Steps[None]:
@@ -139,13 +139,13 @@ def reflected(turn: Turn, memory: Memory) -> Reflected:
 
 
 def closing(number: int, turns: Sequence[tuple[str, Turn]]) -> BatchClosed:
-    return BatchClosed.model_validate({
-        "scope": SCOPE, "batch": number, "members": tuple(name for name, _ in turns),
-        "outcomes": tuple(turn.outcome for _, turn in turns), "previous": number - 1,
-        "policy": POLICY.name, "policy_version": POLICY.version, "settings": "s",
-        "rule": POLICY.rule, "constants": POLICY.rule_constants(SETTINGS),
-        "retirement": POLICY.retirement, "seed": 1,
-    })  # fmt: skip
+    return BatchClosed(
+        scope=SCOPE, batch=number, members=tuple(name for name, _ in turns),
+        outcomes=tuple(turn.outcome for _, turn in turns), previous=number - 1,
+        policy=POLICY.name, policy_version=POLICY.version, settings="s",
+        rule=POLICY.rule, constants=POLICY.rule_constants(SETTINGS),
+        retirement=POLICY.retirement, seed=1,
+    )  # fmt: skip
 
 
 def told(log: Log, number: int, turns: Sequence[tuple[str, Turn]]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Task
@@ -217,7 +218,7 @@ def test_a_changed_question_diverges_at_its_address_and_names_the_part(
     assert isinstance(said, AnswerEvent)
     digests = said.asked.split(" ")
     digests[part + 1] += "x"
-    journal[at] = said.model_copy(update={"asked": " ".join(digests)})
+    journal[at] = structs.replace(said, asked=" ".join(digests))
     error = replay(program, journal).error
     assert isinstance(error, Diverged)
     assert (error.address, error.part, error.recorded) == (at, names[part], digests[part + 1])
@@ -234,7 +235,7 @@ def test_a_changed_fact_or_arity_diverges_at_its_address(
     at = data.draw(st.sampled_from(stated))
     said = journal[at]
     name = "votes" if isinstance(said, Voted) else "lanes"
-    journal[at] = said.model_copy(update={name: getattr(said, name) + 1})
+    journal[at] = structs.replace(said, **{name: getattr(said, name) + 1})
     error = replay(program, journal).error
     assert isinstance(error, Diverged)
     assert (error.address, error.part) == (at, f"{said.kind}.{name}")

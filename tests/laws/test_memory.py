@@ -12,6 +12,7 @@ import orjson
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec import convert, structs
 
 from handlers.limits import Ledger
 from handlers.policies.registry import POLICIES
@@ -200,10 +201,10 @@ def test_a_record_that_was_tampered_with_is_noticed_at_its_version(
     at = data.draw(st.sampled_from(able))
     episode, address, event = log[at]
     if isinstance(event, KnowledgeConsolidated):
-        changed: Event = event.model_copy(update={"rules": (*event.rules, ("R?", "one more"))})
+        changed: Event = structs.replace(event, rules=(*event.rules, ("R?", "one more")))
     else:
         name = data.draw(st.sampled_from(["text", "subject", "id", "role"]))
-        changed = event.model_copy(update={name: f"{getattr(event, name)}!"})
+        changed = structs.replace(event, **{name: f"{getattr(event, name)}!"})
     log[at] = (episode, address, changed)
     with pytest.raises(MemoryMismatch, match="does not add up"):
         folded(log)
@@ -230,18 +231,18 @@ def test_a_lost_record_is_noticed_at_its_version(
 
 def learning_log(history: list[Taught], outcomes: list[str], span: int) -> list[Said]:
     """A series of one scope, batch by batch, with grades."""
-    series = opened("s", len(history), 1).model_copy(update={"scope": SCOPE, "policy": "mc2"})
+    series = structs.replace(opened("s", len(history), 1), scope=SCOPE, policy="mc2")
     log: list[Said] = [("n/s", "series", series)]
     facts, _ = told(history, span)
     for number in range(1, len(history) + 1):
         name, episode = f"p/{number}", learning_id(SCOPE, number)
         said = reflected("s", number - 1, labelled=False)
-        told_of = said.model_copy(update={"scope": SCOPE, "policy": "mc2@1"})
+        told_of = structs.replace(said, scope=SCOPE, policy="mc2@1")
         log.append((name, "reflected", told_of))
         if outcomes:
             outcome = outcomes[number % len(outcomes)]
             fields = {"scope": SCOPE, "outcome": outcome, "grader": "g@1", "by": "feedback"}
-            log.append((name, "graded.0", Graded.model_validate(fields)))
+            log.append((name, "graded.0", convert(fields, Graded)))
         closing = BatchClosed(
             scope=SCOPE,
             batch=number,

@@ -6,6 +6,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from schemas.events.base import Event
 from schemas.events.episode import Completed, Embedded, Recalled
@@ -84,8 +85,8 @@ def test_a_tally_is_what_reading_the_record_in_order_gives(journal: dict[str, Ev
     replies = total(event for event in events if isinstance(event, Completed))
     seconds = None if replies.seconds is None else 7.0
     took = [event.took for event in events if isinstance(event, Embedded | Recalled)]
-    beside = {"seconds": seconds, "embedding": together(took)}
-    assert tally.usage(7.0) == replies.model_copy(update=beside)
+    expected = structs.replace(replies, seconds=seconds, embedding=together(took))
+    assert tally.usage(7.0) == expected
     shown = [
         event.items for event in events if isinstance(event, KnowledgeReached | ExperienceShown)
     ]

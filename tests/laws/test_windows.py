@@ -13,6 +13,7 @@ from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 
 from schemas.events.base import Event
 from schemas.events.codec import decode, encode
@@ -72,7 +73,7 @@ def reflected(
 
 
 def graded(by: str) -> Graded:
-    return Graded.model_validate({"scope": "s", "outcome": "right", "grader": "g@1", "by": by})
+    return convert({"scope": "s", "outcome": "right", "grader": "g@1", "by": by}, Graded)
 
 
 def voided(series: str, position: int) -> PositionVoided:

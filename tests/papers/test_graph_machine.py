@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,10 +20,11 @@ from handlers.roles.insighter import Vote, votes_of
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
 from schemas.events.graph import ExperienceShown, NoteLinked, ToolCalled
-from schemas.events.learning import LessonDistilled, Reflected
+from schemas.events.learning import LessonDistilled
 from schemas.events.reasoning import Generated
 from schemas.events.union import KINDS
 from schemas.memory import Memory
+from schemas.outcome import Status
 from schemas.questions import Complete, ToolResult, UseTool
 from schemas.settings import BadSetting
 from schemas.usage import Usage
@@ -30,6 +33,7 @@ from state.folds.memory import Learned, next_memory
 from streams.replay.differ import first_difference
 from tests.laws.events import EVENTS
 from tests.papers.gm_says import rehearsed, remembering
+from tests.reflections import reflected
 from tests.scripted import NO_MEMORY, Ran, Script, hashed, run, shown
 
 TASK = Task("h1", "Which river flows through the town where the author was born?", "qa", seed=7)
@@ -95,16 +99,17 @@ def test_the_agents_prompt_and_what_it_may_say() -> None:
 # ── Canonical paths ──────────────────────────────────────────────────────────────────────────
 
 
-def closed(status: str = "answered") -> EpisodeClosed:
-    return EpisodeClosed.model_validate({"status": status, "ended_by": "x", "usage": Usage()})
+def closed(status: Status = "answered") -> EpisodeClosed:
+    return EpisodeClosed(status=status, ended_by="x", usage=Usage())
 
 
+STATUSES = st.sampled_from(get_args(Status))
 ANY = st.lists(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: EVENTS[kind]), max_size=12)
 
 
 @pytest.mark.claim("gm-fsm-1")
-@given(ANY, st.sampled_from(["answered", "abstained", "failed"]))
-def test_every_record_has_a_valid_path(events: list[Event], status: str) -> None:
+@given(ANY, STATUSES)
+def test_every_record_has_a_valid_path(events: list[Event], status: Status) -> None:
     events = [event for event in events if not isinstance(event, EpisodeClosed)]
     path = path_of([*events, closed(status)])
     assert MACHINE.valid(path)
@@ -238,7 +243,7 @@ PROBLEM = "Which river is it?"
 
 
 def batch_of(outcome: str) -> Batch:
-    told = Reflected.model_construct(
+    told = reflected(
         problem_id="h1",
         domain="qa",
         problem=PROBLEM,

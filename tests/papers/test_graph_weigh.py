@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from handlers.learning import graph
 from handlers.learning.reinforce import relevance, softmax
+from schemas.events.codec import decode
 from schemas.events.episode import Forked
 from schemas.events.graph import PairCompared
 from schemas.identity import canonical, hash01, text_digest
@@ -160,7 +161,7 @@ def test_a_rebuilt_graph_is_the_live_one(pairs: list[tuple[str, float]]) -> None
     live = again = state
     for fact in facts:
         live = graph.after(live, (), ONE, [fact])
-        again = graph.after(again, (), ONE, [PairCompared.model_validate_json(fact.to_json())])
+        again = graph.after(again, (), ONE, [decode(fact.kind, fact.to_json())])
     assert canonical(live) == canonical(again)
     together = graph.after(state, (), ONE, facts)
     assert together["version"] == state["version"] + 1

@@ -22,7 +22,6 @@ from schemas.events.learning import (
     KnowledgeConsolidated,
     LessonDistilled,
     LessonDropped,
-    Reflected,
 )
 from schemas.events.search import ThoughtsKept, ValueBackedUp
 from schemas.events.strategy import StrategyChosen
@@ -32,6 +31,7 @@ from schemas.questions import Complete
 from schemas.vectors import pack
 from state.folds.memory import Learned, next_memory
 from tests.papers.mc2_says import solved
+from tests.reflections import reflected
 from tests.scripted import Ran, Script, Vectors, hashed, run, shown
 
 EMPTY = Memory("s", 0)
@@ -55,9 +55,7 @@ def solve(
 
 
 def member(name: str, problem: str = GAME, **summary: Any) -> Member:
-    told = Reflected.model_construct(
-        problem_id=name, domain="game24", problem=problem, summary=summary
-    )
+    told = reflected(problem_id=name, domain="game24", problem=problem, summary=summary)
     return Member(f"p/game24/{name}/run", told, "unknown")
 
 

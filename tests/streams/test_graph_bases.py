@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from handlers.policies.base import Batch, Member, Task
 from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings
@@ -29,7 +30,7 @@ def around(base: str, **values: Any) -> GraphSettings:
 
 def batch(outcome: Outcome, phase: str) -> Batch:
     one = member(outcome, GOOD, PUZZLE, phase)
-    told = one.reflected.model_copy(update={"domain": "game24"})
+    told = structs.replace(one.reflected, domain="game24")
     return Batch("s", 2, (Member(one.episode, told, one.outcome),), MEMORY, seed=7)
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec import structs
 
 from handlers.limits import Ledger
 from handlers.policies.base import Batch
@@ -56,7 +57,7 @@ def batch(phase: str) -> Batch:
     items = tuple(item for item in vectors.items if item.role != "case" or item.text == NEAR)
     memory = Memory("s", 1, items, vectors.learned)
     one = member("right", GOOD, PUZZLE, phase)
-    told = one.reflected.model_copy(update={"domain": "game24"})
+    told = structs.replace(one.reflected, domain="game24")
     return Batch("s", 2, (type(one)(one.episode, told, one.outcome),), memory, seed=7)
 
 

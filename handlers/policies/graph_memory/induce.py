@@ -47,8 +47,7 @@ class Grounds:
 
     def said(self, **more: Any) -> PrincipleInduced:
         """What is stated of it."""
-        said = {"case": self.case, "subject": self.subject, "near": self.near}
-        return PrincipleInduced.model_validate(said | more)
+        return PrincipleInduced(case=self.case, subject=self.subject, near=self.near, **more)
 
 
 def induce(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[None]:

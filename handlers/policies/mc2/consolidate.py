@@ -14,7 +14,7 @@ from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
 from handlers.roles.consolidator import CONSOLIDATORS, RuleList, new_rules
 from handlers.roles.role import Said
 from schemas.asking import All, Steps, Stopped
-from schemas.events.learning import KnowledgeConsolidated
+from schemas.events.learning import Consolidated, KnowledgeConsolidated
 from schemas.memory import Memory
 
 
@@ -119,18 +119,16 @@ def _consolidated(one: Window, said: Said | Stopped) -> KnowledgeConsolidated:
 
 
 def _fact(
-    one: Window, rules: RuleList, result: str, source: str | None = None
+    one: Window, rules: RuleList, result: Consolidated, source: str | None = None
 ) -> KnowledgeConsolidated:
-    return KnowledgeConsolidated.model_validate(
-        {
-            "role": one.role,
-            "rules": rules,
-            "result": result,
-            "new": new_rules(rules, one.texts),
-            "lessons": tuple(lesson.id for lesson in one.lessons),
-            "left_out": tuple(lesson.id for lesson in one.left_out),
-            "source": source,
-        }
+    return KnowledgeConsolidated(
+        role=one.role,
+        rules=rules,
+        result=result,
+        new=new_rules(rules, one.texts),
+        lessons=tuple(lesson.id for lesson in one.lessons),
+        left_out=tuple(lesson.id for lesson in one.left_out),
+        source=source,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from schemas.events.base import Event
-from schemas.events.codec import decode
+from schemas.events.codec import as_written, decode
 from schemas.events.episode import PartitionClaimed, TextKept
 from schemas.identity import text_key
 from schemas.record import Record
@@ -164,7 +164,16 @@ class SqliteLog:
             for topic, key, headers, value in messages
         ]
         said = [
-            ("learning", 0, 0, episode, address, event.kind, at, event.to_json().decode())
+            (
+                "learning",
+                0,
+                0,
+                episode,
+                address,
+                event.kind,
+                at,
+                as_written(event).to_json().decode(),
+            )
             for episode, address, event in commands
         ]
         with self.transaction():

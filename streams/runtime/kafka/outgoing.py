@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from schemas.events.base import Event
+from schemas.events.codec import as_written
 from schemas.problem import Feedback
 from streams.policies import find
 from streams.runtime.embedded.log import now_ms
@@ -107,7 +108,7 @@ def _command(
     else:
         lane = appender.lane(place.topic("learning"), partition_of(scope.encode(), partitions))
     headers = headers_of(event.kind, episode, address, now_ms())
-    lane.add((scope or episode).encode(), event.to_json(), headers)
+    lane.add((scope or episode).encode(), as_written(event).to_json(), headers)
     return lane
 
 

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from handlers.limits import Ledger
 from handlers.policies.base import Batch, Member, Policy, Task
 from schemas.asking import Steps
-from schemas.events.learning import Reflected
 from schemas.identity import episode_seed, seed_of
 from schemas.memory import Memory
 from schemas.questions import Complete
@@ -18,6 +17,7 @@ from schemas.settings import PolicySettings
 from state.folds.memory import Learned, next_memory
 from streams.backbones.port import ModelReply, ModelRequest
 from streams.embedders.hashed import hashed
+from tests.reflections import reflected
 from tests.scripted import Driver, Ran, Replier
 
 Simulator: TypeAlias = Callable[[ModelRequest], ModelReply]
@@ -84,10 +84,8 @@ def _episode(
     found.answers.append(conclusion.answer)
     found.calls.append(sum(isinstance(asked, Complete) for _, asked in driver.asked))
     summary = policy.reflect(trace, conclusion, settings)
-    reflected = Reflected.model_construct(
-        problem_id=task.id, domain=task.domain, problem=task.problem, summary=summary
-    )
-    return Member(f"e/{task.id}", reflected)
+    told = reflected(problem_id=task.id, domain=task.domain, problem=task.problem, summary=summary)
+    return Member(f"e/{task.id}", told)
 
 
 def _learned(

@@ -1,0 +1,76 @@
+"""What is said on a log or a topic, as frozen structs: read and checked in one go, several times as fast as models.
+
+What people write (problems, feedback, settings) are pydantic models, whose errors name every fault at
+once; what the product itself writes are these. A struct is checked when it is read, not when it is made:
+``schemas.events.codec.written`` reads back what a log is to keep.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, TypeVar, dataclass_transform
+
+from msgspec import Meta, Raw, StructMeta, field
+from msgspec import Struct as _Struct
+from msgspec.json import Encoder
+from pydantic import BaseModel, ValidationError
+
+NonNegativeInt = Annotated[int, Meta(ge=0)]
+PositiveInt = Annotated[int, Meta(ge=1)]
+NonNegativeFloat = Annotated[float, Meta(ge=0)]
+T = TypeVar("T")
+
+
+def always(value: T) -> T:
+    """A default that is written out all the same: what is absent from JSON is unknown."""
+    return field(default_factory=lambda: value)
+
+
+class _Said(StructMeta):
+    """Fields are given by name, whatever order classes declare them in."""
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], body: dict[str, Any], **config: Any
+    ) -> Any:
+        return super().__new__(mcs, name, bases, body, kw_only=True, **config)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+class Struct(
+    _Struct,
+    metaclass=_Said,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
+):
+    """Immutable values with declared types; ``None`` is unknown, and left out of its JSON."""
+
+
+def _json_within(value: Any) -> Raw:
+    """A model inside a struct, as its own JSON."""
+    if isinstance(value, BaseModel):
+        return Raw(value.__pydantic_serializer__.to_json(value, exclude_none=True))
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def plain_within(value: Any) -> dict[str, Any]:
+    """A model inside a struct, as plain values."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_none=True)
+    raise TypeError(f"no plain values for {type(value).__name__}")
+
+
+def model_within(model: type, value: Any) -> Any:
+    """A model inside a struct, validated. Raises ``ValueError`` that names its first wrong field."""
+    if not issubclass(model, BaseModel):
+        raise TypeError(f"no way to read {model.__name__}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from error
+
+
+to_json: Final = Encoder(enc_hook=_json_within).encode
+"""A struct's JSON in UTF-8, unknown fields left out (absent means unknown, never zero)."""
