@@ -7,6 +7,7 @@ once; what the product itself writes are these. A struct is checked when it is r
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Annotated, Any, Final, TypeVar, dataclass_transform
 
 from msgspec import Meta, Raw, StructMeta, field
@@ -22,16 +23,20 @@ T = TypeVar("T")
 
 def always(value: T) -> T:
     """A default that is written out all the same: what is absent from JSON is unknown."""
-    return field(default_factory=lambda: value)
+    return field(default_factory=repeat(value).__next__)
 
 
 class _Said(StructMeta):
-    """Fields are given by name, whatever order classes declare them in."""
+    """Fields are given by name, whatever order classes declare them in; a tag is an attribute too."""
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], body: dict[str, Any], **config: Any
     ) -> Any:
-        return super().__new__(mcs, name, bases, body, kw_only=True, **config)
+        made = super().__new__(mcs, name, bases, body, kw_only=True, **config)
+        said = made.__struct_config__
+        if said.tag_field is not None and said.tag_field not in body:
+            setattr(made, said.tag_field, said.tag)
+        return made
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))

@@ -82,10 +82,10 @@ class Run:
 
     def state(self, address: str, event: Event) -> None:
         """Record without waiting."""
-        if self.recorder is None:
-            raise Exhausted(self.episode, address)
         if not isinstance(event, AnswerEvent):  # which the world has normalised
             event = as_written(event)
+        if self.recorder is None:
+            raise Exhausted(self.episode, address)
         self.journal[address] = event
         self.tally.take(address, event)
         self.recorder.state(self.topic, self.episode, address, event)

@@ -10,7 +10,7 @@ from typing import Any
 from handlers.answers.grade import CHECKERS
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.events.base import Event
-from schemas.events.codec import as_written
+from schemas.events.codec import BadEvent, as_written
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, is_numbered, text_digest
@@ -96,6 +96,9 @@ class Summary:
     texts: tuple[str, ...] = ()
 
 
+NOTHING_SAID = Summary({})
+
+
 def summary_of(
     policy: Policy[Any],
     settings: PolicySettings,
@@ -105,7 +108,7 @@ def summary_of(
 ) -> Summary:
     """The policy's summary; nothing of an episode that failed."""
     if closed.status == "failed":
-        return Summary({})
+        return NOTHING_SAID
     said = policy.reflect(trace, conclusion, settings)
     return Summary(said, policy.measured_texts(trace, settings))
 
@@ -186,15 +189,21 @@ def closing(
     ``tally`` is what the record comes to, where it was kept along.
     """
     tally = Tally.of(journal) if tally is None else tally
-    closed = close(tally, conclusion, seconds)
+    try:
+        closed = close(tally, conclusion, seconds)
+    except BadEvent as error:  # a conclusion that no record can hold
+        conclusion = Conclusion(answer=None, ended_by=f"error: {describe(error)}")
+        closed = close(tally, conclusion, seconds)
     embedder = tally.embedder()
     try:
         trace = trace_of(journal, tally.texts)
         summary = summary_of(policy, settings, closed, trace, conclusion)
-        reflected = as_written(reflection_of(policy, admitted, opened, closed, embedder, summary))
+        reflected = reflection_of(policy, admitted, opened, closed, embedder, summary)
+        if summary != NOTHING_SAID:  # all else was read back, or never was the policy's
+            reflected = as_written(reflected)
     except Exception as error:  # the policy's own defect: the episode's outcome, not the worker's
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)
-        reflected = reflection_of(policy, admitted, opened, closed, embedder, Summary({}))
+        reflected = reflection_of(policy, admitted, opened, closed, embedder, NOTHING_SAID)
     answer = canonical(answer_of(episode, admitted, opened, closed))
     return Closing(closed, answer, reflected, check(reflected))

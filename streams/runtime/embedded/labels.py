@@ -99,9 +99,16 @@ class Labels:
         self, episode: str, reflected: Reflected, given: int
     ) -> list[tuple[str, Graded]]:
         """Grades by feedback that came while the episode was being closed, with so many grades given."""
+        if not self.any:
+            return []
         checked = 1 if reflected.domain in CHECKERS else 0
         feedback = self._of(episode, reflected)[given - checked :]
         return [await self._grade(reflected, each) for each in feedback]
+
+    @property
+    def any(self) -> bool:
+        """Whether any feedback came at all."""
+        return bool(self.of_problem or self.of_episode)
 
     def _of(self, episode: str, reflected: Reflected) -> list[Feedback]:
         key = (reflected.domain, reflected.problem_id)
@@ -109,6 +116,8 @@ class Labels:
 
     async def known(self, episode: str, reflected: Reflected) -> list[tuple[str, Graded]]:
         """Grades of an episode that just ended, by the feedback that came before it."""
+        if not self.any:
+            return []
         return [await self._grade(reflected, each) for each in self._of(episode, reflected)]
 
     async def _grade(self, reflected: Reflected, feedback: Feedback) -> tuple[str, Graded]:
