@@ -199,6 +199,20 @@ def test_a_transaction_is_rolled_back_on_error(log: SqliteLog) -> None:
     assert log.has_message("t", "k")
 
 
+def test_reading_on_costs_the_same_however_many_messages_wait(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(SqliteLog(path, create=True)) as log:
+        log.db.execute("drop index messages_in_order")  # as earlier builds left it
+    with closing(SqliteLog(path)) as log:
+        log.claim("worker")
+        asked: list[str] = []
+        log.db.set_trace_callback(asked.append)
+        list(log.messages("problems", 7, 64))
+        log.db.set_trace_callback(None)
+        plan = [step for *_, step in log.db.execute(f"explain query plan {asked[0]}")]
+    assert plan == ["SEARCH messages USING INDEX messages_in_order (topic=? AND rowid>?)"]
+
+
 def test_publish_counts_what_is_new_and_takes_a_command_once(log: SqliteLog) -> None:
     void = PositionVoided(scope="s", series="x", position=1, reason="refused")
     other = structs.replace(void, reason="another")

@@ -10,10 +10,11 @@ from pydantic import ValidationError
 from handlers.policies.base import Policy
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
-from schemas.identity import canonical, digest, episode_id, run_id, scope_id
+from schemas.identity import digest, episode_id, run_id, scope_id
 from schemas.problem import Problem
 from schemas.record import Record
 from schemas.settings import BadSetting, PolicySettings
+from streams.episodes import settings_of
 from streams.policies import NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
 
@@ -109,8 +110,7 @@ class Intake:
         try:
             problem = Problem.model_validate_json(value)
             policy = self.find(problem.policy or self.default_policy)
-            self._check_source(policy, policy.settings.resolve(problem.profile, problem.settings))
-            canonical(problem.settings)
+            self._check_source(policy, settings_of(policy, problem))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             self._refuse(

@@ -27,8 +27,11 @@ from streams.runtime.embedded.rows import (
     now_ms,
     record_of,
 )
+from streams.runtime.embedded.tables import MESSAGES_IN_ORDER
 from streams.runtime.embedded.writer import Writer
 
+CLAIMS = "select count(*) from records where episode >= 'w/' and episode < 'w0'"
+"""How often partitions were claimed."""
 __all__ = ["INSERT", "SEND", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"]
 
 
@@ -197,9 +200,8 @@ class SqliteLog:
         """Take a partition of both log topics; the claim's offset is the epoch of what follows."""
         event = PartitionClaimed(worker=worker)
         with self.transaction():
-            number = self.db.execute(
-                "select count(*) from records where kind = ?", (event.kind,)
-            ).fetchone()[0]
+            self.db.execute(MESSAGES_IN_ORDER)  # logs of earlier builds have none
+            (number,) = self.db.execute(CLAIMS).fetchone()
             cursor = self.db.execute(
                 INSERT,
                 (

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 SCHEMA_VERSION = 1
 
-TABLES = """
+MESSAGES_IN_ORDER = "create index if not exists messages_in_order on messages(topic)"
+"""A topic's messages by offset, which every index ends with: reading on costs the same however many wait."""
+
+TABLES = f"""
 create table if not exists records(
   offset integer primary key, topic text not null, partition integer not null, epoch integer not null,
   episode text not null, address text not null, kind text not null, at_ms integer not null,
@@ -19,6 +22,7 @@ create table if not exists messages(
   offset integer primary key, topic text not null, key text not null, at_ms integer not null,
   headers text not null, value blob not null);
 create unique index if not exists messages_identity on messages(topic, key);
+{MESSAGES_IN_ORDER};
 create table if not exists claims(
   topic text not null, partition integer not null, epoch integer not null, worker text not null,
   primary key(topic, partition)) without rowid;
