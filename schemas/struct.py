@@ -2,7 +2,7 @@
 
 What people write (problems, feedback, settings) are pydantic models, whose errors name every fault at
 once; what the product itself writes are these. A struct is checked when it is read, not when it is made:
-``schemas.events.codec.written`` reads back what a log is to keep.
+``schemas.events.codec.as_written`` reads back what a log is to keep.
 """
 
 from __future__ import annotations

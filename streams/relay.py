@@ -15,6 +15,7 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, is_numbered, text_digest
 from schemas.outcome import Status
+from schemas.problem import finite
 from schemas.settings import PolicySettings
 from streams.defects import describe
 from streams.tally import Tally, in_order
@@ -110,7 +111,7 @@ def summary_of(
     if closed.status == "failed":
         return NOTHING_SAID
     said = policy.reflect(trace, conclusion, settings)
-    return Summary(said, policy.measured_texts(trace, settings))
+    return Summary(finite(said), policy.measured_texts(trace, settings))
 
 
 def reflection_of(

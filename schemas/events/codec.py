@@ -17,7 +17,7 @@ from schemas.problem import finite
 from schemas.struct import model_within, plain_within, to_json
 
 E = TypeVar("E", bound=Event)
-Refused = (DecodeError, UnicodeError)
+Refused = (DecodeError, UnicodeError, RecursionError)
 """What a reader in ``READERS`` raises on what is no event of its kind."""
 
 
@@ -64,7 +64,7 @@ def as_written(event: E) -> E:
     """
     try:
         again = decode(event.kind, encode(event))
-    except (BadEvent, TypeError, UnicodeError):
+    except (BadEvent, TypeError, UnicodeError, RecursionError):
         _refuse_what_json_cannot_say(event)
         raise
     if again != event:
@@ -78,7 +78,7 @@ def _refuse_what_json_cannot_say(event: Event) -> None:
         try:
             to_json(value)
             finite(to_builtins(value, enc_hook=plain_within))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise BadEvent(f"{event.kind}: {field.name}: {error}") from error
 
 

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pydantic import ValidationError
 
 from schemas.events.base import Event
@@ -43,6 +44,21 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 """Lone surrogates too."""
 ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)
 ODD = st.sampled_from([-1, 1 << 53, 10**400, -(10**400)])
+
+
+SERIES = SeriesOpened(
+    scope="s",
+    series="x",
+    size=1,
+    window=1,
+    timing="barrier",
+    policy="p",
+    policy_version="1",
+    profile="paper",
+    settings={},
+    seed=1,
+    walk=1,
+)
 
 
 # -- round trips ------------------------------------------------------------------------------------
@@ -220,6 +236,17 @@ def test_what_is_written_is_what_readers_find() -> None:
     assert encode(found) == encode(decode(found.kind, encode(stated)))
 
 
+def test_what_is_nested_too_deeply_is_refused_and_ends_nobody() -> None:
+    deep = "[" * 200_000 + "]" * 200_000
+    with pytest.raises(BadEvent, match=r"series\.opened: .*recursion"):
+        decode("series.opened", f'{{"settings":{{"a":{deep}}}}}')
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(BadEvent, match=r"series\.opened: settings: .*recursion"):
+        as_written(structs.replace(SERIES, settings={"a": nested}))
+
+
 @pytest.mark.parametrize(
     ("said", "wrong"),
     [
@@ -244,21 +271,7 @@ def test_no_event_holds_one_deep_in_its_values(value: float, deep: bool) -> None
     with pytest.raises(ValueError, match="finite"):
         Problem(id="x", problem="x", domain="d", settings=settings_)
     with pytest.raises(ValueError, match="finite"):
-        as_written(
-            SeriesOpened(
-                scope="s",
-                series="x",
-                size=1,
-                window=1,
-                timing="barrier",
-                policy="p",
-                policy_version="1",
-                profile="paper",
-                settings=settings_,
-                seed=1,
-                walk=1,
-            )
-        )
+        as_written(structs.replace(SERIES, settings=settings_))
 
 
 # -- identity ---------------------------------------------------------------------------------------

@@ -60,6 +60,10 @@ def nan(*_: Any) -> dict[str, Any]:
     return {"rates": [{"of": math.nan}]}
 
 
+def huge(*_: Any) -> dict[str, Any]:
+    return {"rates": [{"of": 1 << 70}]}
+
+
 @pytest.mark.parametrize(
     ("policy", "wrong"),
     [
@@ -73,9 +77,10 @@ def nan(*_: Any) -> dict[str, Any]:
             replace(SPEED, solve=bad_confidence),
             "episode.closed: confidence: must be a finite number",
         ),
-        (replace(SPEED, solve=good, reflect=nan), "reflected: summary: must be a finite number"),
+        (replace(SPEED, solve=good, reflect=nan), "reflect: ValueError: must be a finite number"),
+        (replace(SPEED, solve=good, reflect=huge), "reflect: ValueError: Integer exceeds 64-bit"),
     ],
-    ids=["bound", "type", "answer", "confidence", "summary"],
+    ids=["bound", "type", "answer", "confidence", "nan", "huge"],
 )
 def test_what_no_record_can_hold_fails_its_episode_by_the_name_of_the_field(
     policy: Policy[Any], wrong: str, tmp_path: Path
