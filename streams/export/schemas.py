@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeAlias, cast, get_args
 
-from msgspec import NODEFAULT, structs, to_builtins
+import orjson
+from msgspec import NODEFAULT, structs
 from msgspec import json as msgspec_json
 from pydantic import BaseModel
 
@@ -15,7 +17,7 @@ from schemas.answer import Answer
 from schemas.events.base import Event
 from schemas.events.union import KINDS
 from schemas.problem import Feedback, Problem, ProblemRecord
-from schemas.struct import Struct, plain_within
+from schemas.struct import Struct, to_json
 from streams.bench.recipe import Recipe
 
 Said: TypeAlias = type[BaseModel] | type[Struct]
@@ -57,6 +59,8 @@ def _struct_schema(model: type[Struct]) -> dict[str, Any]:
     for struct in (model, *_structs(Struct)):
         if struct.__name__ in said:
             _say_defaults(struct, said[struct.__name__]["properties"])
+            # Python keeps the indentation of docstrings up to 3.12.
+            said[struct.__name__]["description"] = cleandoc(struct.__doc__ or "")
     own = said.pop(model.__name__)
     inside = dict(sorted({**said, **models}.items()))
     return {"$defs": inside, **own} if inside else own
@@ -72,7 +76,7 @@ def _say_defaults(struct: type[Struct], properties: dict[str, Any]) -> None:
     """Say those defaults too that stand in every record."""
     for each in structs.fields(struct):
         if each.default_factory is not NODEFAULT:
-            value = to_builtins(each.default_factory(), enc_hook=plain_within)
+            value = orjson.loads(to_json(each.default_factory()))
             properties[each.encode_name].setdefault("default", value)
 
 
