@@ -147,7 +147,8 @@ class Dashboard:
     async def replay(self, request: Request) -> Response:
         """Send a dead letter on again, for whoever has the token."""
         given = await letters.form_of(request)
-        found = await asyncio.to_thread(letters.replay, self, given)
+        able = self.glass, self.writable, self.token
+        found = await asyncio.to_thread(letters.replay, *able, given)
         return self.shown(request, "replayed", "Dead letter", found, found["status"])
 
     # -- for programs ------------------------------------------------------------------------------

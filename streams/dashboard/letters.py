@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
@@ -18,7 +18,7 @@ from streams.producing.sources import BadLine
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from streams.dashboard.app import Dashboard
+    from streams.runtime.embedded.log import SqliteLog
 
 PAGE: Final = 50
 MOST_BYTES: Final = 4 << 20
@@ -64,14 +64,22 @@ async def form_of(request: Request) -> dict[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-def replay(dashboard: Dashboard, given: Mapping[str, str]) -> dict[str, Any]:
-    """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with."""
-    if not may_change(dashboard.token, given.get("token", "")):
-        what = "that is not the token" if dashboard.token else "this dashboard only reads"
+def replay(
+    glass: Glass,
+    writable: Callable[[], SqliteLog],
+    token: str | None,
+    given: Mapping[str, str],
+) -> dict[str, Any]:
+    """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with.
+
+    ``token`` is the word that whoever may change something has to give; none, and nobody may.
+    """
+    if not may_change(token, given.get("token", "")):
+        what = "that is not the token" if token else "this dashboard only reads"
         raise HTTPException(403, what)
-    found = _found(dashboard.glass, given.get("n", ""))
+    found = _found(glass, given.get("n", ""))
     value = _mended(found, given.get("text"))
-    with closing(dashboard.writable()) as log:
+    with closing(writable()) as log:
         try:
             new = send_on(log, found, value)
         except BadLine as error:

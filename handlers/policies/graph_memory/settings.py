@@ -13,15 +13,14 @@ from pydantic import Field as Bounded
 
 from handlers.learning.graph import Weighing
 from handlers.policies.base import Policy
+from handlers.policies.bases import BASES
 from handlers.policies.graph_memory.machine import LANDS, MACHINE, Machine
 from schemas.settings import PolicySettings
 
 
 def _known(name: str) -> str:
     """The name of a policy that can be guided. Raises ``ValueError``."""
-    from handlers.policies.registry import POLICIES
-
-    if name not in POLICIES or name == "graph_memory":
+    if name not in BASES:
         raise ValueError("must be another policy of this build, such as tool_reasoning or mc2")
     return name
 
@@ -103,9 +102,7 @@ GraphSettings.learning = frozenset(GraphSettings.model_fields) - {
 
 def base_of(settings: GraphSettings) -> tuple[Policy[Any], PolicySettings]:
     """The policy that is guided, and its settings."""
-    from handlers.policies.registry import find
-
-    base = find(settings.base)
+    base = BASES[settings.base]
     own = {"tool_calls": settings.tool_calls, "output_cap": settings.output_cap}
     known = {name: value for name, value in own.items() if name in base.settings.model_fields}
     return base, base.settings.resolve(settings.base_profile, known)

@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
 from schemas.memory import Memory
+from streams.learner import Learner
 from streams.relay import Closing
+from streams.runtime.embedded.intake import Intake
+from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.schedule import Schedule
 from streams.runtime.sets import work_on_set
+from streams.world import World
 
-if TYPE_CHECKING:
-    from streams.runtime.embedded.worker import Worker
+
+class Host(Protocol):
+    """The worker, as far as sets are its affair."""
+
+    log: SqliteLog
+    writer: Writer
+    world: World
+    find: Callable[[str], Policy[Any]]
+    learner: Learner
+    intake: Intake
+    schedule: Schedule
+    fresh: dict[str, ProblemAdmitted]
+
+    async def work(self, episode: str) -> None:
+        """Work on an episode by itself."""
+        ...
+
+    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
+        """Leave an episode to a person, with the reason."""
+        ...
+
+    async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
+        """Close episodes with all that they leave."""
+        ...
 
 
 class EmbeddedDesk:
     """Implements ``streams.runtime.sets.Desk``."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Host) -> None:
         self.worker, self.writer, self.world = worker, worker.writer, worker.world
         self.backbones, self.grant = worker.world.description, worker.world.grant
 
