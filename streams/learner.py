@@ -58,6 +58,11 @@ class Scope:
     warmed: bool = False
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """What is to be embedded for measures, as it stood when the batch closed, by learning episode."""
+    settings_text: str = field(init=False)
+    """Its settings as the text that is kept once per log."""
+
+    def __post_init__(self) -> None:
+        self.settings_text = settings_text(self.settings)
 
     @property
     def unfinished(self) -> BatchClosed | None:
@@ -188,7 +193,7 @@ class Learner:
             previous=scope.memory.latest.number,
             policy=scope.policy.name,
             policy_version=scope.policy.version,
-            settings=text_digest(settings_text(scope.settings)),
+            settings=text_digest(scope.settings_text),
             limits=limits,
             rule=scope.policy.rule,
             constants=scope.policy.rule_constants(scope.settings) or None,

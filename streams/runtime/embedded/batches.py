@@ -17,7 +17,7 @@ from schemas.problem import Limits
 from streams.defects import describe
 from streams.drive import Run, World, drive
 from streams.episodes import NOT_AN_OUTCOME
-from streams.learner import Learner, Scope, episode_of, settings_text
+from streams.learner import Learner, Scope, episode_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.settling import owing
 from streams.windows import Due
@@ -55,7 +55,7 @@ class Batches:
     def close(self, scope: Scope, due: Due) -> BatchClosed:
         """Close a batch that is due."""
         closed = self.learner.batch_closed(scope, due, self.limits)
-        self.writer.keep(closed.settings, settings_text(scope.settings))
+        self.writer.keep(closed.settings, scope.settings_text)
         self.say(episode_of(closed), "batch", closed)
         return closed
 

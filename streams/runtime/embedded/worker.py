@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from handlers.policies.base import Policy
@@ -109,8 +108,10 @@ class Worker:
                 await self._wait()
 
     async def _wait(self) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.schedule.changed.wait(), POLL_S)
+        """Until something changed, or it is time to look whether somebody else changed the log."""
+        look = asyncio.get_running_loop().call_later(POLL_S, self.schedule.changed.set)
+        await self.schedule.changed.wait()
+        look.cancel()
 
     async def _stop(self) -> None:
         await self.schedule.finished()

@@ -13,7 +13,7 @@ from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
 from streams.grading.grader import Grading
-from streams.learner import Learner, Scope, episode_of, settings_text
+from streams.learner import Learner, Scope, episode_of
 from streams.relay import check
 from streams.runtime.embedded.batches import learn
 from streams.runtime.grades import graded
@@ -129,7 +129,7 @@ class Teacher:
             if due is None:
                 return
             closed = self.learner.batch_closed(scope, due, self.limits)
-            writer.keep(closed.settings, settings_text(scope.settings))
+            writer.keep(closed.settings, scope.settings_text)
             writer.state("learning", episode_of(closed), "batch", closed)
         self.schedule.start(name, self._learn(scope, closed, partition, writer), partition)
 
