@@ -11,12 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.memory import Label, Labels
 
 Outcome = Callable[[str], str]
 KNOWN = {"right": True, "wrong": False}
+
+
+@lru_cache(maxsize=4096)
+def _shared(*key: str) -> tuple[str, ...]:
+    """Whose confidence it is: one for all episodes that have it alike."""
+    return key
 
 
 @dataclass(slots=True)
@@ -53,7 +60,7 @@ class Labelling:
         settings, model, source = event.settings, event.backbones, event.confidence_source
         if event.confidence is None or settings is None or model is None or source is None:
             return
-        key = (event.domain, event.policy, settings, model, source)
+        key = _shared(event.domain, event.policy, settings, model, source)
         self.stated.setdefault(episode, Stated(key, event.confidence))
 
     def regraded(self, episode: str) -> None:
