@@ -82,7 +82,7 @@ class Run:
 
     def state(self, address: str, event: Event) -> None:
         """Record without waiting."""
-        if not isinstance(event, AnswerEvent):  # which the world has normalised
+        if not isinstance(event, Completed):  # which the world has normalised
             event = as_written(event)
         if self.recorder is None:
             raise Exhausted(self.episode, address)

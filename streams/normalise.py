@@ -26,12 +26,12 @@ def count(raw: int | None) -> int | None:
 
 def amount(raw: float | None) -> float | None:
     """A finite amount of at least zero, or unknown."""
-    return raw if raw is not None and _is_finite(raw) and raw >= 0 else None
+    return float(raw) if raw is not None and _is_finite(raw) and raw >= 0 else None
 
 
 def finite(raw: float | None) -> float | None:
     """A finite number, or unknown."""
-    return raw if raw is not None and _is_finite(raw) else None
+    return float(raw) if raw is not None and _is_finite(raw) else None
 
 
 def _is_finite(raw: float) -> bool:

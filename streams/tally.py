@@ -66,7 +66,7 @@ class Tally:
             completion_tokens=self.completion_tokens,
             reasoning_tokens=self.reasoning_tokens,
             cached_tokens=self.cached_tokens,
-            cost=None if costs is None else sum(costs[at] for at in in_order(costs)),
+            cost=None if costs is None else sum((costs[at] for at in in_order(costs)), 0.0),
             seconds=seconds if self.timed else None,
             embedding=together(self.took[at] for at in in_order(self.took)),
         )

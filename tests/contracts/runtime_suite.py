@@ -34,6 +34,7 @@ from streams.runtime.embedded.intake import scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, Runtime, in_one_process
+from tests.normal import spelled_otherwise
 from tests.streams.measuring import BANDIT, lived
 from tests.streams.test_embedded_worker import (
     PUPIL,
@@ -67,7 +68,8 @@ def messages(log: SqliteLog, topic: str) -> list[bytes]:
 
 
 def verified(log: SqliteLog) -> list[Any]:
-    """What diverges when every policy is run again over its record."""
+    """What diverges when every policy is run again over its record; all of it is spelled in one way."""
+    assert spelled_otherwise(log) == []
     return Verifier(log, lambda name: PUPIL).run().diverged
 
 

@@ -31,6 +31,7 @@ from streams.replay.digest import log_digest, meaning
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.worker import Outcome, Worker
 from streams.world import World
+from tests.normal import spelled_otherwise
 
 PROBLEMS, BATCH = 30, 10
 CHEAP: Mapping[str, Any] = {"max_rounds": 2, "batch_size": BATCH}
@@ -133,6 +134,7 @@ def worked(
 
 def end_of(log: SqliteLog) -> End:
     """What the log came to."""
+    assert spelled_otherwise(log) == []
     learner = Learner(find)
     for record in log.records("learning"):
         learner.feed(record.episode, record.address, record.event)

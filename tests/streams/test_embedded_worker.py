@@ -50,6 +50,7 @@ from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.worker import Outcome, Worker
 from streams.world import World
+from tests.normal import spelled_otherwise
 
 WINDOW, LIVE, SIZE = 3, 2, 8
 TEMPLATE = Template("pupil", "Answer.", (Section("Problem", "problem"),), Reply(()))
@@ -289,6 +290,7 @@ def meant(log: SqliteLog) -> tuple[str, str]:
     verified = verifier.run()
     assert not verified.diverged, verified.diverged
     assert not verified.unverifiable
+    assert spelled_otherwise(log) == []
     return log_digest(log), verifier.learner.state_hash()
 
 

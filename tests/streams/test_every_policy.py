@@ -13,6 +13,7 @@ from streams.policies import find
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked
+from tests.normal import spelled_otherwise
 
 CALLS, PROBLEMS = 12, 4
 
@@ -35,4 +36,5 @@ def test_it_keeps_its_limit_and_is_verified_from_its_log(tmp_path: Path, name: s
     assert done.episodes >= PROBLEMS
     assert world.asked.total() == asked
     assert log.counter("repeated") == 0
+    assert spelled_otherwise(log) == []
     log.close()

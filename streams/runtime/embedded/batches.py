@@ -8,6 +8,7 @@ from typing import Any
 from handlers.limits import Ledger
 from schemas.asking import OutOfLimit, Unanswered
 from schemas.events.base import Event
+from schemas.events.codec import as_written
 from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed
 from schemas.identity import is_numbered, learning_id
@@ -122,4 +123,4 @@ async def learn(
     except Exception as error:  # the policy's own defect: what it said so far is what was learned
         ended_by, status = f"error: {describe(error)}", "failed"
     usage = run.tally.usage(round(ledger.spent_seconds, 6))
-    return EpisodeClosed(status=status, ended_by=ended_by, usage=usage)
+    return as_written(EpisodeClosed(status=status, ended_by=ended_by, usage=usage))
