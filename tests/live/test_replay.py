@@ -281,7 +281,10 @@ def parked(folder: Path) -> tuple[Path, str]:
         "(select 1 from records c where c.episode = o.episode and c.address = 'closed') limit 1"
     ).fetchone()
     body = json.loads(row[2]) | {"policy_version": "0"}
-    log.db.execute("update records set body = ? where offset = ?", (json.dumps(body), row[0]))
+    log.db.execute(
+        "update records set body = ? where offset = ?",
+        (json.dumps(body, separators=(",", ":")), row[0]),
+    )
     log.close()
     return path, row[1]
 
