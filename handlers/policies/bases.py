@@ -32,44 +32,43 @@ from handlers.policies.mc2 import MC2
 from handlers.policies.meta_reasoner import META_REASONER
 from handlers.policies.mgv import MGV_ACQUISITION, MGV_FLAVELL, MGV_RETRIEVAL
 
-SYSTEMS: Mapping[str, Policy[Any]] = {
-    policy.name: policy
-    for policy in (
-        MC2,
-        COT2_META,
-        META_REASONER,
-        MGV_FLAVELL,
-        MGV_ACQUISITION,
-        MGV_RETRIEVAL,
-    )
-}
+
+def _named(*policies: Policy[Any]) -> Mapping[str, Policy[Any]]:
+    return {policy.name: policy for policy in policies}
+
+
+SYSTEMS: Mapping[str, Policy[Any]] = _named(
+    MC2,
+    COT2_META,
+    META_REASONER,
+    MGV_FLAVELL,
+    MGV_ACQUISITION,
+    MGV_RETRIEVAL,
+)
 """The systems of the papers."""
-BASELINES: Mapping[str, Policy[Any]] = {
-    policy.name: policy
-    for policy in (
-        COT,
-        GREEDY,
-        IO,
-        SELF_CONSISTENCY,
-        BEST_OF_N,
-        TOT,
-        REST_MCTS,
-        SELF_VERIFICATION,
-        SELF_REFINE,
-        REFLEXION,
-        META_REASONING,
-        META_PROMPTING,
-        MCR,
-        MACM,
-        BUFFER_OF_THOUGHT,
-        TTPI,
-        HIAR_ICL,
-        EVO_PROMPT,
-        TOOL_REASONING,
-        DIRECT_TRAJECTORY,
-        A_MEM,
-        EXPEL,
-    )
-}
+BASELINES: Mapping[str, Policy[Any]] = _named(
+    COT,
+    GREEDY,
+    IO,
+    SELF_CONSISTENCY,
+    BEST_OF_N,
+    TOT,
+    REST_MCTS,
+    SELF_VERIFICATION,
+    SELF_REFINE,
+    REFLEXION,
+    META_REASONING,
+    META_PROMPTING,
+    MCR,
+    MACM,
+    BUFFER_OF_THOUGHT,
+    TTPI,
+    HIAR_ICL,
+    EVO_PROMPT,
+    TOOL_REASONING,
+    DIRECT_TRAJECTORY,
+    A_MEM,
+    EXPEL,
+)
 """What they are compared with."""
 BASES: Mapping[str, Policy[Any]] = {**SYSTEMS, **BASELINES}

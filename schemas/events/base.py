@@ -25,7 +25,7 @@ class Event(Struct, tag_field="kind"):
 
     @property
     def kind(self) -> str:
-        """Its name on the log."""
+        """Its name on the log; of a class with a tag, an attribute (``schemas.struct``)."""
         return str(self.__struct_config__.tag)
 
     def to_json(self) -> bytes:

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, UnknownEvent, as_written, decode, encode, plain
-from schemas.events.learning import SeriesOpened
 from schemas.events.reasoning import MonitorReported
 from schemas.events.search import ConfidenceStated, FrontierScored, Grown, NodeExpanded
 from schemas.events.union import KINDS
@@ -39,6 +38,7 @@ from streams.normalise import TEXT_CAP
 from streams.replay.compare import difference, same
 from streams.world import completed
 from tests.laws.events import ANY_EVENT, EVENTS, JSON, TEXT
+from tests.laws.test_windows import opened
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 """Lone surrogates too."""
@@ -46,19 +46,7 @@ ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)
 ODD = st.sampled_from([-1, 1 << 53, 10**400, -(10**400)])
 
 
-SERIES = SeriesOpened(
-    scope="s",
-    series="x",
-    size=1,
-    window=1,
-    timing="barrier",
-    policy="p",
-    policy_version="1",
-    profile="paper",
-    settings={},
-    seed=1,
-    walk=1,
-)
+SERIES = opened("x", 1, 1)
 
 
 # -- round trips ------------------------------------------------------------------------------------

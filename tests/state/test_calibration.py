@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from handlers.learning.calibrate import LEAST, RULE, calibrated, calibrators
-from schemas.events.learning import BatchClosed, Graded, MemoryVersioned, Reflected
+from schemas.events.learning import BatchClosed, Graded, MemoryVersioned
 from schemas.identity import hash01, learning_id
 from schemas.outcome import Outcome
-from schemas.usage import NOTHING
 from state.folds.grades import GradesFold
 from state.folds.memory import MemoryFold
+from tests import reflections
 
 SCOPE = "d/p/main/0"
 KEY = ("d", "p@1", "s", "model", "stated")
@@ -24,25 +24,12 @@ class Told:
         self.fold = MemoryFold(SCOPE, self.grades.outcome)
 
     def reflected(self, episode: str, confidence: float | None, settings: str | None = "s") -> None:
-        event = Reflected(
+        event = reflections.reflected(
             scope=SCOPE,
-            policy="p@1",
-            problem_id=episode,
-            domain="d",
-            problem="x",
-            problem_digest="x",
-            profile="service",
-            learning={},
-            labelled=True,
-            status="answered",
-            answer="1",
             confidence=confidence,
             confidence_source=None if confidence is None else "stated",
-            usage=NOTHING,
-            memory_version=0,
             settings=settings,
             backbones="model",
-            summary={},
         )
         self.fold.feed(episode, "reflected", event)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -65,6 +66,8 @@ def serving(log: Path | str, **env: str) -> Generator[Site]:
             said = served.stderr.readline()
             found = READY.match(said)
             assert found is not None, said + served.stderr.read()
+            # A page that fails leaves its trace there: unread, it would fill the pipe and stop the server.
+            threading.Thread(target=served.stderr.read, daemon=True).start()
             site = Site(found[1].decode())
             site.caught_up()
             yield site
