@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streams.runtime.embedded.log import SqliteLog
-from tests.crash.processes import grown, until, worker
+from tests.crash.processes import until, worker
 from tests.crash.series import End, end_of, produced
 from tests.endpoint import Answer, Asked, Endpoint, drops, fails, serving
 from tests.live.conftest import Serve
@@ -18,12 +18,12 @@ from tests.live.thinking import (
     IDLE,
     KEY,
     QUICK,
+    SILENT,
     EndpointAt,
     after,
     asked_of,
     reading,
     seeds,
-    slowly,
     think,
 )
 from tests.streams.cli.calling import call
@@ -161,9 +161,9 @@ def test_a_worker_waits_for_an_endpoint_that_went_away(serve: Serve, folder: Pat
     path = folder / "a.db"
     produced(path, SOURCE, values=SMALL)
     log = SqliteLog(path)
-    endpoint = Endpoint(slowly(0.05))
+    endpoint = Endpoint(after(40, SILENT))
     process = worker(path, "--backbone", f"{QUICK}&max_attempts=2", **endpoint.env())
-    assert until(grown(log, 40), process)
+    assert until(lambda: len(seeds(log)) == 40, process)
     endpoint.close()
     recorded = seeds(log)
     cutting = EndpointAt(endpoint.url, lambda _: drops())

@@ -20,6 +20,7 @@ from tests.endpoint import Answer, Asked, Endpoint, Script, streamed, whole
 MODEL = Rehearsal(Options(seed=7))
 KEY = "sk-never-to-be-seen"
 QUICK = "openai?backoff_s=0.01&longest_pause_s=0.05"
+SILENT = Answer(latency_s=3600.0)
 IDLE = ("--until-idle", "--settle", "--no-tables", "--display", "none")
 
 
