@@ -1,0 +1,215 @@
+"""How the SQLite log commits: in groups, whole or not at all, and under one claim a partition."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from msgspec import structs
+
+from schemas.events.base import Event
+from schemas.events.codec import decode
+from schemas.events.learning import PositionVoided
+from schemas.events.reasoning import Voted
+from state.journal import Fenced
+from streams.runtime.embedded.log import SqliteLog, Writer
+from tests.contracts.log_suite import (
+    STATED,
+)
+
+
+def voted(votes: int) -> Voted:
+    return Voted(answer="x", votes=votes, of=max(1, votes))
+
+
+@pytest.fixture
+def log() -> Generator[SqliteLog]:
+    with closing(SqliteLog(":memory:", create=True)) as made:
+        yield made
+
+
+def test_one_commit_serves_every_episode_of_a_turn_of_the_loop(log: SqliteLog) -> None:
+    writer = log.claim("w")
+
+    async def episode(number: int) -> None:
+        for turn in range(3):
+            writer.state("events", f"p/d/{number}/0", str(turn), voted(turn))
+            await writer.commit()
+            assert str(turn) in log.journal(f"p/d/{number}/0")
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(episode(number) for number in range(50)))
+
+    asyncio.run(all_of_them())
+    assert writer.commits == 3
+    assert log.end() == 1 + 50 * 3
+
+
+def test_what_is_only_stated_rides_in_the_next_commit_of_anyone(log: SqliteLog) -> None:
+    writer = log.claim("w")
+
+    async def run() -> None:
+        writer.state("events", "p/d/a/0", "0", voted(1))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert log.journal("p/d/a/0") == {}
+        writer.state("events", "p/d/b/0", "0", voted(1))
+        await writer.commit()
+        assert log.journal("p/d/a/0") == {"0": voted(1)}
+
+    asyncio.run(run())
+    assert writer.commits == 1
+
+
+def test_a_commit_with_nothing_to_say_is_done_at_once(log: SqliteLog) -> None:
+    writer = log.claim("w")
+    asyncio.run(asyncio.wait_for(_commit(writer), 1))
+    assert writer.commits == 0
+
+
+async def _commit(writer: Writer) -> None:
+    await writer.commit()
+
+
+def test_an_append_that_fails_leaves_nothing_of_its_turn(log: SqliteLog) -> None:
+    """Records, messages and positions of one commit stand or fall together; all who wait are told."""
+    writer = log.claim("w")
+
+    async def run() -> None:
+        writer.state("events", "p/d/a/0", "0", voted(1))
+        writer.send("answers", "a", b"x")
+        writer.advance("intake", "problems", object())  # type: ignore[arg-type]
+        waiting = [writer.commit(), writer.commit()]
+        done = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(error, sqlite3.Error) for error in done)
+        writer.state("events", "p/d/b/0", "0", voted(1))
+        await writer.commit()
+
+    asyncio.run(run())
+    assert log.journal("p/d/a/0") == {}
+    assert not log.has_message("answers", "a")
+    assert log.position("intake", "problems") == 0
+    assert log.journal("p/d/b/0") == {"0": voted(1)}
+    assert not log.db.in_transaction
+
+
+def test_a_cancelled_waiter_does_not_stop_the_commit_of_others(log: SqliteLog) -> None:
+    writer = log.claim("w")
+
+    async def run() -> None:
+        writer.state("events", "p/d/a/0", "0", voted(1))
+        cancelled, other = writer.commit(), writer.commit()
+        cancelled.cancel()
+        await other
+
+    asyncio.run(run())
+    assert log.journal("p/d/a/0") == {"0": voted(1)}
+
+
+def test_a_transaction_is_rolled_back_on_error(log: SqliteLog) -> None:
+    def halfway() -> None:
+        with log.transaction():
+            log.commit_position("c", "t", 5)
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        halfway()
+    assert log.position("c", "t") == 0
+    log.publish([("t", "k", {}, b"v")])
+    assert log.has_message("t", "k")
+
+
+def test_reading_on_costs_the_same_however_many_messages_wait(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(SqliteLog(path, create=True)) as log:
+        log.db.execute("drop index messages_in_order")  # as earlier builds left it
+    with closing(SqliteLog(path)) as log:
+        log.claim("worker")
+        asked: list[str] = []
+        log.db.set_trace_callback(asked.append)
+        list(log.messages("problems", 7, 64))
+        log.db.set_trace_callback(None)
+        plan = [step for *_, step in log.db.execute(f"explain query plan {asked[0]}")]
+    assert plan == ["SEARCH messages USING INDEX messages_in_order (topic=? AND rowid>?)"]
+
+
+def test_publish_counts_what_is_new_and_takes_a_command_once(log: SqliteLog) -> None:
+    void = PositionVoided(scope="s", series="x", position=1, reason="refused")
+    other = structs.replace(void, reason="another")
+    say: list[tuple[str, str, dict[str, Any], bytes]] = [
+        ("problems", "a", {}, b"1"),
+        ("problems", "b", {}, b"2"),
+        ("problems", "a", {}, b"3"),
+    ]
+    assert log.publish(say, [("n/s/x", "void.1", void)]) == 2
+    assert log.publish(say, [("n/s/x", "void.1", other)]) == 0
+    assert [value for *_, value in log.messages("problems")] == [b"1", b"2"]
+    assert [record.event for record in log.records("learning")] == [void]
+    assert [record.epoch for record in log.records("learning")] == [0]
+
+
+def test_a_lost_claim_is_told_to_all_who_wait_and_only_counted(log: SqliteLog) -> None:
+    first, completed = log.claim("first"), next(iter(_completions()))
+
+    async def run() -> None:
+        first.state("events", "p/d/a/0", "0", completed)
+        first.state("events", "p/d/a/0", "1", voted(1))
+        first.send("answers", "a", b"x")
+        first.advance("intake", "problems", 9)
+        log.claim("second")
+        waiting = [first.commit(), first.commit()]
+        done = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(error, Fenced) for error in done)
+
+    asyncio.run(run())
+    assert first.fenced
+    assert log.journal("p/d/a/0") == {}
+    assert not log.has_message("answers", "a")
+    assert (log.position("intake", "problems"), log.counter("stale")) == (0, 1)
+
+
+def _completions() -> list[Event]:
+    body = b'{"kind":"completed","asked":"x","text":"","finish":"stop","model":"m"}'
+    return [decode("completed", body)]
+
+
+def test_a_claim_of_another_partition_disturbs_nobody(log: SqliteLog) -> None:
+    worker = log.claim("worker")
+    side = log.claim("solve", log.free_partition())
+    assert side.partition == 1
+    worker.state("events", "p/d/a/0", "0", voted(1))
+    side.state("events", "p/d/b/0", "0", voted(1))
+    worker.flush()
+    side.flush()
+    assert log.journal("p/d/a/0") == log.journal("p/d/b/0")
+    assert log.free_partition() == 2
+
+
+@given(STATED)
+@settings(max_examples=25)
+def test_records_are_read_in_the_order_in_which_they_were_accepted(
+    stated: list[tuple[str, str, Event, bool]],
+) -> None:
+    with closing(SqliteLog(":memory:", create=True)) as log:
+        writer = log.claim("w")
+        for episode, address, event, flush in stated:
+            writer.state("events", episode, address, event)
+            if flush:
+                writer.flush()
+        writer.flush()
+        records = list(log.records("events", after=1))
+        places = [(record.episode, record.address) for record in records]
+        assert places == list(dict.fromkeys((episode, at) for episode, at, _, _ in stated))
+        offsets = [record.offset for record in records]
+        assert offsets == sorted(offsets)
+        assert {record.epoch for record in records} <= {writer.epoch}
+        for at, record in enumerate(records):
+            assert list(log.records("events", after=record.offset)) == records[at + 1 :]
+            kinds = [r for r in records if r.event.kind == record.event.kind]
+            assert list(log.records(kinds=[record.event.kind], after=1)) == kinds

@@ -1,0 +1,70 @@
+"""Which files are logs, and who may make one."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog
+from streams.runtime.embedded.tables import SCHEMA_VERSION
+
+
+def foreign(path: Path, version: int) -> bytes:
+    """A file of another application."""
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("create table notes(text)")
+        db.execute("insert into notes values ('mine')")
+        db.execute(f"pragma user_version={version}")
+        db.commit()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("version", [0, SCHEMA_VERSION, SCHEMA_VERSION + 1])
+def test_the_file_of_another_application_is_refused_and_not_touched(
+    tmp_path: Path, version: int
+) -> None:
+    path = tmp_path / "notes.db"
+    before = foreign(path, version)
+    for create in (False, True):
+        with pytest.raises(NotALog):
+            SqliteLog(path, create=create)
+    assert path.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["notes.db"]
+
+
+def test_a_log_of_a_later_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    SqliteLog(path, create=True).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"pragma user_version={SCHEMA_VERSION + 1}")
+    with pytest.raises(NotALog, match="format"):
+        SqliteLog(path)
+
+
+def test_a_text_file_and_a_folder_are_no_logs(tmp_path: Path) -> None:
+    text = tmp_path / "m.txt"
+    text.write_text("no log\n" * 200)
+    for path in (text, tmp_path):
+        with pytest.raises(NotALog):
+            SqliteLog(path, create=True)
+    assert text.read_text() == "no log\n" * 200
+
+
+def test_only_who_may_makes_a_log(tmp_path: Path) -> None:
+    with pytest.raises(NoLog):
+        SqliteLog(tmp_path / "m.db")
+    assert not list(tmp_path.iterdir())
+    SqliteLog(tmp_path / "m.db", create=True).close()
+    SqliteLog(tmp_path / "m.db").close()
+
+
+def test_two_connections_see_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with closing(SqliteLog(path, create=True)) as one, closing(SqliteLog(path)) as other:
+        before = other.data_version()
+        one.publish([("t", "k", {"h": [1]}, b"\xff\x00")])
+        assert other.data_version() != before
+        assert list(other.messages("t")) == [(1, "k", {"h": [1]}, b"\xff\x00")]
