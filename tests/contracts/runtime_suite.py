@@ -35,15 +35,8 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, Runtime, in_one_process
 from tests.normal import spelled_otherwise
+from tests.pupil import PUPIL, SIZE, meant, opened_with, problems, publication
 from tests.streams.measuring import BANDIT, lived
-from tests.streams.test_embedded_worker import (
-    PUPIL,
-    SIZE,
-    meant,
-    opened_with,
-    problems,
-    publication,
-)
 
 WINDOW = 3
 

@@ -31,9 +31,10 @@ from streams.runtime.kafka.worker import KafkaWorker
 from streams.runtime.progress import Outcome
 from streams.trying import Patience
 from streams.world import World
+from tests.fragile import Fragile
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import in_memory
-from tests.streams.test_embedded_worker import Fragile, Numbers, find
+from tests.pupil import Numbers, find
 
 PARTITIONS = 4
 SESSION_MS = 20_000

@@ -158,3 +158,10 @@ def _fans(inner: st.SearchStrategy[Program]) -> st.SearchStrategy[Step]:
         return st.builds(Fan, st.just(tuple(lanes)), st.none() | allow.map(tuple))
 
     return st.lists(inner, max_size=4).flatmap(fan)
+
+
+PROGRAMS = programs(least=2)
+ORDERS = st.lists(st.integers(0, 1 << 12), min_size=1, max_size=12)
+"""Orders in which what waits is answered."""
+CALLS = st.none() | st.integers(1, 8)
+"""Limits of calls, or none."""

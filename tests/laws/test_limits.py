@@ -17,11 +17,9 @@ from schemas.events.episode import Completed, Forked, LimitReached
 from schemas.identity import address_order
 from schemas.price import MILLION, Price
 from schemas.problem import Limits
-from tests.laws.programs import Fan, Program, Say, Try, programs
+from tests.laws.programs import ORDERS, PROGRAMS, Fan, Program, Say, Try
 from tests.laws.worlds import EPISODE, Paced, finished, replay
 
-PROGRAMS = programs(least=2)
-ORDERS = st.lists(st.integers(0, 1 << 12), min_size=1, max_size=12)
 FRACTIONS = st.floats(0, 1)
 
 

@@ -28,7 +28,7 @@ from streams.runtime.embedded.intake import scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, Runtime
-from tests.streams.test_embedded_worker import PUPIL, PupilSettings, say
+from tests.pupil import PUPIL, PupilSettings, say
 
 ARMS = constants(
     MetaReasonerSettings(feature_dims=8, merge_above=1.0, retire_after=2, retire_below=0.4)

@@ -9,7 +9,7 @@ from schemas.vectors import unpack
 from streams.runtime.progress import Outcome
 from tests.contracts.runtime_suite import changed, learned, verified
 from tests.contracts.runtimes import Life, in_one_process
-from tests.streams.test_embedded_worker import problems, publication
+from tests.pupil import problems, publication
 
 RECORDS = range(52, 112, 4)
 """From the first version on; some of them stop within a learning episode, before or after its vectors."""

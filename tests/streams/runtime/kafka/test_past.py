@@ -19,7 +19,7 @@ from streams.runtime.progress import Outcome
 from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
-from tests.streams.test_embedded_worker import PUPIL, PupilSettings, say, solve
+from tests.pupil import PUPIL, PupilSettings, say, solve
 
 
 @pytest.fixture

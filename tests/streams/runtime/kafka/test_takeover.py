@@ -20,7 +20,7 @@ from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.broker import Batch, Broker, Producer
 from tests.memory_kafka.fixture import in_memory
-from tests.streams.test_embedded_worker import SIZE, meant, problems, publication
+from tests.pupil import SIZE, meant, problems, publication
 
 Setting = tuple[OnKafka, Place, Broker]
 

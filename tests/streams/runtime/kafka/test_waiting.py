@@ -19,7 +19,7 @@ from streams.runtime.schedule import Seat
 from tests.contracts.runtime_suite import newer
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
-from tests.streams.test_embedded_worker import meant, problems, publication
+from tests.pupil import meant, problems, publication
 
 BYTES = 300
 """Of a waiting problem; its name alone is 80."""
