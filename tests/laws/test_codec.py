@@ -38,7 +38,7 @@ from streams.normalise import TEXT_CAP
 from streams.replay.compare import difference, same
 from streams.world import completed
 from tests.laws.events import ANY_EVENT, EVENTS, JSON, TEXT
-from tests.laws.test_windows import opened
+from tests.laws.series import opened
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 """Lone surrogates too."""

@@ -37,7 +37,7 @@ from state.journal import MemoryRecorder
 from streams.drive import Run, drive
 from streams.learner import Learner
 from tests.laws.programs import TEMPLATE
-from tests.laws.test_windows import opened, reflected
+from tests.laws.series import opened, reflected
 from tests.laws.worlds import MEMORY, Paced
 
 SCOPE = "d/mc2/main/0"

@@ -13,7 +13,6 @@ from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import convert
 
 from schemas.events.base import Event
 from schemas.events.codec import decode, encode
@@ -21,63 +20,15 @@ from schemas.events.learning import (
     BatchClosed,
     Graded,
     MemoryVersioned,
-    PositionVoided,
     Reflected,
-    SeriesOpened,
     TickPassed,
 )
 from schemas.outcome import Outcome
-from schemas.usage import NOTHING
 from streams.windows import ScopeWindow
+from tests.laws.series import graded, opened, reflected, voided
 
 ORDERS = st.lists(st.integers(0, 1 << 10), min_size=1, max_size=20)
 CHECKED = "game24"
-
-
-def opened(series: str, size: int, window: int) -> SeriesOpened:
-    return SeriesOpened(
-        scope="s",
-        series=series,
-        size=size,
-        window=window,
-        timing="barrier",
-        policy="p",
-        policy_version="1",
-        profile="paper",
-        settings={},
-        seed=1,
-        walk=1,
-    )
-
-
-def reflected(
-    series: str | None, position: int | None, labelled: bool, domain: str = "d", version: int = 0
-) -> Reflected:
-    return Reflected(
-        scope="s",
-        policy="p@1",
-        problem_id="x",
-        domain=domain,
-        problem="x",
-        problem_digest="x",
-        profile="paper",
-        learning={},
-        series=series,
-        position=position,
-        labelled=labelled,
-        status="answered",
-        usage=NOTHING,
-        memory_version=version,
-        summary={},
-    )
-
-
-def graded(by: str) -> Graded:
-    return convert({"scope": "s", "outcome": "right", "grader": "g@1", "by": by}, Graded)
-
-
-def voided(series: str, position: int) -> PositionVoided:
-    return PositionVoided(scope="s", series=series, position=position, reason="refused")
 
 
 @dataclass(frozen=True)
