@@ -62,6 +62,11 @@ class Cluster:
         return f"{self.base}/{self.name}"
 
     @property
+    def said(self) -> Path:
+        """What its workers said."""
+        return self.home / f"{self.name}.log"
+
+    @property
     def server(self) -> str:
         return self.base.removeprefix("kafka://")
 
@@ -103,7 +108,7 @@ class Cluster:
         return counts(self.log())
 
     def worker(self, *arguments: object, **environ: str) -> subprocess.Popen[bytes]:
-        said = open(self.home / f"{self.name}.log", "ab")  # noqa: SIM115 - lives as long as it does
+        said = open(self.said, "ab")  # noqa: SIM115 - lives as long as it does
         process = subprocess.Popen(
             self.command("worker", *arguments),
             env=self.environ() | environ,
@@ -134,6 +139,8 @@ class Cluster:
             if each.poll() is None:
                 each.kill()
             each.wait()
+        if self.said.exists():
+            print(self.said.read_text()[-4000:])  # shown where a test failed
 
 
 class Flat(Cluster):
