@@ -8,6 +8,7 @@ once; what the product itself writes are these. A struct is checked when it is r
 from __future__ import annotations
 
 from itertools import repeat
+from numbers import Integral, Real
 from typing import Annotated, Any, Final, TypeVar, dataclass_transform
 
 from msgspec import Meta, Raw, StructMeta, field
@@ -51,18 +52,29 @@ class Struct(
     """Immutable values with declared types; ``None`` is unknown, and left out of its JSON."""
 
 
-def _json_within(value: Any) -> Raw:
-    """A model inside a struct, as its own JSON."""
+def _json_within(value: Any) -> Any:
+    """A model inside a struct, as its own JSON; a number or text of another library as Python's."""
     if isinstance(value, BaseModel):
         return Raw(value.__pydantic_serializer__.to_json(value, exclude_none=True))
-    raise TypeError(f"no JSON for {type(value).__name__}")
+    return _builtin(value)
 
 
-def plain_within(value: Any) -> dict[str, Any]:
-    """A model inside a struct, as plain values."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(exclude_none=True)
-    raise TypeError(f"no plain values for {type(value).__name__}")
+def plain_within(value: Any) -> Any:
+    """A model inside a struct, as plain values; a number or text of another library as Python's."""
+    return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else _builtin(value)
+
+
+def _builtin(value: Any) -> int | float | str:
+    """NumPy's scalars, and what inherits from a built-in type."""
+    match value:
+        case Integral():
+            return int(value)
+        case Real():
+            return float(value)
+        case str():
+            return str.__str__(value)
+        case _:
+            raise TypeError(f"no JSON for {type(value).__name__}")
 
 
 def model_within(model: type, value: Any) -> Any:

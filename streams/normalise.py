@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+from schemas.events.episode import Completed
+from streams.backbones.port import ModelReply
 
 TEXT_CAP = 1 << 20
 """Characters of one reply that are kept; a longer one is marked ``truncated``."""
@@ -19,23 +23,54 @@ def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
     return (raw[:cap], True) if len(raw) > cap else (raw, False)
 
 
-def count(raw: int | None) -> int | None:
-    """A count that can be recorded, or unknown."""
-    return raw if raw is not None and 0 <= raw < COUNT_CAP else None
-
-
-def amount(raw: float | None) -> float | None:
-    """A finite amount of at least zero, or unknown."""
-    return float(raw) if raw is not None and _is_finite(raw) and raw >= 0 else None
-
-
-def finite(raw: float | None) -> float | None:
-    """A finite number, or unknown."""
-    return float(raw) if raw is not None and _is_finite(raw) else None
-
-
-def _is_finite(raw: float) -> bool:
+def count(raw: Any) -> int | None:
+    """A count that can be recorded, or unknown; ``12.0`` is twelve, a fraction or a truth value is none."""
+    if type(raw) is int:
+        return raw if 0 <= raw < COUNT_CAP else None
+    if raw is None or isinstance(raw, bool):
+        return None
     try:
-        return math.isfinite(raw)
-    except OverflowError:  # an integer beyond every float
-        return False
+        whole = int(raw)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return whole if whole == raw and 0 <= whole < COUNT_CAP else None
+
+
+def amount(raw: Any) -> float | None:
+    """A finite amount of at least zero, or unknown."""
+    found = finite(raw)
+    return found if found is not None and found >= 0 else None
+
+
+def finite(raw: Any) -> float | None:
+    """A finite number, or unknown."""
+    try:
+        return float(raw) if math.isfinite(raw) else None
+    except (TypeError, OverflowError):  # no number, or an integer beyond every float
+        return None
+
+
+def completed(asked: str, reply: ModelReply) -> Completed:
+    """A model's reply as an event, whatever it holds."""
+    said_text, cut = text(reply.text)
+    said: dict[str, Any] = {
+        "asked": asked,
+        "text": said_text,
+        "finish": text(reply.finish, 40)[0],
+        "model": text(reply.model, 200)[0],
+        "attempts": count(reply.attempts) or 1,
+        "prompt_tokens": count(reply.prompt_tokens),
+        "completion_tokens": count(reply.completion_tokens),
+        "seconds": amount(reply.seconds),
+    }
+    if reply.reasoning_tokens is not None:
+        said["reasoning_tokens"] = count(reply.reasoning_tokens)
+    if reply.cached_tokens is not None:
+        said["cached_tokens"] = count(reply.cached_tokens)
+    if reply.cost is not None:
+        said["cost"] = amount(reply.cost)
+    if reply.logprob is not None:
+        said["logprob"] = finite(reply.logprob)
+    if cut:
+        said["truncated"] = True
+    return Completed(**said)

@@ -92,7 +92,19 @@ def decode(kind: str, body: bytes | str) -> Event:
     except Refused as error:
         if _is_of_another_version(body):
             return _unknown(kind, body)
-        raise BadEvent(f"{kind}: {_what(error)}") from error
+        try:
+            return read(orjson.dumps(_whole(orjson.loads(body))))
+        except (*Refused, ValueError, TypeError):
+            raise BadEvent(f"{kind}: {_what(error)}") from error
+
+
+def _whole(value: Any) -> Any:
+    """The value with ``12.0`` as 12, which is the same number to JSON and its schemas."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, dict):
+        return {name: _whole(each) for name, each in cast("dict[str, Any]", value).items()}
+    return [_whole(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _unknown(kind: str, body: bytes | str) -> UnknownEvent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import orjson
 import pytest
@@ -34,9 +34,8 @@ from schemas.prompt import Section, Template
 from schemas.questions import Complete
 from schemas.reply import Reply
 from streams.backbones.port import ModelReply
-from streams.normalise import TEXT_CAP
+from streams.normalise import TEXT_CAP, completed
 from streams.replay.compare import difference, same
-from streams.world import completed
 from tests.laws.events import ANY_EVENT, EVENTS, JSON, TEXT
 from tests.laws.series import opened
 
@@ -148,8 +147,8 @@ def test_a_body_climbs_the_ladder_one_hop_a_version(
     ANY_TEXT,
     ANY_TEXT,
     ANY_TEXT,
-    st.none() | st.integers() | ODD,
-    st.none() | ANY_FLOAT | ODD,
+    st.none() | st.integers() | ANY_FLOAT | st.booleans() | st.text(max_size=3) | ODD,
+    st.none() | ANY_FLOAT | st.text(max_size=3) | ODD,
     st.none() | ANY_FLOAT | ODD,
 )
 @settings(max_examples=200)
@@ -157,8 +156,8 @@ def test_any_reply_can_be_recorded_and_read_back(
     text: str,
     finish: str,
     model: str,
-    count: int | None,
-    amount: float | None,
+    count: Any,
+    amount: Any,
     logprob: float | None,
 ) -> None:
     event = completed(
@@ -167,6 +166,7 @@ def test_any_reply_can_be_recorded_and_read_back(
             text=text,
             finish=finish,
             model=model,
+            attempts=count,
             prompt_tokens=count,
             completion_tokens=count,
             reasoning_tokens=count,
@@ -181,6 +181,9 @@ def test_any_reply_can_be_recorded_and_read_back(
     known = [event.cost, event.seconds, event.logprob]
     assert all(number is None or math.isfinite(number) for number in known)
     assert event.prompt_tokens is None or event.prompt_tokens == count
+    assert type(event.prompt_tokens) in (int, type(None))
+    assert event.prompt_tokens is not None or not (type(count) is int and 0 <= count < 1 << 53)
+    assert event.attempts == (event.prompt_tokens or 1)
     assert len(event.text) <= len(text)
     if text.isprintable():
         assert event.text == text
@@ -207,6 +210,24 @@ def test_no_event_holds_what_is_not_a_finite_number(value: float) -> None:
     for field, event in events.items():
         with pytest.raises(BadEvent, match=f"{event.kind}: {field}: .*finite"):
             as_written(event)
+
+
+@given(ANY_EVENT)
+@settings(max_examples=100)
+def test_a_whole_number_may_be_spelled_with_a_fraction_of_nothing(event: Event) -> None:
+    """``12.0`` is an integer to JSON Schema, and to builds that read events by pydantic."""
+    body = orjson.dumps(_with_fractions(orjson.loads(encode(event))))
+    assert decode(event.kind, body) == event
+
+
+def _with_fractions(value: Any) -> Any:
+    if type(value) is int and abs(value) < 1 << 53:
+        return float(value)
+    if isinstance(value, dict):
+        return {name: _with_fractions(each) for name, each in cast("dict[str, Any]", value).items()}
+    return (
+        list(map(_with_fractions, cast("list[Any]", value))) if isinstance(value, list) else value
+    )
 
 
 @given(ANY_EVENT)
