@@ -16,14 +16,17 @@ from schemas.usage import Embedding, add
 from streams import normalise
 from streams.backbones.port import (
     Backbone,
+    BackboneError,
     Endpoint,
     ModelReply,
     ModelRequest,
     NotSent,
+    SetupBroken,
     Stuck,
     Unreachable,
 )
 from streams.backbones.prices import price_for
+from streams.defects import describe
 from streams.drive import Paused
 from streams.embedders.port import Bill
 from streams.trying import Patience, Trying
@@ -89,8 +92,10 @@ class Caller:
                 trying = Trying(began_s, episode)
                 reply = await self._again(partial(backbone.complete, request), error, trying)
                 reply = trying.with_failed(reply)
-        except BaseException:
+        except BaseException as error:
             self.released += 1
+            if isinstance(error, Exception) and not isinstance(error, (BackboneError, Paused)):
+                raise SetupBroken("backbone", backbone.name, describe(error)) from error
             raise
         if self.prices:
             reply = self._priced(backbone, reply)

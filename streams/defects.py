@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+
+from streams.normalise import text
+
+_WHERE = re.compile(r"(?<=.) \([^()/]+\.py:\d+\)$")
 
 
 def describe(error: Exception) -> str:
     """Type, text and innermost line of a defect."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}"[:300] + where
+    return text(f"{type(error).__name__}: {_said(error)}"[:300])[0] + where
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception as within:  # whoever wrote the error's text may have erred as well
+        return f"no text ({type(within).__name__})"
+
+
+def moved(one: str, other: str) -> bool:
+    """Whether two texts tell of one defect, be it that its line stands elsewhere in another build."""
+    return one != other and _WHERE.sub("", one) == _WHERE.sub("", other)

@@ -69,6 +69,8 @@ class Run:
     """Whose vectors it is to be given; none: those of its memory."""
     visited: set[str] = field(default_factory=set[str])
     restated: int = 0
+    unkept: Exception | None = None
+    """Why the log took no more: no defect of a policy, however it came out of one."""
     tally: Tally = field(init=False)
     """What its record comes to so far."""
 
@@ -81,9 +83,11 @@ class Run:
         return self.world is None and not self.episode.startswith("q/")
 
     def state(self, address: str, event: Event) -> None:
-        """Record without waiting."""
-        if not isinstance(event, Completed):  # which the world has normalised
-            event = as_written(event)
+        """Record without waiting, as its readers will find it."""
+        self.keep(address, as_written(event))
+
+    def keep(self, address: str, event: Event) -> None:
+        """Record without waiting what is known to be readable: the world normalises replies."""
         if self.recorder is None:
             raise Exhausted(self.episode, address)
         self.journal[address] = event
@@ -187,8 +191,15 @@ async def _answer(
         if isinstance(question, Complete):
             recorder.keep(question.template.digest, question.template.text)
         answer = await world.answer(run, question, asked, here, reserved)
-    run.state(here, answer)
-    await recorder.commit()
+    if isinstance(answer, Completed):
+        run.keep(here, answer)
+    else:
+        run.state(here, answer)
+    try:
+        await recorder.commit()
+    except Exception as error:
+        run.unkept = error
+        raise
     return answer
 
 

@@ -21,7 +21,7 @@ from schemas.problem import Problem, Profile
 from schemas.settings import PolicySettings
 from state.folds.versions import latest, pinned
 from state.journal import Fenced, Recorder
-from streams.backbones.port import BackboneError
+from streams.backbones.port import BackboneError, Stuck
 from streams.defects import describe
 from streams.drive import Run, World, drive, replayed
 from streams.grants import NO_GRANT, Grant
@@ -165,15 +165,27 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
     """
     ledger = Ledger.of(work.opened.limits, work.opened.prices)
     try:
-        conclusion = await drive(work.policy.solve(work.task, work.settings), run, ledger)
+        found = await drive(work.policy.solve(work.task, work.settings), run, ledger)
+        conclusion = with_chance(work, concluded(found))
     except OutOfLimit as limit:
         conclusion = Conclusion(answer=None, ended_by="limit", limit=limit.which)
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
+        if run.unkept is not None:
+            raise run.unkept from None
         defect = _as_recorded(work, run, error)
         conclusion = Conclusion(answer=None, ended_by=f"error: {describe(defect)}")
-    return with_chance(work, conclusion), round(ledger.spent_seconds, 6)
+    return conclusion, round(ledger.spent_seconds, 6)
+
+
+def concluded(found: object) -> Conclusion:
+    """What a policy returned, if it is a conclusion. Raises ``TypeError``."""
+    if not isinstance(found, Conclusion):
+        raise TypeError(f"a policy ends with a Conclusion; it returned {found!r:.80}")
+    if not isinstance(found.ended_by, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a conclusion's ended_by is text; it was {found.ended_by!r:.80}")
+    return found
 
 
 def with_chance(work: Work, conclusion: Conclusion) -> Conclusion:
@@ -188,15 +200,18 @@ def with_chance(work: Work, conclusion: Conclusion) -> Conclusion:
 
 
 def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:
-    """The defect that the record leads to: of several in parallel lanes, timing chose which struck first."""
+    """The defect that the record leads to: of several in parallel lanes, timing chose which struck first.
+
+    Raises ``Stuck`` where it leads to none: then the error is no outcome, and nobody could verify it.
+    """
     if run.world is None:
         return error
-    again = work.policy.solve(work.task, work.settings)
+    ledger = Ledger.of(work.opened.limits, work.opened.prices)
     try:
-        ledger = Ledger.of(work.opened.limits, work.opened.prices)
-        replayed(drive(again, work.run(None, None), ledger))
+        again = work.policy.solve(work.task, work.settings)
+        concluded(replayed(drive(again, work.run(None, None), ledger)))
     except NOT_AN_OUTCOME:
-        return error
+        pass
     except Exception as recorded:
         return recorded
-    return error
+    raise Stuck(f"its record does not lead to {describe(error)}") from error

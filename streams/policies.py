@@ -66,4 +66,9 @@ def _renamed(policy: Policy[Any], name: str, version: str, origin: dict[str, str
 def _checked(found: object, name: str) -> Policy[Any]:
     if not isinstance(found, Policy):
         raise NoPolicy(f"{name}: expected a Policy, found {type(found).__name__}")
-    return cast("Policy[Any]", found)
+    policy = cast("Policy[Any]", found)
+    for field in ("name", "version", "rule", "retirement"):
+        value = getattr(policy, field)
+        if not isinstance(value, str) and (value is not None or field in ("name", "version")):
+            raise NoPolicy(f"{name}: {field}: expected text, found {value!r:.80}")
+    return policy

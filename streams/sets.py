@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from msgspec import structs
 
@@ -24,7 +24,7 @@ from schemas.usage import NOTHING
 from state.journal import Recorder
 from streams.defects import describe
 from streams.drive import Run, World, drive
-from streams.episodes import NOT_AN_OUTCOME, Work, prepare, with_chance
+from streams.episodes import NOT_AN_OUTCOME, Work, concluded, prepare, with_chance
 from streams.grants import NO_GRANT, Grant
 from streams.relay import Closing, closing, trace_of
 
@@ -145,14 +145,25 @@ def ending() -> EpisodeClosed:
 async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
     """Drive the policy to its end; a conclusion for each member. A defect of the policy is all their outcome."""
     try:
-        found = await drive(work.steps(), run, work.ledger())
+        found = _concluded(work, await drive(work.steps(), run, work.ledger()))
     except OutOfLimit as limit:
         found = _all(work, Conclusion(answer=None, ended_by="limit", limit=limit.which))
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:
+        if run.unkept is not None:
+            raise run.unkept from None
         found = _all(work, Conclusion(answer=None, ended_by=f"error: {describe(error)}"))
-    return tuple(with_chance(m, made) for m, made in zip(work.members, found, strict=True))
+    return found
+
+
+def _concluded(work: SetWork, found: object) -> tuple[Conclusion, ...]:
+    """What a policy returned of a set, if it is a conclusion for each member. Raises ``TypeError``."""
+    members = len(work.members)
+    if not isinstance(found, tuple | list) or len(cast("Sequence[Any]", found)) != members:
+        raise TypeError(f"a set ends with a Conclusion for each of its {members} members")
+    pairs = zip(work.members, cast("Sequence[Any]", found), strict=True)
+    return tuple(with_chance(member, concluded(made)) for member, made in pairs)
 
 
 def _all(work: SetWork, conclusion: Conclusion) -> tuple[Conclusion, ...]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from handlers.answers.grade import CHECKERS, Grade
 from handlers.learning.recall import Hit, select
 from handlers.limits import Reservation
-from schemas.asking import Ask
+from schemas.asking import Ask, ReplayError
 from schemas.events.base import AnswerEvent
-from schemas.events.episode import Checked, Completed, Embedded, QuestionAbandoned, Recalled
+from schemas.events.episode import Checked, Embedded, QuestionAbandoned, Recalled
 from schemas.identity import call_seed, text_digest
 from schemas.memory import Memory
 from schemas.price import Price
@@ -20,10 +20,11 @@ from schemas.questions import Complete, Credit, Embed, Recall, Sampling, UseTool
 from schemas.usage import Embedding
 from schemas.vectors import pack, unpack
 from streams import normalise
-from streams.backbones.port import Backbone, ModelReply, ModelRequest, Stuck
+from streams.backbones.port import Backbone, BackboneError, ModelRequest, Stuck
 from streams.backbones.prices import price_for
 from streams.calling import Caller, Draining, Totals, why
-from streams.drive import Run
+from streams.defects import describe
+from streams.drive import Paused, Run
 from streams.embedders.agreement import need_its_embedder
 from streams.embedders.port import Billing, Embedder
 from streams.grants import Grant
@@ -138,7 +139,8 @@ class World:
     ) -> AnswerEvent:
         """The answer to record. Raises ``SetupBroken``, ``Draining``, or ``Unreachable`` if impatient.
 
-        Raises ``Stuck`` where a question is given up whose episode can be parked.
+        Raises ``Stuck`` where a question is given up whose episode can be parked. An error that nobody
+        foresaw is never the problem's: a backbone's is a broken set-up, another's gives up the question.
         """
         if self.caller.draining:
             raise Draining
@@ -146,12 +148,22 @@ class World:
             if isinstance(question, Complete):
                 request = self._request(run, question, address, reserved)
                 backbone = self.backbones.get(question.role) or self.backbones["*"]
-                return completed(asked, await self.caller.call(backbone, request, run.episode))
-            return await self._answered(run, question, asked)
+                return normalise.completed(
+                    asked, await self.caller.call(backbone, request, run.episode)
+                )
+            return await self._found(run, question, asked)
         except Stuck as stuck:
             if run.topic == "events":
                 raise
             return QuestionAbandoned(asked=asked, reason=normalise.text(str(stuck), 500)[0])
+
+    async def _found(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
+        try:
+            return await self._answered(run, question, asked)
+        except (BackboneError, Paused, ReplayError):
+            raise
+        except Exception as error:
+            raise Stuck(f"{type(question).__name__}: {describe(error)}") from error
 
     async def _answered(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
         """What is asked of memory, the embedder, checkers and tools."""
@@ -266,30 +278,4 @@ def graded(question: Worth[Any], asked: str, grade: Grade) -> Checked:
     return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader, credit=credit)
 
 
-def completed(asked: str, reply: ModelReply) -> Completed:
-    """A model's reply as an event, whatever it holds."""
-    text, cut = normalise.text(reply.text)
-    said: dict[str, Any] = {
-        "asked": asked,
-        "text": text,
-        "finish": normalise.text(reply.finish, 40)[0],
-        "model": normalise.text(reply.model, 200)[0],
-        "attempts": reply.attempts,
-        "prompt_tokens": normalise.count(reply.prompt_tokens),
-        "completion_tokens": normalise.count(reply.completion_tokens),
-        "seconds": normalise.amount(reply.seconds),
-    }
-    if reply.reasoning_tokens is not None:
-        said["reasoning_tokens"] = normalise.count(reply.reasoning_tokens)
-    if reply.cached_tokens is not None:
-        said["cached_tokens"] = normalise.count(reply.cached_tokens)
-    if reply.cost is not None:
-        said["cost"] = normalise.amount(reply.cost)
-    if reply.logprob is not None:
-        said["logprob"] = normalise.finite(reply.logprob)
-    if cut:
-        said["truncated"] = True
-    return Completed(**said)
-
-
-__all__ = ["Draining", "References", "Totals", "World", "capped", "checked", "completed"]
+__all__ = ["Draining", "References", "Totals", "World", "capped", "checked"]

@@ -57,7 +57,7 @@ class SetupBroken(BackboneError):
     """Nothing can be asked until a person mends the set-up: key refused, unknown model, spent quota.
 
     A state of the worker, never an outcome of a problem. ``code`` is ``auth``, ``model``, ``quota``,
-    ``extra`` or ``price``.
+    ``extra``, ``price``, ``embedder``, ``tools``, ``client``, or ``backbone``: an error nobody foresaw.
     """
 
     def __init__(self, code: str, where: str, detail: str) -> None:

@@ -9,7 +9,7 @@ from typing_extensions import TypeIs
 
 from schemas.vectors import HALF_LIMIT
 from streams.backbones.openai.faults import Fault, of_status
-from streams.backbones.openai.reading import count, objects, parse, part
+from streams.backbones.openai.reading import count, no_object, objects, parse, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def read_vectors(raw: bytes, count: int, dimensions: int = 0) -> Vectors | Fault
     """The vectors of so many texts, by their index; each of so many dimensions, where that is known."""
     value = parse(raw)
     if not isinstance(value, dict):
-        return Fault("junk", f"not a JSON object: {raw[:80]!r}")
+        return no_object(raw)
     told = cast("dict[str, Any]", value)
     if told.get("error") and not told.get("data"):
         return of_status(502, told)

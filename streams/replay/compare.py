@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
+import orjson
 from msgspec import structs
 
 from schemas.events.base import Event
 from schemas.events.codec import plain
+from schemas.events.episode import EpisodeClosed
+from schemas.identity import canonical
+from streams.defects import moved
 
 TOLERANCE = 1e-9
 
@@ -43,6 +47,21 @@ def as_recorded(recorded: Event, derived: Event) -> Event:
     if later and getattr(recorded, later[0]) is None:
         unsaid += later
     return structs.replace(derived, **dict.fromkeys(unsaid)) if unsaid else derived
+
+
+def as_placed(recorded: Event, derived: Event) -> Event:
+    """What is derived, with a defect's line where the build that recorded it had it."""
+    if not (isinstance(recorded, EpisodeClosed) and isinstance(derived, EpisodeClosed)):
+        return derived
+    if not moved(recorded.ended_by, derived.ended_by):
+        return derived
+    return structs.replace(derived, ended_by=recorded.ended_by)
+
+
+def with_end(answer: bytes, closed: Event) -> bytes:
+    """An answer that says what ended its episode as this closing does."""
+    assert isinstance(closed, EpisodeClosed)
+    return canonical(orjson.loads(answer) | {"ended_by": closed.ended_by})
 
 
 def same(left: Event, right: Event) -> bool:

@@ -17,7 +17,7 @@ from msgspec import structs
 from handlers.policies.base import Policy
 from schemas.asking import Diverged, Exhausted
 from schemas.events.base import Event
-from schemas.events.codec import BadEvent, decode
+from schemas.events.codec import BadEvent
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import BatchClosed, MemoryVersioned
 from schemas.identity import canonical, is_numbered
@@ -30,7 +30,8 @@ from streams.learner import Learner, Scope
 from streams.policies import NoPolicy
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing
-from streams.replay.compare import as_recorded, difference, same
+from streams.replay.compare import as_placed, as_recorded, difference, same, with_end
+from streams.replay.completeness import headless, misfiled, unreadable
 from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
@@ -56,21 +57,9 @@ def expect(episode: str, address: str, recorded: Event | None, derived: Event) -
     """Raises ``Diverged`` unless the record holds what was derived."""
     if recorded is None:
         raise Diverged(episode, address, derived.kind, "nothing", "a record")
-    derived = as_recorded(recorded, derived)
+    derived = as_placed(recorded, as_recorded(recorded, derived))
     if recorded != derived and not same(recorded, derived):
         raise Diverged(episode, address, *difference(recorded, derived))
-
-
-def unreadable(log: SqliteLog, episode: str | None = None) -> list[Diverged]:
-    """Records that are no events of their kind."""
-    query = "select episode, address, kind, body from records where ?1 is null or episode = ?1 order by offset"
-    found: list[Diverged] = []
-    for name, address, kind, body in log.db.execute(query, (episode,)):
-        try:
-            decode(kind, body)
-        except BadEvent as error:
-            found.append(Diverged(name, address, "body", str(error), f"an event of kind {kind}"))
-    return found
 
 
 class Verifier:
@@ -83,6 +72,8 @@ class Verifier:
 
     def run(self, only: str | None = None) -> Verified:
         """Verify the whole log, or what was learned and one episode."""
+        if only is None:
+            self.done.diverged += [*misfiled(self.log), *headless(self.log)]
         try:
             records = list(self.log.records("learning"))
         except BadEvent:
@@ -247,10 +238,11 @@ class Verifier:
 
     def _closing(self, episode: str, journal: dict[str, Event], end: Closing) -> None:
         expect(episode, "closed", journal["closed"], end.closed)
+        placed = as_placed(journal["closed"], end.closed)
         expect(episode, "reflected", journal.get("reflected"), end.reflected)
         for address, graded in end.graded:
             expect(episode, address, journal.get(address), graded)
-        self._answer(episode, end.answer)
+        self._answer(episode, end.answer if placed is end.closed else with_end(end.answer, placed))
 
     def _answer(self, episode: str, derived: bytes) -> None:
         query = "select value from messages where topic = 'answers' and key = ?"

@@ -132,6 +132,25 @@ def test_a_key_that_was_never_set_is_said_before_anything_is_done(folder: Path) 
     assert not (folder / "b.db").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [("OPENAI_API_KEY", "sk-ü", "auth"), ("OPENAI_ORG_ID", "ü", "client")],
+)
+def test_what_no_request_can_carry_closes_nothing(
+    serve: Serve, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, code: str
+) -> None:
+    endpoint = serve()
+    produced(folder / "a.db", SOURCE, values=SMALL)
+    with monkeypatch.context() as broken:
+        broken.setenv(name, value)
+        said = call("worker", "--log", folder / "a.db", "--backbone", QUICK, *IDLE)
+    assert (said.code, endpoint.asked) == (5, [])
+    assert f"[model.{code}, exit 5]" in said.err
+    assert call("log", "stats", "--json", "--log", folder / "a.db").json["closed"] == 0
+    assert call("worker", "--log", folder / "a.db", "--backbone", QUICK, *IDLE).code == 0
+    assert len(reading(folder / "a.db", end_of).answers) == SIZE
+
+
 # ── A dead endpoint ──────────────────────────────────────────────────────────────────────────
 
 

@@ -86,14 +86,18 @@ class Line:
 
     async def _send(self, sending: Sending) -> Arrived | Fault:
         """One attempt. Only our own clock makes a timeout: transports call much else one."""
-        client, clock = self._open(), Clock(self.options)
+        client, clock = self._opened(), Clock(self.options)
         try:
             async with clock.limit:
                 return await self._read(await sending(client, _stream()), clock)
         except Exception as error:
             if clock.limit.expired():
                 return Fault("timeout", clock.told)
-            return self.site.hidden(_fault(error))
+            fault = _fault(error)
+            if fault is None:
+                detail = self.site.hidden(Fault("error", f"{type(error).__name__}: {error}")).detail
+                raise SetupBroken("client", self.site.where, detail) from error
+            return self.site.hidden(fault)
 
     async def _read(self, stream: AsyncStream[object], clock: Clock) -> Arrived:
         """The body, piece by piece: each shows that the endpoint is still at work."""
@@ -107,6 +111,14 @@ class Line:
             self.road.pieces -= len(pieces)
             await stream.close()
         return Arrived(b"".join(pieces), hold_back(stream.response.headers))
+
+    def _opened(self) -> AsyncOpenAI:
+        """The client. Raises ``SetupBroken`` where a proxy or certificate of the environment forbids one."""
+        try:
+            return self._open()
+        except (OSError, ValueError, ImportError) as error:
+            detail = f"no client can be made: {type(error).__name__}: {error}"
+            raise SetupBroken("client", self.site.where, detail) from error
 
     def _open(self) -> AsyncOpenAI:
         if self._closed:
@@ -170,8 +182,8 @@ def _client(site: Site, options: Options) -> AsyncOpenAI:
     )
 
 
-def _fault(error: Exception) -> Fault:
-    """What an exception of the client or its transport stands for; any other is a defect."""
+def _fault(error: Exception) -> Fault | None:
+    """What an exception of the client or its transport stands for; any other tells of no attempt."""
     import aiohttp
     import openai
 
@@ -180,7 +192,7 @@ def _fault(error: Exception) -> Fault:
         return of_status(error.status_code, error.body, pause)
     if isinstance(error, (openai.APIError, aiohttp.ClientError, OSError)) or _of_transport(error):
         return _lost(error)
-    raise error
+    return None
 
 
 def _of_transport(error: Exception) -> bool:

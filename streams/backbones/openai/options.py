@@ -70,12 +70,14 @@ def find_site(
 ) -> Site:
     """The endpoint as the arguments say, else as the environment does. Raises ``SetupBroken``."""
     url = base_url or environ.get(URL) or OFFICIAL
-    key = api_key or environ.get(KEY)
+    key = (api_key or environ.get(KEY) or "").strip()
     source = key_source or ("the command line" if api_key else KEY)
     if not url.startswith(("http://", "https://")):
         raise SetupBroken("model", "openai", f"{URL} must begin with http:// or https://")
     if not key and url == OFFICIAL:
         raise SetupBroken("auth", url, f"no key: set {KEY}, or {URL} to a server that needs none")
+    if not (key.isascii() and key.isprintable()):
+        raise SetupBroken("auth", url, f"the key from {source} holds what no HTTP header can carry")
     said = f"key from {source}" if key else f"no key was sent, {KEY} is not set"
     chosen = model or environ.get(MODEL) or None
     return Site(url=url, key=key or NO_KEY, key_source=said, model=chosen)

@@ -45,12 +45,19 @@ def read(raw: bytes) -> Heard | Fault:
     """The completion in a response body, streamed or whole."""
     value = one_completion(raw, parse) if is_stream(raw) else parse(raw)
     if not isinstance(value, dict):
-        return Fault("junk", f"not a JSON object: {raw[:80]!r}")
+        return no_object(raw)
     told = cast("Json", value)
     if told.get("error") and not told.get("choices"):
         code = part(told, "error").get("code")
         return of_status(code if isinstance(code, int) and 400 <= code < 600 else 502, told)
     return _completion(told)
+
+
+def no_object(raw: bytes) -> Fault:
+    """What a body stands for that is no JSON object: garbled, or a page of somebody in between."""
+    if raw.lstrip()[:1] == b"<":
+        return Fault("failed", f"a page instead of a reply: {raw[:80]!r}", free=True)
+    return Fault("junk", f"not a JSON object: {raw[:80]!r}")
 
 
 def parse(raw: bytes) -> object:

@@ -121,6 +121,8 @@ async def learn(
     except NOT_AN_OUTCOME:
         raise
     except Exception as error:  # the policy's own defect: what it said so far is what was learned
+        if run.unkept is not None:
+            raise run.unkept from None
         ended_by, status = f"error: {describe(error)}", "failed"
     usage = run.tally.usage(round(ledger.spent_seconds, 6))
     return as_written(EpisodeClosed(status=status, ended_by=ended_by, usage=usage))

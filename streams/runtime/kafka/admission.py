@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy
-from schemas.identity import canonical
 from schemas.problem import Feedback, Limits, Problem, ProblemRecord
 from schemas.settings import BadSetting
+from streams.episodes import settings_of
 from streams.policies import NoPolicy
 from streams.producing.sources import BadLine, parse
 from streams.runtime.embedded.intake import episode_of, scope_of
@@ -49,8 +49,7 @@ def asked(
         body, ours = data_of(headers, value)
         problem, label = _ours(body) if ours else foreign(body)
         policy = find(problem.policy or default_policy)
-        policy.settings.resolve(problem.profile, problem.settings)
-        canonical(problem.settings)
+        settings_of(policy, problem)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise Refused(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.events.base import Event
-from schemas.events.codec import decode
+from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from streams.relay import Closing
 from streams.runtime.kafka.append import KafkaWriter
@@ -83,7 +83,8 @@ class Owned:
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an open episode."""
         said = self.fold.journal(episode)
-        return {address: decode_said(each) for address, each in said.items()}
+        found = ((address, understood(each)) for address, each in said.items())
+        return {address: event for address, event in found if event is not None}
 
     def is_parked(self, episode: str) -> bool:
         """Whether an episode waits for a person."""
@@ -92,7 +93,7 @@ class Owned:
     def is_void(self, episode: str) -> bool:
         """Whether a person took an episode out."""
         said = self.fold.journal(episode).values()
-        found = (decode_said(each) for each in said if each.kind == "episode.adopted")
+        found = (understood(each) for each in said if each.kind == "episode.adopted")
         return any(isinstance(each, EpisodeAdopted) and each.void for each in found)
 
     def unit(self, episode: str) -> str:
@@ -126,6 +127,16 @@ class Owned:
         admitted, offset = self.admitted(episode), self.fold.began[episode]
         problem, claim = admitted.problem, self.fold.fence.in_force(offset)
         return Shelved(admitted.scope, problem.series, problem.position, offset, claim)
+
+
+def understood(said: Said) -> Event | None:
+    """The event of a record; nothing of a person's word, which takes no claim, that is none."""
+    try:
+        return decode_said(said)
+    except BadEvent:
+        if said.kind != "episode.adopted":
+            raise
+        return None
 
 
 def decode_said(said: Said) -> Event:

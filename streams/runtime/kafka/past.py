@@ -11,7 +11,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from schemas.events.codec import decode
+from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from schemas.identity import text_digest
 from streams.runtime.kafka import aio
@@ -145,7 +145,10 @@ class Past:
         if said.kind == "episode.closed":
             self.add(said.episode)
         elif said.kind in ("problem.admitted", "episode.adopted"):
-            event = decode(said.kind, said.body)
+            try:
+                event = decode(said.kind, said.body)
+            except BadEvent:  # anybody may say that an episode is adopted, also badly
+                return
             if isinstance(event, ProblemAdmitted):
                 self.name(event)
             elif isinstance(event, EpisodeAdopted) and event.void:

@@ -24,12 +24,19 @@ JUNK = [
     Answer(raw=b'{"choices": []}'),
     Answer(raw=b'{"choices": [null]}'),
     Answer(raw=b"[1, 2]"),
-    Answer(raw=b"<html>a gateway's page</html>", type="text/html"),
     whole(None),
     whole(7),
     streamed(["half"], finish=None, done=False),
     events(['{"choices": [{"delta": {"content": "a"}}]}', "{broken", "[DONE]"]),
 ]
+
+
+def test_a_page_of_somebody_in_between_is_no_reply() -> None:
+    """A gateway or a hotel's portal answers 200 with HTML: nothing was asked of a model, nor paid."""
+    page = Answer(raw=b" <html>log in first</html>", type="text/html")
+    with pytest.raises(Unreachable, match="a page instead of a reply") as told:
+        one(always(page))
+    assert told.value.tried.free
 
 
 @pytest.mark.parametrize("answer", JUNK)

@@ -42,6 +42,44 @@ def test_an_address_without_a_scheme_is_refused() -> None:
         find_site({"OPENAI_BASE_URL": "localhost:8000"})
 
 
+def test_a_key_from_a_mounted_file_ends_with_a_line() -> None:
+    assert find_site(ENVIRON | {"OPENAI_API_KEY": "sk-1\n"}).key == "sk-1"
+
+
+@pytest.mark.parametrize("key", ["sk-ü", "sk-1\nsk-2", "sk\x00"])
+def test_a_key_that_no_header_can_carry_is_a_broken_set_up(key: str) -> None:
+    with pytest.raises(SetupBroken, match="no HTTP header can carry") as told:
+        find_site(ENVIRON | {"OPENAI_API_KEY": key})
+    assert told.value.code == "auth"
+    assert key not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSL_CERT_FILE", "/nonexistent"),
+        ("OPENAI_ORG_ID", "ü"),
+        ("HTTP_PROXY", "socks9://x"),
+    ],
+)
+def test_what_the_environment_forbids_is_a_broken_set_up(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No problem is charged for a client that cannot be made, or cannot send."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SetupBroken, match=r"^http://127") as told:
+        asyncio.run(asked_at("http://127.0.0.1:1/v1"))
+    assert told.value.code == "client"
+
+
+async def asked_at(url: str) -> None:
+    backbone = OpenAIBackbone("m", base_url=url, environ={}, options=Options(max_attempts=1))
+    try:
+        await backbone.complete(asking())
+    finally:
+        await backbone.close()
+
+
 def test_secrets_in_an_address_do_not_show() -> None:
     site = find_site({}, base_url="http://me:secret@host:1/v1/?token=secret")
     assert site.where == "http://host:1/v1"

@@ -67,6 +67,7 @@ def test_a_structured_event_may_carry_a_plain_line() -> None:
         (record(colour="red"), "input.field"),
         (record(policy="nobody"), "input.policy"),
         (record(policy="mc2", settings={"nothing": 1}), "input.value"),
+        (record(policy="self_consistency", settings={"samples": "9" * 25}), "input.value"),
         (b'{"id": "x"}', "input.field"),
     ],
 )
