@@ -46,11 +46,15 @@ def log_url(given: str | None) -> str:
 
 def existing(given: str | None) -> str | None:
     """A log's URL as given, before anything is loaded to work with. Raises if it has no file."""
-    if given is not None and not given.startswith(("kafka://", "jsonl:")):
-        path = log_path(given)
-        if not os.path.exists(path):
-            raise missing(path, given)
+    if given is not None and is_missing(given):
+        raise missing(log_path(given), given)
     return given
+
+
+def is_missing(given: str | None) -> bool:
+    """Whether a log has no file yet. Raises a usage error for a URL that names none."""
+    url = log_url(given)
+    return not url.startswith(("kafka://", "jsonl:")) and not os.path.exists(log_path(url))
 
 
 def missing(path: str, url: str) -> CliError:

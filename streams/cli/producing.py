@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from schemas.identity import digest
 from schemas.problem import Limits
 from streams.cli.errors import FAILED, OK, CliError, usage
-from streams.cli.opening import open_log
+from streams.cli.letters import number_of
+from streams.cli.opening import is_missing, open_log
 from streams.cli.options import pairs
 from streams.cli.output import out, out_json, say
 from streams.cli.setup import policy_of, tools_wanted
@@ -43,14 +44,21 @@ def produce(
     plan = _plan(source, way, learning, limits)
     lines = _lines(source, reading)
     if reading.follow:
-        with closing(open_log(log, create=True)) as opened:
-            return _follow(opened, replace(plan, finite=False), lines, json)
+        with closing(_opened(log, reading)) as opened:
+            return _follow(opened, replace(plan, finite=False), lines, reading.dry_run, json)
     whole = list(lines)  # before there is a log: a source that cannot be read makes none
     if source == "-":
         plan = replace(plan, content=digest([line.raw.hex() for line in whole]))
-    with closing(open_log(log, create=True)) as opened:
+    with closing(_opened(log, reading)) as opened:
         done = Producer(opened, plan).run(whole, dry=reading.dry_run)
-        return _report(opened, plan, done, json)
+        return _report(opened, plan, done, reading.dry_run, json)
+
+
+def _opened(log: str | None, reading: ReadOptions) -> SqliteLog:
+    """The log; where there is none, a dry run looks at an empty one in memory."""
+    if reading.dry_run and is_missing(log):
+        return SqliteLog(":memory:", create=True)
+    return open_log(log, create=True)
 
 
 def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits) -> Plan:
@@ -109,28 +117,28 @@ def _check_names(way: WayOptions) -> None:
         raise usage(first["msg"], field=f"--{first['loc'][0]}") from error
 
 
-def _follow(log: SqliteLog, plan: Plan, lines: Any, json: bool) -> int:
+def _follow(log: SqliteLog, plan: Plan, lines: Any, dry: bool, json: bool) -> int:
     total = Produced()
     for line in lines:
-        done = Producer(log, plan).run([line])
+        done = Producer(log, plan).run([line], dry=dry)
         total.produced += done.produced
         total.known += done.known
         total.refused += done.refused
-        _say_refused(log, plan.source, done.refused)
+        _say_refused(log, plan.source, done.refused, dry)
     return _summary(total, json)
 
 
-def _report(log: SqliteLog, plan: Plan, done: Produced, json: bool) -> int:
-    _say_refused(log, plan.source, done.refused)
+def _report(log: SqliteLog, plan: Plan, done: Produced, dry: bool, json: bool) -> int:
+    _say_refused(log, plan.source, done.refused, dry)
     if done.produced and plan.series_id is None:
         say("no series: without --policy the worker's own decides, and problems go as they come")
     if done.known and plan.limits != Limits():
         say(f"{done.known} known: they keep the limits that they were first produced with.")
         say("  Limits make no other episode; --seed N or --pass N does.")
-    if done.refused:
-        others = done.produced + done.known
+    if done.refused and not json:  # to scripts the line below says it
+        others, taken = done.produced + done.known, "would be taken" if dry else "taken"
         say(
-            f"  {others} other lines taken. Mend the refused ones, then run the same command again:"
+            f"  {others} other lines {taken}. Mend the refused ones, then run the same command again:"
         )
         say("  what is known is skipped.")
     return _summary(done, json)
@@ -146,21 +154,17 @@ def _summary(done: Produced, json: bool) -> int:
     return FAILED if done.refused else OK
 
 
-def _say_refused(log: SqliteLog, source: str, refused: list[Refusal]) -> None:
-    letters = log.db.execute(
-        "select count(*) from messages where topic = 'dead-letters'"
-    ).fetchone()[0]
-    place = "-" if source == "-" else source
-    for number, refusal in enumerate(refused, letters - len(refused) + 1):
+def _say_refused(log: SqliteLog, source: str, refused: list[Refusal], dry: bool) -> None:
+    for refusal in refused:
         error = refusal.error
-        where = f"{place}:{refusal.line.number}:{error.column}"
+        kept = f"Kept as dead letter {number_of(log, refusal.key)}, bytes unchanged."
         said = CliError(
             error.what,
             error=error.code,
             exit=FAILED,
-            where=where,
+            where=f"{source}:{refusal.line.number}:{error.column}",
             field=error.field,
-            hint=f"Kept as dead letter {number}, bytes unchanged.",
+            hint="A dry run: nothing is kept." if dry else kept,
         )
         say_error(said)
 

@@ -83,6 +83,8 @@ class Refusal:
 
     line: Line
     error: BadLine
+    key: str
+    """Names it among the dead letters."""
 
 
 @dataclass(slots=True)
@@ -111,7 +113,7 @@ class Producer:
             try:
                 self._take(record)
             except BadLine as error:
-                self._refuse(Refusal(line, error))
+                self._refuse(line, error)
         self._void_refused()
         if not dry:
             self.log.publish(self.messages, self._commands())
@@ -122,7 +124,7 @@ class Producer:
             try:
                 yield line, parse(line.raw)
             except BadLine as error:
-                self._refuse(Refusal(line, error))
+                self._refuse(line, error)
 
     def _ordered(
         self, read: Iterator[tuple[Line, ProblemRecord]]
@@ -236,18 +238,18 @@ class Producer:
         key = digest([problem.domain, problem.id, record.answer])
         self.messages.append(("feedback", key, {}, body))
 
-    def _refuse(self, refusal: Refusal) -> None:
-        self.done.refused.append(refusal)
+    def _refuse(self, line: Line, error: BadLine) -> None:
+        key = f"{self.plan.source}:{line.number}:{digest(line.raw.hex())}"
+        self.done.refused.append(Refusal(line, error, key))
         headers = {
             "__metalogue.errors.topic": "problems",
             "__metalogue.errors.source": self.plan.source,
-            "__metalogue.errors.offset": refusal.line.number,
-            "__metalogue.errors.exception": refusal.error.code,
-            "__metalogue.errors.message": str(refusal.error),
+            "__metalogue.errors.offset": line.number,
+            "__metalogue.errors.exception": error.code,
+            "__metalogue.errors.message": str(error),
             PLAN: self.plan.as_header(),
         }
-        key = f"{self.plan.source}:{refusal.line.number}:{digest(refusal.line.raw.hex())}"
-        self.messages.append(("dead-letters", key, headers, refusal.line.raw))
+        self.messages.append(("dead-letters", key, headers, line.raw))
 
     def _void_refused(self) -> None:
         """A refused line holds a void place, where the source has only one scope to hold it in."""

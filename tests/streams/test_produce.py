@@ -277,6 +277,38 @@ def test_standard_input_is_named_by_its_bytes(log: Path) -> None:
     assert len({problem["series"] for problem in problems(log)} - first) == 1
 
 
+def test_a_dry_run_keeps_nothing_and_says_so(log: Path) -> None:
+    source = file(log.parent / "in.jsonl", line("a"), b"[]")
+    for words in ((source,), ("-", "--follow")):
+        dry = produce(log, *words, "--dry-run", given=source.read_bytes())
+        assert (dry.code, dry.lines) == (1, ["produced 1 known 0 refused 1"])
+        assert "A dry run: nothing is kept." in dry.err
+        assert not log.exists()
+    produce(log, source)
+    before = problems(log), letters(log)
+    assert produce(log, source, "--dry-run").lines == ["produced 0 known 1 refused 1"]
+    assert (problems(log), letters(log)) == before
+
+
+def test_a_refused_line_is_named_as_the_list_names_it(log: Path) -> None:
+    """However often the others came before."""
+    source = file(log.parent / "in.jsonl", b"[]", b"7")
+    said = "Kept as dead letter {}, bytes unchanged."
+    assert [said.format(n) in produce(log, source).err for n in (1, 2)] == [True, True]
+    file(source, b"[]", b"{}", b"7")
+    again = produce(log, source).err
+    listed = call("dlq", "list", "--json", "--log", log).rows
+    places = {row["place"]: row["number"] for row in listed if row["bytes"] == 2}
+    assert said.format(places[f"{source}:1"]) in again
+    assert all(said.format(number) in again for number in (1, 3, 4))
+
+
+def test_scripts_read_nothing_but_objects(log: Path) -> None:
+    source = file(log.parent / "in.jsonl", b"[]", line("a"))
+    said = produce(log, source, "--json").err.splitlines()
+    assert [json.loads(each)["error"] for each in said] == ["input.type"]
+
+
 def test_following_opens_no_series(log: Path) -> None:
     done = produce(log, "-", "--follow", given=line("a") + b"\n[]\n" + line("b") + b"\n")
     assert (done.code, done.lines[-1]) == (1, "produced 2 known 0 refused 1")
@@ -289,7 +321,7 @@ def test_limit_dry_run_and_order(log: Path) -> None:
     source = "game24:901-920"
     dry = produce(log, source, "--dry-run")
     assert (dry.code, dry.lines) == (0, ["produced 20 known 0 refused 0"])
-    assert (problems(log), series(log)) == ([], [])
+    assert not log.exists()
     assert produce(log, source, "--limit", 5).lines == ["produced 5 known 0 refused 0"]
     released = [problem["id"] for problem in problems(log)]
     shuffled = [

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from streams.runtime.embedded.log import SqliteLog
+from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import call
 
 GOOD = '{"id":"a","problem":"4 5 6 10","domain":"game24"}'
@@ -73,6 +75,21 @@ def test_a_mended_line_is_the_episode_that_the_source_would_have_made(
     (folder / "in.jsonl").write_text(f"{GOOD}\n{MENDED}\n")
     called = call("produce", "in.jsonl", "--policy", "cot", "--log", log, "--json")
     assert called.json["known"] == 2
+
+
+def test_on_kafka_too_a_letter_has_one_number(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over several partitions the list is in another order than the lines."""
+    lines = [f"[{number}]" for number in range(8)]
+    (folder / "in.jsonl").write_text("\n".join(lines) + "\n")
+    monkeypatch.setenv("METALOGUE_HOME", str(folder / "home"))
+    with in_memory(partitions=4) as (place, _):
+        said = call("produce", "in.jsonl", "--policy", "cot", "--log", place.url).err
+        listed = call("dlq", "list", "--json", "--log", place.url).rows
+    told = re.findall(r"(in.jsonl:\d):1: .*\n  Kept as dead letter (\d),", said)
+    assert sorted(told) == sorted((row["place"], str(row["number"])) for row in listed)
+    assert len(told) == len(lines)
 
 
 def test_a_client_s_message_is_replayed_as_it_was(folder: Path) -> None:
