@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import orjson
+
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.learning import PositionVoided, SeriesOpened, Timing
@@ -26,6 +28,7 @@ from streams.runtime.embedded.log import SqliteLog
 Order: TypeAlias = Literal["released", "shuffled"]
 PLAN = "__metalogue.plan"
 """Header of a refused line: how to produce it, once it is mended."""
+KNOWN = "select value from messages where topic = 'problems' and key >= ? and key < ? limit 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,12 +214,9 @@ class Producer:
 
     def _known_text(self, problem: Problem) -> str | None:
         prefix = episode_of(problem, "cot").rpartition("/")[0]
-        row = self.log.db.execute(
-            "select json_extract(value, '$.problem') from messages "
-            "where topic = 'problems' and key >= ? and key < ? limit 1",
-            (prefix + "/", prefix + "0"),
-        ).fetchone()
-        return None if row is None else str(row[0])
+        row = self.log.db.execute(KNOWN, (prefix + "/", prefix + "0")).fetchone()
+        # Not by json_extract: SQLite's texts end at U+0000.
+        return None if row is None else str(orjson.loads(row[0])["problem"])
 
     def _place(self, problem: Problem, policy: Policy[Any] | None) -> Places | None:
         """Where positions of this problem's series are handed out; none for late members and streams."""

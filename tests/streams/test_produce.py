@@ -277,6 +277,15 @@ def test_standard_input_is_named_by_its_bytes(log: Path) -> None:
     assert len({problem["series"] for problem in problems(log)} - first) == 1
 
 
+def test_a_problem_is_known_again_with_a_zero_character_in_it(log: Path) -> None:
+    """Where SQLite's own texts would end."""
+    source = file(log.parent / "in.jsonl", line("nul", "1 + \0 1"))
+    assert produce(log, source).lines == ["produced 1 known 0 refused 0"]
+    assert produce(log, source).lines == ["produced 0 known 1 refused 0"]
+    other = produce(log, file(source, line("nul", "1 + \0 2")), "--seed", 1)
+    assert (other.code, other.lines) == (1, ["produced 0 known 0 refused 1"])
+
+
 def test_a_dry_run_keeps_nothing_and_says_so(log: Path) -> None:
     source = file(log.parent / "in.jsonl", line("a"), b"[]")
     for words in ((source,), ("-", "--follow")):
