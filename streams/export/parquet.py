@@ -22,10 +22,12 @@ from streams.projector import LogSource
 from streams.rebuild import fold
 from streams.runtime.embedded.log import SqliteLog
 
+# What nobody knows is counted apart: it is no zero in a mean, and makes a sum unknown.
 QUERIES = {
     "accuracy_by_batch": """
 select scope, batch, count(*) as members,
-  avg(case when outcome = 'right' then 1.0 else 0.0 end) as accuracy
+  sum(case when outcome = 'unknown' then 1 else 0 end) as unknown,
+  avg(case when outcome = 'right' then 1.0 when outcome <> 'unknown' then 0.0 end) as accuracy
 from batches group by scope, batch order by scope, batch
 """,
     "restart_ratio": """
@@ -34,8 +36,11 @@ select count(*) as decisions,
 from events where kind = 'controller.acted'
 """,
     "tokens_by_role": """
-select topic, role, count(*) as calls, sum(prompt_tokens) as prompt_tokens,
-  sum(completion_tokens) as completion_tokens
+select topic, role, count(*) as calls,
+  count(*) - count(prompt_tokens + completion_tokens) as without_usage,
+  case when count(prompt_tokens) = count(*) then sum(prompt_tokens) end as prompt_tokens,
+  case when count(completion_tokens) = count(*) then sum(completion_tokens) end
+    as completion_tokens
 from completions group by topic, role order by topic, role
 """,
     "lesson_usage": """

@@ -67,9 +67,30 @@ def test_every_query_says_something(db: sqlite3.Connection, folder: Path) -> Non
 
 def test_accuracy_by_batch(db: sqlite3.Connection, folder: Path) -> None:
     batches = answers(db, folder, "accuracy_by_batch")
-    assert sum(members for _, _, members, _ in batches) == PROBLEMS
+    assert sum(members for _, _, members, _, _ in batches) == PROBLEMS
+    assert [unknown for *_, unknown, _ in batches] == [0] * len(batches)
     right = db.execute("select count(*) from episodes where outcome = 'right'").fetchone()[0]
-    assert sum(members * accuracy for _, _, members, accuracy in batches) == pytest.approx(right)
+    assert sum(members * accuracy for _, _, members, _, accuracy in batches) == pytest.approx(right)
+
+
+def test_what_nobody_graded_is_no_wrong_answer() -> None:
+    """Withheld counts as not right; without any label there is no accuracy."""
+    outcomes = {1: ("right", "wrong", "withheld", "unknown"), 2: ("unknown", "unknown")}
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("create table batches(scope, batch, outcome)")
+        members = [("s", batch, each) for batch, all_ in outcomes.items() for each in all_]
+        db.executemany("insert into batches values (?, ?, ?)", members)
+        found = db.execute(QUERIES["accuracy_by_batch"]).fetchall()
+    assert found == [("s", 1, 4, 1, pytest.approx(1 / 3)), ("s", 2, 2, 2, None)]
+
+
+def test_a_call_without_usage_makes_the_sum_unknown() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("create table completions(topic, role, prompt_tokens, completion_tokens)")
+        rows = [("events", "a", 3, 1), ("events", "a", 4, None), ("events", "b", 5, 2)]
+        db.executemany("insert into completions values (?, ?, ?, ?)", rows)
+        found = db.execute(QUERIES["tokens_by_role"]).fetchall()
+    assert found == [("events", "a", 2, 1, 7, None), ("events", "b", 1, 0, 5, 2)]
 
 
 def test_restart_ratio(db: sqlite3.Connection, folder: Path) -> None:
@@ -86,7 +107,7 @@ def test_tokens_by_role(db: sqlite3.Connection, folder: Path) -> None:
     with closing(SqliteLog(made())) as log:
         calls, tokens = log.db.execute("select count(*), sum(prompt_tokens) from calls").fetchone()
     assert sum(row[2] for row in roles) == calls
-    assert sum(row[3] for row in roles) == tokens
+    assert sum(row[4] for row in roles) == tokens
 
 
 def test_lesson_usage(db: sqlite3.Connection, folder: Path) -> None:
