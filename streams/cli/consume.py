@@ -18,7 +18,7 @@ from streams.cli.errors import FAILED, OK
 from streams.cli.errors import usage as wrong
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json, say
-from streams.cli.show.words import sure
+from streams.cli.show.words import clean, sure
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -116,7 +116,7 @@ def _print(offset: int, value: bytes, json: bool) -> bool:
 
 
 def line(answer: dict[str, Any]) -> str:
-    """One answer for people."""
+    """One answer for people, on one line that steers no terminal."""
     given = answer["answer"]
     shown = "-" if given is None else str(given).replace("\n", " ")
     usage: dict[str, Any] = answer["usage"] or {}
@@ -127,7 +127,7 @@ def line(answer: dict[str, Any]) -> str:
         f"{'unknown' if calls is None else calls} call{'' if calls == 1 else 's'}",
         f"{answer['policy']}  {answer['ended_by']}",
     ]
-    return "  ".join(parts)
+    return clean("  ".join(parts))
 
 
 def _consumer(group: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from streams.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
 from streams.cli.flags import FLAGS, take_flags
+from streams.cli.output import complain
 
 if TYPE_CHECKING:
     import typer
@@ -82,7 +83,7 @@ def _report(error: CliError) -> int:
 
         sys.stderr.write(json.dumps(error.record()) + "\n")
     else:
-        sys.stderr.write(error.text() + "\n")
+        complain(error.text())
     return error.exit
 
 

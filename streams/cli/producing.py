@@ -15,7 +15,7 @@ from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import number_of
 from streams.cli.opening import is_missing, open_log
 from streams.cli.options import pairs
-from streams.cli.output import out, out_json, say
+from streams.cli.output import complain, out, out_json, say
 from streams.cli.setup import policy_of, tools_wanted
 from streams.policies import find
 from streams.producing.produce import Plan, Produced, Producer, Refusal
@@ -178,4 +178,4 @@ def say_error(error: CliError) -> None:
 
         sys.stderr.write(json.dumps(error.record()) + "\n")
     else:
-        sys.stderr.write(error.text().replace(f", exit {error.exit}]", "]") + "\n")
+        complain(error.text().replace(f", exit {error.exit}]", "]"))

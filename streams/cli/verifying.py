@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from schemas.asking import Diverged
 from streams.cli.errors import DIVERGED, OK, CliError
 from streams.cli.finding import find_episode
 from streams.cli.opening import open_log
-from streams.cli.output import out, out_json
+from streams.cli.output import complain, out, out_json
 from streams.policies import find
 from streams.replay.verify import Verified, Verifier
 from streams.replay.words import word_diff
@@ -29,7 +28,7 @@ def verify(url: str | None, wanted: str | None, *, json: bool) -> int:
         out_json(as_json(done))
         return DIVERGED if done.diverged else OK
     for error in done.diverged[:SHOWN]:
-        sys.stderr.write(told(log, error).text() + "\n")
+        complain(told(log, error).text())
     if done.diverged:
         out(f"{done.episodes} episodes verified, {len(done.diverged)} diverge, 0 model calls")
         return DIVERGED

@@ -48,12 +48,20 @@ class Called:
         return [json.loads(line) for line in self.lines]
 
 
-def call(*arguments: object, given: bytes = b"") -> Called:
+class Terminal(io.TextIOWrapper):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def call(*arguments: object, given: bytes = b"", terminal: bool = False) -> Called:
     """Run a command here; flags of an earlier call are forgotten."""
     for each in fields(FLAGS):
         setattr(FLAGS, each.name, each.default)
     raw, err = io.BytesIO(), io.StringIO()
-    out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+    kind = Terminal if terminal else io.TextIOWrapper
+    out = kind(raw, encoding="utf-8", write_through=True)
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(given))
     try:
         with redirect_stdout(out), redirect_stderr(err):

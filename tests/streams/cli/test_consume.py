@@ -102,6 +102,17 @@ def test_for_people(folder: Path) -> None:
     ]
 
 
+STEERING = "\x1b[31m4\x1b]0;pwn\x07\u202e\r9"
+SAFE = "␛[31m4␛]0;pwn␇\\u202e␍9"
+
+
+def test_an_answer_steers_no_terminal(folder: Path) -> None:
+    log = log_of(folder / "a.db", [answer(1, answer=STEERING)])
+    called = call("consume", "--log", log)
+    assert called.raw.decode().startswith(f"q1  answered  {SAFE}  ")
+    assert json.loads(call("consume", "--json", "--log", log).raw)["answer"] == STEERING
+
+
 def test_what_is_no_answer_is_named_and_left_out(folder: Path) -> None:
     log = log_of(
         folder / "a.db",
