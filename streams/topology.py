@@ -26,15 +26,17 @@ class Topic:
 
 
 TOPICS = (
-    Topic("problems", "problem", False, "problems to work on"),
+    Topic("problems", "problem", True, "problems to work on"),
     Topic("events", "episode", True, "admissions, answers of models, facts, closings"),
     Topic(
         "learning", "scope", True, "reflections, grades, batches, lessons, rules, memory versions"
     ),
     Topic("answers", "episode", False, "one answer an episode, for consumers"),
-    Topic("feedback", "problem", False, "labels, verdicts and scores from outside"),
+    Topic("feedback", "problem", True, "labels, verdicts and scores from outside"),
     Topic("dead-letters", "source", True, "what was refused, with its original bytes"),
 )
+CHECKPOINTS = Topic("checkpoints", "partition", False, "where another worker takes over from")
+"""On Kafka alone: compacted, and may be emptied at any time."""
 
 STAGES = (
     Stage(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from streams.cli.errors import FAILED, OK
 from streams.cli.opening import log_url, open_log
 from streams.cli.output import out, out_json, say
-from streams.topology import STAGES, TOPICS, Topic
+from streams.topology import CHECKPOINTS, STAGES, TOPICS, Topic
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -29,7 +29,7 @@ def rows_of(log: SqliteLog) -> list[dict[str, Any]]:
     return [_row(topic, *found.get(topic.name, (0, 0))) for topic in TOPICS]
 
 
-def _row(topic: Topic, count: int, last: int) -> dict[str, Any]:
+def _row(topic: Topic, count: int | None, last: int | None) -> dict[str, Any]:
     return {
         "topic": topic.name,
         "records": count,
@@ -47,12 +47,15 @@ def show_all(log: str | None, *, json: bool) -> None:
     opened = open_log(log)
     rows = rows_of(opened)
     opened.close()
+    if log_url(log).startswith("kafka://"):
+        rows.append(_row(CHECKPOINTS, None, None))  # no command reads them: nobody counts
     for row in rows:
         if json:
             out_json(row)
         else:
             kept = "kept for ever" if row["kept"] else "may expire"
-            out(f"{row['topic']:<12} {row['records']:>9,}  {kept:<13}  {row['about']}")
+            records = "unknown" if row["records"] is None else f"{row['records']:,}"
+            out(f"{row['topic']:<12} {records:>9}  {kept:<13}  {row['about']}")
 
 
 def create(log: str | None, *, partitions: int = 8, json: bool) -> None:

@@ -6,15 +6,15 @@ from typing import Any
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import Place
+from streams.topology import CHECKPOINTS, TOPICS
 
 FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-ANSWERS = {"cleanup.policy": "delete"}
+BY_THE_BROKER = {"cleanup.policy": "delete"}
 COMPACTED = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": "600000",
 }
-KEPT = ("problems", "events", "learning", "feedback")
 
 
 class NoTopics(Exception):
@@ -23,9 +23,10 @@ class NoTopics(Exception):
 
 def config_of(place: Place, topic: str) -> dict[str, str]:
     """The settings of a topic, by its full name."""
-    if topic == place.topic("checkpoints"):
+    if topic == place.topic(CHECKPOINTS.name):
         return COMPACTED
-    return ANSWERS if topic == place.topic("answers") else FOR_EVER
+    may_expire = {place.topic(each.name) for each in TOPICS if not each.kept}
+    return BY_THE_BROKER if topic in may_expire else FOR_EVER
 
 
 async def create(place: Place, partitions: int, replicas: int = 3) -> list[str]:

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.kafka.topics import config_of
 from streams.topology import TOPICS
+from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import answer, call, log_of
 
 NAMES = [topic.name for topic in TOPICS]
@@ -23,6 +27,24 @@ def test_list_counts(folder: Path) -> None:
     assert {name: row["records"] for name, row in rows.items() if row["records"]} == {"answers": 2}
     assert rows["feedback"]["read_by"] == ["learner"]
     assert call("topics", "list", "--log", log).lines[3].split()[:2] == ["answers", "2"]
+
+
+def test_list_says_what_may_expire(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the topics are made on Kafka."""
+    monkeypatch.setenv("METALOGUE_HOME", str(folder / "home"))
+    with in_memory() as (place, _):
+        rows = call("topics", "list", "--json", "--log", place.url).rows
+        kept = {row["topic"]: row["kept"] for row in rows}
+        made = {name: config_of(place, place.topic(name)) for name in kept if "-" not in name}
+        lines = call("topics", "list", "--log", place.url).lines
+    assert list(kept) == [*NAMES, "checkpoints"]
+    assert [name for name in kept if not kept[name]] == ["answers", "checkpoints"]
+    assert {n for n, it in made.items() if it.get("retention.ms") == "-1"} == {
+        *("problems", "events", "learning", "feedback")
+    }
+    assert made["checkpoints"]["cleanup.policy"] == "compact"
+    assert config_of(place, place.dead("problems")) == config_of(place, place.topic("problems"))
+    assert lines[-1].split()[:4] == ["checkpoints", "unknown", "may", "expire"]
 
 
 def test_list_makes_no_log(folder: Path) -> None:
