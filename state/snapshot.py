@@ -7,7 +7,7 @@ then begin at nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,6 @@ import orjson
 from schemas.identity import learning_id
 from schemas.memory import Memory, MemoryItem
 from state.collecting import uncollected
-from state.folds.lives import LifeKey
 from state.folds.state import State, Touched, scope_of
 from state.snapshot_parts import (
     SEPARATOR,
@@ -42,7 +41,7 @@ from state.snapshot_parts import (
     version_body,
 )
 
-FORMAT = 3
+FORMAT = 4
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,
@@ -59,8 +58,6 @@ class Snapshots:
         self.touched: Touched | None = None
         self.tables: dict[str, int] = {}
         """Up to which offset each table was written when the snapshot was."""
-        self.known: dict[LifeKey, str | None] = {}
-        """Items that are in the file, and by which embedder: nothing else of them changes."""
 
     def load(self) -> State:
         """The state as it was kept, or an empty one; either is watched from now on."""
@@ -87,27 +84,30 @@ class Snapshots:
             raise
         state.offset, state.events = head["offset"], head["events"]
         state.dimensions, self.tables = head["dimensions"], head["tables"]
-        self.known = _embedders(state, state.lives.known)
         finalize(state, db.close)
         return state
 
     def save(self, state: State) -> int:
         """Write what changed since the last time, in one commit. How many keys that were."""
-        touched = self.touched
-        if touched is None:
-            touched = self.touched = everything(state)
-            state.watchers.append(touched)
-            self.drop()
-        rows = sorted(_changed(state, touched, self.known))
-        head = self._head(state)
+        if self.touched is None:
+            self.touched = state.watch()
+            return self._save_all(state)
         try:
-            self._write([*rows, head])
+            written = self._put(state, self.touched, anew=False)
         except sqlite3.DatabaseError:
-            self.drop()
-            rows = sorted(_changed(state, everything(state), self.known))
-            self._write([*rows, head])
-        self.known |= _embedders(state, touched.lives)
-        touched.clear()
+            written = self._save_all(state)
+        self.touched.clear()
+        return written
+
+    def _save_all(self, state: State) -> int:
+        self.drop()
+        return self._put(state, everything(state), anew=True)
+
+    def _put(self, state: State, touched: Touched, *, anew: bool) -> int:
+        rows = sorted(_changed(state, touched, anew=anew))
+        self._write([*rows, self._head(state)])
+        for key in touched.lives:
+            state.lives.known[key].kept = True
         return len(rows)
 
     def _head(self, state: State) -> Row:
@@ -136,7 +136,6 @@ class Snapshots:
 
     def drop(self) -> None:
         """Remove the file and what SQLite keeps beside it."""
-        self.known.clear()
         for end in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
@@ -150,7 +149,10 @@ def everything(state: State) -> Touched:
         {
             episode
             for scope, fold in state.memories.items()
-            for episode in (*fold.learning, *(learning_id(scope, n) for n in fold.batches))
+            for episode in (
+                *fold.learning,
+                *(learning_id(scope, n, c.revision) for n, c in fold.batches.items()),
+            )
         },
         {
             (scope, name)
@@ -178,25 +180,22 @@ def _rows(db: sqlite3.Connection, part: str) -> Iterator[tuple[str, bytes]]:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def _embedders(state: State, keys: Iterable[LifeKey]) -> dict[LifeKey, str | None]:
-    return {key: state.lives.known[key].embedder for key in keys}
-
-
-def _changed(state: State, touched: Touched, known: Mapping[LifeKey, str | None]) -> Iterator[Row]:
+def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
+    """The rows of what was touched; items that the file holds are left out, unless it is made anew."""
     for scope, name in touched.lives:
         life = state.lives.known[scope, name]
         yield "life", scope + SEPARATOR + name, life_body(life)
-        if known.get((scope, name), "") != life.embedder or life.withdrawn:
+        if anew or not life.kept:
             yield "item", scope + SEPARATOR + name, item_body(life)
     for scope, number in touched.versions:
         yield from _versions(state, scope, number)
     for episode in touched.episodes:
         outcome = state.outcomes.known.get(episode)
-        if outcome is not None or state.is_forgotten(episode):
+        if outcome is not None or state.forgotten:
             yield "outcome", episode, None if outcome is None else orjson.dumps(outcome)
         if episode in state.lives.uses:
             yield "uses", episode, uses_body(state, episode)
-        elif state.is_forgotten(episode):
+        elif state.forgotten:
             yield "uses", episode, None
     for episode in touched.batches:
         yield "batch", episode, batch_body(state.memory(scope_of(episode)), episode)

@@ -12,6 +12,7 @@ import orjson
 
 from schemas.events.codec import decode
 from schemas.events.learning import BatchClosed, KnowledgeRevised, Reflected
+from schemas.identity import learning_id
 from schemas.memory import Label, Labels, Memory, MemoryItem
 from schemas.problem import Limits
 from state.folds.costs import Column, Spent
@@ -39,7 +40,7 @@ def life_body(life: Life) -> bytes:
 
 
 def item_body(life: Life) -> bytes:
-    """The memory item itself, which does not change."""
+    """The memory item itself, which seldom changes."""
     return orjson.dumps(_ITEM(life.item))
 
 
@@ -51,7 +52,9 @@ def load_life(key: str, body: bytes, item: Callable[[str], bytes]) -> tuple[Life
     def held() -> MemoryItem:
         return load_item(item(key))
 
-    return (scope, name), Life(scope, held, since, off, until, embedder, *counts)
+    life = Life(scope, held, since, off, until, embedder, *counts)
+    life.kept = True
+    return (scope, name), life
 
 
 def load_item(body: bytes) -> MemoryItem:
@@ -101,6 +104,8 @@ def batch_body(fold: MemoryFold, episode: str) -> bytes | None:
     """What a learning episode has said so far, its batch's closing first; none once it is over."""
     learned = fold.learning.get(episode)
     closed = fold.batches.get(number_of(episode))
+    if closed is not None and learning_id(fold.scope, closed.batch, closed.revision) != episode:
+        closed = None  # by now it is closed again, in a learning episode of its own
     if learned is None and closed is None:
         return None
     said = {} if closed is None else {"batch": closed}

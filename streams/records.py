@@ -10,7 +10,10 @@ from schemas.events.base import Event
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-NAMED = "select distinct episode from records where episode >= ? and episode < ? order by episode"
+NAMED = """
+select distinct episode from records where episode >= ? and episode < ?
+  and kind in ('problem.admitted', 'reflected', 'graded') and json_extract(body, '$.scope') = ?
+"""
 
 
 class LogRecords:
@@ -27,7 +30,7 @@ class LogRecords:
         """The records of one episode by address."""
         return self.log.journal(episode)
 
-    def episodes(self, prefix: str) -> Iterable[str]:
-        """Names of the episodes that begin with this."""
+    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
+        """Names of a scope's episodes that begin with this."""
         last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        return [row[0] for row in self.log.db.execute(NAMED, (prefix, last))]
+        return [row[0] for row in self.log.db.execute(NAMED, (prefix, last, scope))]

@@ -44,8 +44,8 @@ class Records(Protocol):
         """The records of one episode by address."""
         ...
 
-    def episodes(self, prefix: str) -> Iterable[str]:
-        """Names of the episodes that begin with this."""
+    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
+        """Names of a scope's episodes that begin with this."""
         ...
 
 

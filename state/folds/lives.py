@@ -6,7 +6,7 @@ episode's answer. Absolute numbers, so that a row made from them can be written 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -37,6 +37,8 @@ class Life:
     wrong: int = 0
     retired: bool = False
     """Whether the newest version that knows it keeps it out of prompts."""
+    kept: bool = False
+    """Whether the snapshot holds the item as it is now."""
 
     @property
     def item(self) -> MemoryItem:
@@ -45,6 +47,10 @@ class Life:
         if not isinstance(held, MemoryItem):
             held = self.held = held()
         return held
+
+    def becomes(self, item: MemoryItem) -> None:
+        """Take the item as a version has it, or as little of it as is left."""
+        self.held, self.kept = item, False
 
     @property
     def key(self) -> LifeKey:
@@ -57,6 +63,8 @@ def name_of(item: MemoryItem) -> str:
     return item.id if item.kind == "lesson" else f"{item.role}/{item.id}~{item.text_digest}"
 
 
+Span: TypeAlias = tuple[int, int | None, MemoryItem]
+"""Since which version an item stands, until which, and the item."""
 Uses: TypeAlias = tuple[Life, ...] | Callable[[], tuple[Life, ...]]
 """The items that an episode had in its prompts; from a snapshot they are read when they are needed."""
 
@@ -102,29 +110,29 @@ class LivesFold:
             life.retired, life.off = name in now, offset
             yield life
 
-    def withdraw(self, old: Memory, new: Memory, offset: int) -> Iterator[Life]:
-        """A version was closed again: what it lost is withdrawn, and only its name stays."""
-        stays = {name_of(item) for item in new.whole()}
-        for item in old.whole():
-            if name_of(item) not in stays:
-                life = self.known[old.scope, name_of(item)]
-                life.held, life.withdrawn, life.off = blank(item), True, offset
-                life.until = new.number if life.until is None else life.until
-                yield life
-        yield from self._restored(old, new, offset)
+    def revised(self, old: Memory, versions: Mapping[int, Memory], offset: int) -> Iterator[Life]:
+        """A version was closed again: what it lost, or has back, stands as versions up to it say.
 
-    def _restored(self, old: Memory, new: Memory, offset: int) -> Iterator[Life]:
-        """Rules that a withdrawn rule had replaced stand again."""
-        was = {name_of(item) for item in old.whole()}
-        for item in new.whole():
-            life = self.known[new.scope, name_of(item)]
-            if life.until is not None and name_of(item) not in was:
-                life.until, life.off = None, offset
-                yield life
+        What none of them holds is withdrawn, and only its name stays.
+        """
+        new, spans = versions[old.number], Spans(versions, old.number)
+        was, now = _by_name(old.whole()), _by_name(new.whole())
+        for name in sorted(was.keys() ^ now.keys()):
+            life = self.known[new.scope, name]
+            life.off = offset
+            _stand(life, spans.last(name), new.number, back=name in now)
+            yield life
+        aside = _by_name(item for _, item in new.aside)
+        for name in sorted(aside.keys() ^ _by_name(item for _, item in old.aside).keys()):
+            life = self.known[new.scope, name]
+            life.retired, life.off = name in aside, offset
+            yield life
 
-    def forget(self, prefix: str, outcome: Callable[[str], str], offset: int) -> Iterator[Life]:
-        """Take back the opportunities that a problem's episodes were."""
-        for episode in [name for name in self.uses if name.startswith(prefix)]:
+    def forget(
+        self, episodes: Collection[str], outcome: Callable[[str], str], offset: int
+    ) -> Iterator[Life]:
+        """Take back the opportunities that a forgotten problem's episodes were."""
+        for episode in sorted(self.uses.keys() & episodes):
             lives = self.used_in(episode)
             del self.uses[episode]
             self._count(lives, outcome(episode), -1)
@@ -146,8 +154,8 @@ class LivesFold:
             return life
         if life.until is not None and life.until < after.number:  # it comes back after a break
             life.since = after.number
-        life.held, life.until, life.off, life.withdrawn = item, None, offset, False
-        life.embedder = maker
+        life.until, life.off, life.withdrawn, life.embedder = None, offset, False, maker
+        life.becomes(item)
         return life
 
     def used(
@@ -196,3 +204,46 @@ class LivesFold:
             found = {item.id: self.known[scope, name_of(item)] for item in memory.items}
             known = self.index[scope] = (memory, found)
         return known[1]
+
+
+# -- versions that are closed again ------------------------------------------------------------
+
+
+def _by_name(items: Iterable[MemoryItem]) -> dict[str, MemoryItem]:
+    return {name_of(item): item for item in items}
+
+
+class Spans:
+    """Where items stand in versions up to one: in which they were last, and since when without a break."""
+
+    def __init__(self, versions: Mapping[int, Memory], upto: int) -> None:
+        self.versions, self.upto = versions, upto
+        self.read: dict[int, dict[str, MemoryItem]] = {}
+
+    def _at(self, number: int) -> dict[str, MemoryItem]:
+        if number not in self.read:
+            memory = self.versions.get(number)
+            self.read[number] = {} if memory is None else _by_name(memory.items)
+        return self.read[number]
+
+    def last(self, name: str) -> Span | None:
+        """The last stretch of versions that hold an item, if any does."""
+        numbers = range(self.upto, -1, -1)
+        until = next((at for at in numbers if name in self._at(at)), None)
+        if until is None:
+            return None
+        since = until
+        while since > 0 and name in self._at(since - 1):
+            since -= 1
+        return since, None if until == self.upto else until + 1, self._at(until)[name]
+
+
+def _stand(life: Life, span: Span | None, number: int, *, back: bool) -> None:
+    """Let a life say what versions up to this number hold of its item."""
+    if span is not None:
+        life.since, life.until, item = span
+        life.withdrawn = False
+        life.becomes(item)
+    elif not back:
+        life.until, life.withdrawn = number, True
+        life.becomes(blank(life.item))

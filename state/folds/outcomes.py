@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -25,12 +26,10 @@ class OutcomesFold:
         else:
             self.known[episode] = (feedback, event.outcome, offset)
 
-    def forget(self, prefix: str) -> list[str]:
-        """Drop what is known of a problem's episodes; their names."""
-        names = [name for name in self.known if name.startswith(prefix)]
-        for name in names:
-            del self.known[name]
-        return names
+    def forget(self, episodes: Iterable[str]) -> None:
+        """Drop what is known of a forgotten problem's episodes."""
+        for episode in episodes:
+            self.known.pop(episode, None)
 
     def outcome(self, episode: str) -> str:
         """What feedback says, else the checker, else ``unknown``."""

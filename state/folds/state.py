@@ -77,8 +77,8 @@ class State:
         """Length of the vectors of lessons, by the first that were recorded or the last made anew."""
         self.records: Records | None = None
         """Where forgetting reads what folds do not keep."""
-        self.forgotten: dict[str, int] = {}
-        """What names of forgotten problems' episodes begin with, and since which offset."""
+        self.forgotten: dict[str, dict[str, int]] = {}
+        """By scope, what names of forgotten problems' episodes begin with, and since which offset."""
         self.watchers: list[Touched] = []
 
     def feed(self, offset: int, episode: str, address: str, event: Event) -> None:
@@ -151,7 +151,7 @@ class State:
         self.digests[event.scope, event.number] = event.state
         changed = list(self.lives.versioned(before, after, offset))
         if revision and old is not None:
-            changed += self.lives.withdraw(old, after, offset)
+            changed += self.lives.revised(old, fold.versions, offset)
         for each in self.watchers:
             each.anew = each.anew or revision
             each.scopes.add(event.scope)
@@ -169,20 +169,21 @@ class State:
         for each in self.watchers:
             each.waiting.add((event.scope, episode))
         known = event.memory_version in fold.versions
-        if event.items and known and not self.is_forgotten(episode):
+        if event.items and known and not fold.forgetting.covers(episode):
             memory = fold.versions.pinned(event.memory_version, event.memory_revision)
             outcome = self.outcomes.outcome(episode)
             self._changed(self.lives.used(episode, memory, event.items, outcome, offset))
 
     def _graded(self, offset: int, episode: str, address: str, event: Graded) -> None:
-        if self.is_forgotten(episode):
+        fold = self.memory(event.scope)
+        if fold.forgetting.covers(episode):
             return
         before = self.outcomes.outcome(episode)
         self.outcomes.feed(offset, episode, event)
         self._moved(offset, episode, address, event)
         now = self.outcomes.outcome(episode)
         if now != before:
-            self.memory(event.scope).feed(episode, address, event)
+            fold.feed(episode, address, event)
             for each in self.watchers:
                 each.scopes.add(event.scope)
             self._changed(self.lives.graded(episode, before, now, offset))
@@ -194,29 +195,24 @@ class State:
 
     def _forgotten(self, offset: int, episode: str, address: str, event: ProblemForgotten) -> None:
         prefix = episode_id(event.domain, event.problem_id, "")
-        fold = self.memory(event.scope)
-        waiting = [name for name in fold.reflected if name.startswith(prefix)]
-        fold.feed(episode, address, event)
-        self.forgotten.setdefault(prefix, offset)
-        self._changed(list(self.lives.forget(prefix, self.outcomes.outcome, offset)))
-        names = {*self.outcomes.forget(prefix), *self._named(prefix)}
+        self.memory(event.scope).feed(episode, address, event)
+        self.forgotten.setdefault(event.scope, {}).setdefault(prefix, offset)
+        names = set(self._named(event.scope, prefix))
+        self._changed(list(self.lives.forget(names, self.outcomes.outcome, offset)))
+        self.outcomes.forget(names)
         for each in self.watchers:
             each.anew = True
             each.scopes.add(event.scope)
             each.episodes.update(names)
-            each.waiting.update((event.scope, name) for name in waiting)
+            each.waiting.update((event.scope, name) for name in names)
 
-    def _named(self, prefix: str) -> Iterable[str]:
-        return () if self.records is None else self.records.episodes(prefix)
+    def _named(self, scope: str, prefix: str) -> Iterable[str]:
+        return () if self.records is None else self.records.episodes(scope, prefix)
 
-    def is_forgotten(self, episode: str) -> bool:
-        """Whether an episode worked on a problem that was forgotten."""
-        return bool(self.forgotten) and episode.startswith(tuple(self.forgotten))
-
-    def forgotten_since(self, episode: str) -> int | None:
-        """The offset from which on an episode is forgotten, if it is."""
-        since = (at for prefix, at in self.forgotten.items() if episode.startswith(prefix))
-        return next(since, None) if self.forgotten else None
+    def forgotten_since(self, scope: str, episode: str) -> int | None:
+        """The offset from which on a scope's episode is forgotten, if it is."""
+        known = self.forgotten.get(scope, {})
+        return next((at for prefix, at in known.items() if episode.startswith(prefix)), None)
 
     def _changed(self, lives: Iterable[Life]) -> None:
         for each in self.watchers:

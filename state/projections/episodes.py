@@ -137,9 +137,15 @@ def _of_problem(event: Reflected) -> Row:
     return {name: getattr(event, name) for name in names}
 
 
+def _scope(found: Found) -> str:
+    """The scope that an episode belongs to; side episodes say none."""
+    said = (found[at][2] for at in ("admitted", "reflected") if at in found)
+    return next((e.scope for e in said if isinstance(e, ProblemAdmitted | Reflected)), "")
+
+
 def _rows(make: Any, source: Source, keys: Sequence[str]) -> Iterator[Row]:
     for name, found in source.records(keys):
-        forgotten = source.state.forgotten_since(name)
+        forgotten = source.state.forgotten_since(_scope(found), name)
         if forgotten is not None:
             yield {"key": name, "off": forgotten, "withdrawn": True}
             continue

@@ -87,8 +87,9 @@ class Log:
     def journal(self, episode: str) -> Mapping[str, Event]:
         return {at: event for (name, at), event in self.records.items() if name == episode}
 
-    def episodes(self, prefix: str) -> Iterable[str]:
-        return {name for name, _ in self.records if name.startswith(prefix)}
+    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
+        named = ((name, event) for (name, _), event in self.records.items())
+        return {n for n, e in named if n.startswith(prefix) and getattr(e, "scope", "") == scope}
 
     def version(self, closed: BatchClosed) -> None:
         """State the version of a closed batch, as the folds have it."""

@@ -222,6 +222,27 @@ def test_nobody_is_forgotten_twice_and_nobody_unknown(log: Path) -> None:
     assert forget(log, "n0").code == 2
 
 
+def test_a_memory_that_meets_the_problem_later_learns_from_it(log: Path) -> None:
+    """A memory forgets what it was told to forget; one that was told nothing asks like any other."""
+    problem = taught(log)
+    told(log, problem, "--yes", *MODEL)
+    again = ("produce", "game24:901-920", "--policy", "mgv_flavell", "--log", log)
+    assert call(*again).code == 0
+    worked(log)
+    assert verified(log).endswith("0 model calls")
+    assert call("rebuild", "--log", log).lines[-1] == state_hash(log)
+    found = of_table(log, problem)
+    assert [row["problem"] for row in found if row["withdrawn"]] == [None]
+    assert ["/mgv_flavell/" in row["scope"] for row in found if not row["withdrawn"]] == [True]
+
+
+def of_table(log: Path, problem: str) -> list[dict[str, Any]]:
+    from state.tables.lance import connected
+
+    found = connected(Path(f"{log}.tables")).open_table("episodes").to_arrow().to_pylist()
+    return [row for row in found if f"/{problem}/" in row["key"]]
+
+
 # -- a person's word ---------------------------------------------------------------------------
 
 

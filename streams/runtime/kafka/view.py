@@ -61,9 +61,10 @@ class ViewRecords:
             return {"reflected": reflected}
         return self.view.journals.get(episode) or self.view.kept.get(episode, {})
 
-    def episodes(self, prefix: str) -> Iterable[str]:
-        """Names of the finished episodes that begin with this."""
-        return [name for name in self.view.reflected if name.startswith(prefix)]
+    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
+        """Names of a scope's finished episodes that begin with this."""
+        named = (each for each in self.view.reflected.items() if each[0].startswith(prefix))
+        return [name for name, event in named if event.scope == scope]
 
 
 class View:
