@@ -25,7 +25,7 @@ from streams.backbones.port import BackboneError, Stuck
 from streams.defects import describe
 from streams.drive import Run, World, drive, replayed
 from streams.grants import NO_GRANT, Grant
-from streams.learner import settings_text
+from streams.scopes import settings_text
 from streams.world import Draining
 
 NOT_AN_OUTCOME = (BackboneError, Draining, Fenced, ReplayError)

@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec import structs
 
-from handlers.answers.grade import CHECKERS
 from handlers.learning.calibrate import RULE as CALIBRATION
 from handlers.learning.embedding import embed_anew, embed_named
 from handlers.policies.base import Batch, Member, Policy
@@ -30,91 +29,27 @@ from schemas.events.union import kind_of
 from schemas.identity import canonical, learning_id, seed_of, text_digest
 from schemas.memory import Memory
 from schemas.problem import Limits, Profile
-from schemas.settings import PolicySettings
 from state.folds.forgetting import Records
 from state.folds.grades import GradesFold
 from state.folds.learned import TAUGHT
 from state.folds.memory import Learned, MemoryFold, next_memory
 from state.folds.remeasuring import aligned, wanted
 from state.folds.state import scope_of
+from streams.policies import NoPolicy
+from streams.scopes import Lost, Scope, scope_made
 from streams.windows import Due, ScopeWindow
 
 Find = Callable[[str], Policy[Any]]
+Told = Callable[[str, str], None]
 HEARD: frozenset[type[Event]] = frozenset({*ScopeWindow.TAKES, *MemoryFold.TAKES, *TAUGHT})
 """What the learner takes of ``learning``: not what its episodes asked and were answered."""
 HEARD_KINDS = tuple(sorted(map(kind_of, HEARD)))
+MET_BY = (SeriesOpened, Reflected)
+"""What a scope is first seen by: these name its policy."""
 
 
-@dataclass(slots=True)
-class Scope:
-    """One scope: whose memory it is, its open window, its versions, and what waits to be learned from."""
-
-    id: str
-    policy: Policy[Any]
-    settings: PolicySettings
-    window: ScopeWindow
-    memory: MemoryFold
-    profile: Profile = "service"
-    warmed: bool = False
-    texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """What is to be embedded for measures, as it stood when the batch closed, by learning episode."""
-    settings_text: str = field(init=False)
-    """Its settings as the text that is kept once per log."""
-
-    def __post_init__(self) -> None:
-        self.settings_text = settings_text(self.settings)
-
-    @property
-    def unfinished(self) -> BatchClosed | None:
-        """A batch that was closed but has no memory version, or revision of one, yet."""
-        return self.batches.get(self.window.versioned + 1) or self._revision()
-
-    def _revision(self) -> BatchClosed | None:
-        """The batch that was closed again, as ``settle_owed`` says, and has no version yet."""
-        owed = self.memory.forgetting.owed
-        found = self.batches.get(owed[0] if owed else self.memory.latest.number)
-        if found is None or found.embedder not in (None, self.memory.changing):
-            return None  # somebody chose yet another embedder meanwhile
-        return None if found.revision is None else found
-
-    def settle_owed(self) -> None:
-        """Let the window know which version is to be closed again next, and how.
-
-        Without a problem that was forgotten, or with vectors of another embedder.
-        """
-        window, owed = self.window, self.memory.forgetting.owed
-        window.owed = self.owes
-        if not self.owes or window.versioned != window.closed or self.unfinished is not None:
-            return
-        if owed:
-            window.again = self.memory.closing_without(owed[0])
-        else:
-            window.again = self.memory.closed_anew()
-
-    @property
-    def owes(self) -> bool:
-        """Whether a version has to be closed again."""
-        return bool(self.memory.forgetting.owed or self.memory.changing)
-
-    @property
-    def reflected(self) -> dict[str, Reflected]:
-        """What waits to be learned from."""
-        return self.memory.reflected
-
-    @property
-    def batches(self) -> dict[int, BatchClosed]:
-        """Batches that were closed but have no memory version yet."""
-        return self.memory.batches
-
-    @property
-    def warm_source(self) -> str | None:
-        """The scope that this one still has to start from, if any."""
-        return None if self.warmed else self.policy.warm_source(self.settings)
-
-    def live_from(self, batch: int) -> int:
-        """The first batch whose lessons are live after this one."""
-        span = self.policy.live_batches(self.settings)
-        return 1 if span is None else max(1, batch - span + 1)
+def nobody(scope: str, why: str) -> None:
+    """Nobody is told of a scope that is lost."""
 
 
 @dataclass(slots=True)
@@ -124,17 +59,24 @@ class Learner:
     find: Find
     records: Records | None = None
     """Where forgetting reads what folds do not keep."""
+    told: Told = nobody
+    """Told of each scope that is lost, and why."""
     scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
+    lost: dict[str, Lost] = field(default_factory=dict[str, Lost])
+    """Scopes whose policy is not here. One stays lost for as long as this fold lives: it passed records over."""
     grades: GradesFold = field(default_factory=GradesFold)
 
     def feed(self, episode: str, address: str, event: Event) -> None:
         """Take one record of ``learning``, in log order."""
         if type(event) not in HEARD:
             return
-        scope = self._scope_of(episode, event)
+        named = scope_of(episode) if type(event) in TAUGHT else getattr(event, "scope", "")
+        scope = self.meet(named, event)
         if isinstance(event, Graded):
             self.grades.feed(episode, event)
         if scope is None:
+            if named in self.lost:
+                self.lost[named].memory.feed(episode, address, event)
             return
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
@@ -147,32 +89,50 @@ class Learner:
         if isinstance(event, MemoryVersioned):
             scope.texts.pop(episode, None)
 
-    def _scope_of(self, episode: str, event: Event) -> Scope | None:
-        named = scope_of(episode) if type(event) in TAUGHT else getattr(event, "scope", "")
+    def meet(self, named: str, event: Event) -> Scope | None:
+        """The scope of this name, if it is not lost; one that is new is made where the event may do that."""
         known = self.scopes.get(named)
-        if known is None and isinstance(event, SeriesOpened):
-            return self.scope(named, event.policy, event.profile, event.settings)
-        if known is None and isinstance(event, Reflected):
-            policy = event.policy.rpartition("@")[0]
-            return self.scope(named, policy, event.profile, event.learning)
-        return known
+        if known is not None or named in self.lost or not isinstance(event, MET_BY):
+            return known
+        policy, values = _names(event)
+        try:
+            return self.scope(named, policy, event.profile, values)
+        except NoPolicy:
+            return None
 
     def scope(
         self, scope: str, policy_name: str, profile: Profile, values: dict[str, Any]
     ) -> Scope:
-        """The scope of this name, made at first sight from its policy and learning settings."""
-        known = self.scopes.get(scope)
-        if known is not None:
-            return known
-        policy = self.find(policy_name)
-        learning = {k: v for k, v in values.items() if k in policy.settings.learning}
-        settings = policy.settings.resolve(profile, learning)
-        stream_window = 10 if policy.learns == "none" else policy.window(settings, None)
-        window = ScopeWindow(stream_window, frozenset(CHECKERS))
-        memory = MemoryFold(scope, self.grades.outcome, self.records)
-        made = Scope(scope, policy, settings, window, memory, profile)
-        self.scopes[scope] = made
-        return made
+        """The scope of this name, made at first sight from its policy and learning settings.
+
+        Raises ``NoPolicy`` where its policy is not here, or was not when this fold first looked for it.
+        """
+        if scope not in self:
+            memory = self.memory(scope)
+            try:
+                self.scopes[scope] = scope_made(self.find(policy_name), memory, profile, values)
+            except NoPolicy as error:
+                self.lost[scope] = Lost(str(error), memory)
+                self.told(scope, str(error))
+        return self.known(scope)
+
+    def known(self, scope: str) -> Scope:
+        """A scope that was seen. Raises ``NoPolicy`` where it is lost."""
+        lost = self.lost.get(scope)
+        if lost is not None:
+            raise NoPolicy(lost.why)
+        return self.scopes[scope]
+
+    def __contains__(self, scope: object) -> bool:
+        """Whether a scope of this name was seen, be its policy here or not."""
+        return scope in self.scopes or scope in self.lost
+
+    def memory(self, scope: str) -> MemoryFold:
+        """What a scope remembers, for which no policy is needed; of a scope that was never seen, nothing."""
+        known = self.scopes.get(scope) or self.lost.get(scope)
+        if known is None:
+            return MemoryFold(scope, self.grades.outcome, self.records)
+        return known.memory
 
     def due(self) -> list[tuple[Scope, Due]]:
         """Batches that can be closed now, by scope."""
@@ -196,7 +156,7 @@ class Learner:
             settings=text_digest(scope.settings_text),
             limits=limits,
             rule=scope.policy.rule,
-            constants=scope.policy.rule_constants(scope.settings) or None,
+            constants=scope.constants or None,
             revised=tuple(sorted(scope.memory.words)) or None,
             retirement=scope.policy.retirement if scope.profile == "service" else None,
             calibration=CALIBRATION,
@@ -277,9 +237,11 @@ class Learner:
         return hashlib.sha256(canonical([scopes, outcomes])).hexdigest()
 
 
-def settings_text(settings: PolicySettings) -> str:
-    """Resolved settings as the text that is kept once per log."""
-    return canonical(settings.model_dump(mode="json")).decode()
+def _names(event: SeriesOpened | Reflected) -> tuple[str, dict[str, Any]]:
+    """The policy that a record names, and the settings of its scope."""
+    if isinstance(event, SeriesOpened):
+        return event.policy, event.settings
+    return event.policy.rpartition("@")[0], event.learning
 
 
 def episode_of(closed: BatchClosed) -> str:

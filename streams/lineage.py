@@ -18,8 +18,9 @@ from schemas.events.learning import (
 )
 from schemas.identity import digest, episode_id, learning_id
 from schemas.problem import Limits
-from streams.learner import Learner, Scope
+from streams.learner import Learner
 from streams.records import LogRecords
+from streams.scopes import Scope
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -96,10 +97,13 @@ class Tracing:
             self.origins[event.scope] = event.origin
 
     def of(self, scope: str, domain: str, problem_id: str, episodes: list[str]) -> Lineage | None:
-        """What forgetting would do to a scope; none where that forgot the problem before."""
-        known = self.learner.scopes.get(scope)
-        if known is None:
+        """What forgetting would do to a scope; none where that forgot the problem before.
+
+        Raises ``NoPolicy`` where the scope's policy is not here: nobody could say what would be asked again.
+        """
+        if scope not in self.learner:
             return Lineage(scope, tuple(episodes), (), (), {}, 0, (), ())
+        known = self.learner.known(scope)
         where, address, event = command(scope, domain, problem_id, Limits(), None, None)
         if self.log.find(where, address) is not None:
             return None

@@ -81,15 +81,14 @@ def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, di
 def _traced(
     log: SqliteLog, domain: str, problem_id: str, scopes: dict[str, list[str]]
 ) -> list[Lineage]:
-    from schemas.settings import BadSetting
     from streams.lineage import Tracing
     from streams.policies import NoPolicy, find
 
+    tracing = Tracing(log, find)
     try:
-        tracing = Tracing(log, find)
-    except (NoPolicy, BadSetting) as error:
+        found = [tracing.of(s, domain, problem_id, episodes) for s, episodes in scopes.items()]
+    except NoPolicy as error:
         raise CliError(str(error), error="policy.unknown", exit=2, where=str(log.path)) from error
-    found = (tracing.of(s, domain, problem_id, episodes) for s, episodes in scopes.items())
     return [each for each in found if each is not None]
 
 

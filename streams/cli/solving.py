@@ -25,13 +25,13 @@ from streams.cli.output import out, out_json, say
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_wanted, world_of
 from streams.cli.show.words import sure
 from streams.episodes import conclude, prepare
-from streams.learner import settings_text
 from streams.policies import find
 from streams.relay import Closing
 from streams.relay import closing as closed_by
 from streams.replay.fork import memories_of
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.scopes import settings_text
 from streams.world import World
 
 if TYPE_CHECKING:

@@ -18,13 +18,14 @@ from state.folds.versions import pinned
 from streams.drive import replayed
 from streams.episodes import Work, conclude, settings_of
 from streams.grants import NO_GRANT, Grant
-from streams.learner import Learner, settings_text
+from streams.learner import Learner
 from streams.records import LogRecords
 from streams.relay import close
 from streams.replay.change import Change, Reusing, lacking
 from streams.replay.differ import paid
-from streams.replay.verify import before, empty, numbered
+from streams.replay.verify import before, numbered
 from streams.runtime.embedded.log import SqliteLog
+from streams.scopes import settings_text
 from streams.tally import Tally
 from streams.world import World
 
@@ -126,8 +127,7 @@ def memories_of(
     learner = Learner(find, LogRecords(log))
     for record in log.records("learning"):
         learner.feed(record.episode, record.address, record.event)
-    known = learner.scopes.get(scope)
-    return empty(scope) if known is None else known.memory.versions
+    return learner.memory(scope).versions
 
 
 def check_prefix(work: Work) -> None:

@@ -26,7 +26,7 @@ from schemas.settings import BadSetting
 from streams.drive import Run, replayed
 from streams.episodes import PolicyChanged, Work, conclude, opening, resolved
 from streams.grants import Grant
-from streams.learner import Learner, Scope
+from streams.learner import Learner
 from streams.policies import NoPolicy
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing
@@ -36,6 +36,7 @@ from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
+from streams.scopes import Scope
 from streams.tally import Tally
 from streams.windows import Due
 
@@ -69,6 +70,8 @@ class Verifier:
         self.log, self.find = log, find
         self.learner = Learner(find, LogRecords(log))
         self.done = Verified()
+        self.not_here: dict[str, str] = {}
+        """Why episodes are not verifiable, those too that only have a part in such a one."""
 
     def run(self, only: str | None = None) -> Verified:
         """Verify the whole log, or what was learned and one episode."""
@@ -103,12 +106,18 @@ class Verifier:
                 Diverged(episode, error.address, "length", "the record ends", "a further question")
             )
         except (NoPolicy, PolicyChanged, BadSetting) as error:
-            self.done.unverifiable.append(f"{episode}: {error}")
+            self._not_verifiable(episode, str(error))
         except BadEvent:
             self.done.diverged += unreadable(self.log, episode)
         except Exception as error:  # what was changed can break anything that relied on it
             said = f"{type(error).__name__}: {error}"
             self.done.diverged.append(Diverged(episode, "-", "replay", "a record to follow", said))
+
+    def _not_verifiable(self, episode: str, why: str) -> None:
+        """Count an episode once, whatever of it this build cannot derive."""
+        if episode not in self.not_here:
+            self.not_here[episode] = why
+            self.done.unverifiable.append(f"{episode}: {why}")
 
     # -- what was learned --------------------------------------------------------------------------
 
@@ -122,7 +131,7 @@ class Verifier:
                 pass
 
     def _batch(self, episode: str, closed: BatchClosed) -> None:
-        scope = self.learner.scopes[closed.scope]
+        scope = self.learner.known(closed.scope)
         self._installed(scope.policy, closed)
         due: Due | None = scope.window.due()
         if scope.memory.forgetting.is_unknown_to(closed):  # it is closed again, with other members
@@ -137,7 +146,7 @@ class Verifier:
             raise PolicyChanged(f"learned with {recorded}; installed is {policy.reference}")
 
     def _version(self, episode: str, version: MemoryVersioned) -> None:
-        scope = self.learner.scopes[version.scope]
+        scope = self.learner.known(version.scope)
         if version.number == 0:
             self._warm(episode, scope, version)
             return
@@ -155,7 +164,7 @@ class Verifier:
 
     def _warm(self, episode: str, scope: Scope, version: MemoryVersioned) -> None:
         name, _, number = (version.origin or "").rpartition("@")
-        versions = self.learner.scopes[name].memory.versions
+        versions = self.learner.memory(name).versions
         at, _, revision = number.partition(".")
         source = versions.pinned(int(at), int(revision or 0))
         journal = self.log.journal(episode)
@@ -181,8 +190,10 @@ class Verifier:
         assert isinstance(opened, EpisodeOpened)
         if opened.members is not None:
             self._set(episode)
-        elif opened.within is None:  # a member's part is derived with its set
+        elif opened.within is None:
             self._alone(episode, journal, opened)
+        elif opened.within in self.not_here:  # else a member's part is derived with its set
+            self._not_verifiable(episode, self.not_here[opened.within])
 
     def _alone(self, episode: str, journal: dict[str, Event], opened: EpisodeOpened) -> None:
         source = self.log.journal(opened.parent) if opened.parent else journal
@@ -226,8 +237,7 @@ class Verifier:
         self._count(found.run, found.run.journal, episode)
 
     def _memories(self, scope: str) -> Mapping[int, Any]:
-        known = self.learner.scopes.get(scope)
-        return empty(scope) if known is None else known.memory.versions
+        return self.learner.memory(scope).versions
 
     def _opening(self, work: Work, opened: EpisodeOpened) -> None:
         problem = work.admitted.problem
@@ -279,10 +289,3 @@ def before(journal: dict[str, Event], at: str) -> dict[str, Event]:
 
     end = address_order(at)
     return {a: e for a, e in numbered(journal).items() if address_order(a) < end}
-
-
-def empty(scope: str) -> dict[int, Any]:
-    """The memory of a scope that has learned nothing."""
-    from schemas.memory import Memory
-
-    return {0: Memory(scope, 0)}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -27,3 +30,8 @@ class Outcome:
     held: list[str] = field(default_factory=list[str])
     parked: list[str] = field(default_factory=list[str])
     spent: str | None = None
+
+
+def warn_of_lost(scope: str, why: str) -> None:
+    """Tell an operator at once of a scope whose policy is not here: its problems wait without an end."""
+    _log.warning("%s: nothing is begun or learned in it by this worker: %s", scope, why)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from streams.drive import first_of, is_group
-from streams.learner import Learner, Scope
+from streams.learner import Learner
 from streams.runtime.seats import Seat, Sets
+from streams.scopes import Scope
 from streams.world import Draining
 
 __all__ = ["Running", "Schedule", "Seat"]
@@ -63,8 +64,13 @@ class Schedule:
         self.sets.leave(episode)
 
     def may_open(self, seat: Seat) -> bool:
-        """Whether the memory version that an episode needs exists. Its series must be announced."""
-        scope = self.learner.scopes[seat.scope]
+        """Whether the memory version that an episode needs exists. Its series must be announced.
+
+        In a scope whose policy is not here nobody opens; who was opened gets its turn, and is parked.
+        """
+        scope = self.learner.scopes.get(seat.scope)
+        if scope is None:
+            return seat.begun
         if is_cold(scope, self.learner):
             return False
         if seat.position is not None and not scope.window.is_announced(seat.series):
@@ -152,7 +158,7 @@ class Schedule:
 def is_cold(scope: Scope, learner: Learner) -> bool:
     """Whether version 0 of a series' scope is still to be taken over from another scope."""
     source = scope.warm_source
-    return source is not None and source in learner.scopes and bool(scope.window.series)
+    return source is not None and source in learner and bool(scope.window.series)
 
 
 def nobody(series: str) -> Container[int]:

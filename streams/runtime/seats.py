@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from schemas.events.episode import ProblemAdmitted
 from schemas.identity import set_id
 from streams.learner import Learner
+from streams.policies import NoPolicy
 from streams.windows import Series
 
 
@@ -20,6 +22,30 @@ class Seat:
     partition: int = 0
     set_size: int = 0
     """Members of a set episode at most; 0 where each episode is worked on by itself."""
+    begun: bool = False
+    """Whether it was opened before, by a policy that is not here now."""
+
+
+def seat_of(
+    learner: Learner,
+    admitted: ProblemAdmitted,
+    policy: str,
+    is_begun: Callable[[], bool],
+    *,
+    partition: int = 0,
+    in_sets: bool = True,
+) -> Seat:
+    """The seat of an admitted episode. Where its policy is not here, it waits unless it was begun."""
+    problem = admitted.problem
+    seat = Seat(admitted.scope, problem.series, problem.position, partition)
+    try:
+        scope = learner.scope(admitted.scope, policy, problem.profile, problem.settings)
+    except NoPolicy:
+        return replace(seat, begun=is_begun())
+    together = scope.policy.together
+    if together is None or not in_sets:
+        return seat
+    return replace(seat, set_size=together.size(scope.settings))
 
 
 @dataclass(slots=True)
@@ -42,9 +68,11 @@ class Sets:
 
     def take(self, episode: str, seat: Seat) -> bool:
         """Whether an episode waits for its set: it has a place in an open window of a barrier series."""
-        series = self.learner.scopes[seat.scope].window.series.get(seat.series or "")
         position = seat.position
-        if series is None or position is None or not seat.set_size:
+        if position is None or not seat.set_size:
+            return False
+        series = self.learner.scopes[seat.scope].window.series.get(seat.series or "")
+        if series is None:
             return False
         if not series.done_positions <= position < series.size or position in series.voids:
             return False

@@ -10,6 +10,7 @@ from schemas.asking import ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from schemas.memory import Memory
+from schemas.settings import BadSetting
 from state.journal import Recorder
 from streams.backbones.port import Stuck
 from streams.drive import World
@@ -94,7 +95,7 @@ async def _work(desk: Desk, name: str, open_now: dict[str, dict[str, Event]]) ->
         work, begun = _prepared(desk, episode, open_now)
         _open(desk, work, begun)
         conclusions = await conclude_set(work, work.run(desk.writer, desk.world))
-    except (ReplayError, LookupError, Stuck) as error:
+    except (ReplayError, LookupError, BadSetting, Stuck) as error:
         for member, journal in open_now.items():
             await desk.park(member, error, journal)
         return

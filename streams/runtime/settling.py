@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from schemas.events.base import Event
 from schemas.events.learning import PositionVoided, TickPassed
-from streams.learner import Scope
+from streams.scopes import Scope
 
 Statement = tuple[str, str, Event]
 """Episode, address and event."""

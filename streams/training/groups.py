@@ -25,7 +25,6 @@ from schemas.asking import OutOfLimit, ReplayError
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded
 from schemas.identity import digest
-from schemas.memory import Memory
 from schemas.questions import Complete
 from schemas.settings import BadSetting
 from state.folds.grades import GradesFold
@@ -172,8 +171,7 @@ def _work(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
     assert isinstance(opened, EpisodeOpened)
     if opened.members is not None or opened.within is not None:
         return None
-    known = learner.scopes.get(admitted.scope)
-    memories = {0: Memory(admitted.scope, 0)} if known is None else known.memory.versions
+    memories = learner.memory(admitted.scope).versions
     try:
         return prepare(episode, admitted, journal, find(opened.policy), memories, "")
     except (ReplayError, NoPolicy, BadSetting):

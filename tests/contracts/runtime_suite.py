@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -28,14 +30,16 @@ from streams.backbones.port import SetupBroken
 from streams.embedders.hashed import hashed
 from streams.learner import Learner
 from streams.lineage import command
+from streams.policies import NoPolicy
 from streams.records import LogRecords
+from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.intake import scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
-from tests.contracts.runtimes import Life, Runtime, in_one_process
+from tests.contracts.runtimes import Find, Life, Runtime, in_one_process
 from tests.normal import spelled_otherwise
-from tests.pupil import PUPIL, SIZE, meant, opened_with, problems, publication
+from tests.pupil import PUPIL, SIZE, PupilSettings, meant, opened_with, problems, publication
 from tests.streams.measuring import BANDIT, lived
 
 WINDOW = 3
@@ -74,9 +78,9 @@ def learned(log: SqliteLog) -> Learner:
     return learner
 
 
-def alone(name: str) -> tuple[str, str, dict[str, Any], bytes]:
+def alone(name: str, policy: str = "pupil") -> tuple[str, str, dict[str, Any], bytes]:
     """A problem of no series."""
-    problem = Problem(id=name, problem="1", domain="d", policy="pupil")
+    problem = Problem(id=name, problem="1", domain="d", policy=policy)
     return "problems", f"p/d/{name}/x", {}, problem.model_dump_json().encode()
 
 
@@ -89,6 +93,58 @@ def changed(log: SqliteLog, embedder: str) -> tuple[str, str, Event]:
 def newer(name: str) -> Policy[Any]:
     """The policy of another build."""
     return replace(PUPIL, version="2")
+
+
+def both(name: str) -> Policy[Any]:
+    """The pupil, and one of another name."""
+    return replace(PUPIL, name=name)
+
+
+def only_the_other(name: str) -> Policy[Any]:
+    """Where the pupil's file is gone."""
+    if name == "pupil":
+        raise NoPolicy("pupil.py: no such file")
+    return both(name)
+
+
+def no_number(given: PupilSettings) -> dict[str, Any]:
+    """Constants that no record can hold."""
+    return {"rate": math.nan}
+
+
+def one_that_says_nonsense(name: str) -> Policy[Any]:
+    """Where the pupil's constants are none that a record could hold."""
+    if name == "pupil":
+        return replace(both(name), rule_constants=no_number)
+    return both(name)
+
+
+def meant_by_both(log: SqliteLog) -> tuple[str, str]:
+    """The digests of a log on which two policies worked."""
+    verifier = Verifier(log, both)
+    done = verifier.run()
+    assert (done.diverged, done.unverifiable) == ([], [])
+    return log_digest(log), verifier.learner.state_hash()
+
+
+@pytest.fixture(scope="session")
+def two_undisturbed() -> tuple[str, str]:
+    """What the series and a problem of another policy mean."""
+    with in_one_process() as runtime:
+        runtime.log().publish(*publication(problems()))
+        runtime.log().publish([alone("z", policy="other")])
+        assert runtime.live(Life(find=both)) == Outcome()
+        return meant_by_both(runtime.log())
+
+
+def unfinished(log: SqliteLog) -> tuple[set[str], set[str]]:
+    """Episodes that are not closed: who was opened, and who was only admitted."""
+    opened, closed = (
+        {record.episode for record in log.records(kinds=[f"episode.{life}"])}
+        for life in ("opened", "closed")
+    )
+    admitted = {record.episode for record in log.records(kinds=["problem.admitted"])}
+    return opened - closed, admitted - opened - closed
 
 
 class RuntimeSuite:
@@ -193,6 +249,40 @@ class RuntimeSuite:
         runtime.log().publish((), [(episode, "adopted.0", EpisodeAdopted(void=False))])
         assert runtime.live(Life(settle=True)) == Outcome()
         assert len(messages(runtime.log(), "answers")) == 1
+
+    @pytest.mark.parametrize("broken", [only_the_other, one_that_says_nonsense])
+    def test_a_policy_that_is_not_here_stops_nobody_else(
+        self, runtime: Runtime, two_undisturbed: tuple[str, str], broken: Find
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        runtime.live(Life(find=both, drains_after=2 * 3 * WINDOW + 1, delays=(1, 4)))
+        begun, waiting = unfinished(runtime.log())
+        assert count(runtime.log(), "memory.versioned") == 1
+        assert waiting
+
+        runtime.log().publish([alone("z", policy="other")])
+        left = runtime.live(Life(find=broken))
+        assert left is not None
+        assert (set(left.parked), set(left.held)) == (begun, waiting)
+        assert runtime.live(Life(find=broken)) == left, "and nobody is parked twice"
+        answered = [json.loads(value)["problem_id"] for value in messages(runtime.log(), "answers")]
+        assert "z" in answered
+
+        adopted = [(each, "adopted.0", EpisodeAdopted(void=False)) for each in sorted(begun)]
+        runtime.log().publish((), adopted)
+        assert runtime.live(Life(find=both)) == Outcome()
+        assert meant_by_both(runtime.log()) == two_undisturbed
+
+    def test_a_policy_that_comes_back_finds_everything_as_it_was(
+        self, runtime: Runtime, two_undisturbed: tuple[str, str]
+    ) -> None:
+        series, other = publication(problems()), alone("z", policy="other")
+        runtime.log().publish(*series)
+        assert runtime.live(Life(find=both)) == Outcome()
+        runtime.log().publish([other])
+        assert runtime.live(Life(find=only_the_other)) == Outcome()
+        assert runtime.live(Life(find=both)) == Outcome()
+        assert meant_by_both(runtime.log()) == two_undisturbed
 
     @pytest.mark.parametrize(
         ("silent_on", "ended_by"),

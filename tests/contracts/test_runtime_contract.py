@@ -9,10 +9,10 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.contracts.runtime_suite import RuntimeSuite, undisturbed
+from tests.contracts.runtime_suite import RuntimeSuite, two_undisturbed, undisturbed
 from tests.contracts.runtimes import Runtime, in_a_file, in_one_process, on_kafka_in_memory
 
-__all__ = ["undisturbed"]
+__all__ = ["two_undisturbed", "undisturbed"]
 
 
 class TestRuntime(RuntimeSuite):

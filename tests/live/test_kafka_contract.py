@@ -33,11 +33,11 @@ from tests.contracts.log_suite import (
     a_text_is_kept_once_under_its_digest,
     the_first_record_of_an_address_wins,
 )
-from tests.contracts.runtime_suite import RuntimeSuite, undisturbed
+from tests.contracts.runtime_suite import RuntimeSuite, two_undisturbed, undisturbed
 from tests.contracts.runtimes import OnKafka, Runtime
 from tests.live.kafka_here import missing
 
-__all__ = ["undisturbed"]
+__all__ = ["two_undisturbed", "undisturbed"]
 
 WHY = missing()
 pytestmark = [

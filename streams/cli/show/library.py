@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from schemas.events.base import Event
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, Reflected
 from schemas.memory import Memory, MemoryItem
-from schemas.settings import BadSetting
 from state.folds.memory import MemoryFold
 from state.folds.state import number_of, scope_of
 from streams.cli.errors import CliError, usage
 from streams.learner import Learner
-from streams.policies import NoPolicy, find
+from streams.policies import find
 from streams.records import LogRecords
 
 if TYPE_CHECKING:
@@ -114,16 +113,11 @@ class Library:
 
     @classmethod
     def read(cls, log: SqliteLog) -> Library:
-        """What the scopes have learned. Raises a ``CliError`` if a policy is not installed."""
+        """What the scopes have learned, be their policies here or not."""
         library = cls(Learner(find, LogRecords(log)))
-        try:
-            for record in log.records("learning"):
-                library.learner.feed(record.episode, record.address, record.event)
-                library._feed(record.episode, record.event)
-        except (NoPolicy, BadSetting) as error:
-            raise CliError(
-                str(error), error="policy.unknown", exit=2, where=str(log.path)
-            ) from error
+        for record in log.records("learning"):
+            library.learner.feed(record.episode, record.address, record.event)
+            library._feed(record.episode, record.event)
         return library
 
     def _feed(self, episode: str, event: Event) -> None:
@@ -149,7 +143,7 @@ class Library:
     def _shelf(self, scope: str) -> Shelf:
         known = self.shelves.get(scope)
         if known is None:
-            known = self.shelves[scope] = Shelf(scope, self.learner.scopes[scope].memory)
+            known = self.shelves[scope] = Shelf(scope, self.learner.memory(scope))
         return known
 
     def outcome(self, episode: str) -> str:

@@ -115,8 +115,7 @@ def _replay(
     if sheet.admitted is None or sheet.opened is None:
         return None
     if memories is None:
-        known = _learner(log, None).scopes.get(sheet.admitted.scope)
-        memories = {0: Memory(sheet.admitted.scope, 0)} if known is None else known.memory.versions
+        memories = _learner(log, None).memory(sheet.admitted.scope).versions
     memories = memories or {0: Memory(sheet.admitted.scope, 0)}
     if sheet.opened.within is not None:
         return _of_set(log, sheet.opened.within, memories, spy)
@@ -137,7 +136,7 @@ def _of_set(log: SqliteLog, episode: str, memories: Mapping[int, Memory], spy: S
 
 def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Spy) -> Memory:
     learner = _learner(log, sheet.episode)
-    scope = learner.scopes[closed.scope]
+    scope = learner.known(closed.scope)
     memory = scope.memory.versions[closed.previous]
     journal = {at: event for at, event in sheet.journal.items() if is_numbered(at)}
     run = Run(sheet.episode, journal, closed.seed, memory, "learning")

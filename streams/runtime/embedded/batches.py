@@ -18,9 +18,10 @@ from schemas.problem import Limits
 from streams.defects import describe
 from streams.drive import Run, World, drive
 from streams.episodes import NOT_AN_OUTCOME
-from streams.learner import Learner, Scope, episode_of
+from streams.learner import Learner, episode_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.settling import owing
+from streams.scopes import Scope
 from streams.windows import Due
 
 

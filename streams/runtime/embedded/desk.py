@@ -66,7 +66,7 @@ class EmbeddedDesk:
 
     def memories(self, scope: str) -> Mapping[int, Memory]:
         """The memory versions of a scope."""
-        return self.worker.learner.scopes[scope].memory.versions
+        return self.worker.learner.known(scope).memory.versions
 
     async def alone(self, episode: str) -> None:
         """Work on an episode by itself."""

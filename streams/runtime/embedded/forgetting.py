@@ -8,10 +8,11 @@ from typing import Any
 from handlers.policies.base import Policy
 from schemas.problem import Limits
 from streams.drive import World
-from streams.learner import Learner, Scope
+from streams.learner import Learner
 from streams.records import LogRecords
 from streams.runtime.embedded.batches import Batches
 from streams.runtime.embedded.log import SqliteLog
+from streams.scopes import Scope
 
 
 async def close_again(

@@ -13,10 +13,11 @@ from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.events.learning import BatchClosed
 from schemas.identity import learning_id
 from schemas.problem import Limits
+from schemas.settings import BadSetting
 from state.collecting import uncollected
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
-from streams.learner import HEARD_KINDS, Learner, Scope
+from streams.learner import HEARD_KINDS, Learner
 from streams.records import LogRecords
 from streams.relay import Closing, closing
 from streams.runtime.embedded.batches import Batches, learn
@@ -24,9 +25,11 @@ from streams.runtime.embedded.desk import EmbeddedDesk
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.progress import Outcome, Progress
+from streams.runtime.progress import Outcome, Progress, warn_of_lost
 from streams.runtime.references import References
-from streams.runtime.schedule import Schedule, Seat
+from streams.runtime.schedule import Schedule
+from streams.runtime.seats import seat_of
+from streams.scopes import Scope
 from streams.world import World
 
 POLL_S = 0.1
@@ -51,8 +54,8 @@ class Worker:
     ) -> None:
         self.log, self.world, self.find = log, world, find
         self.writer: Writer = log.claim(name)
-        self.learner = Learner(find, LogRecords(log))
-        self.intake = Intake(log, self.writer, find, default_policy, self.learner.scopes)
+        self.learner = Learner(find, LogRecords(log), told=warn_of_lost)
+        self.intake = Intake(log, self.writer, find, default_policy, self.learner)
         self.labels = Labels(log, self.writer, self.learner)
         world.references = References(self.labels.grader, self.labels.of_problem)
         limits = learning_limits or Limits()
@@ -153,12 +156,10 @@ class Worker:
         return moved
 
     def _enqueue(self, episode: str, admitted: ProblemAdmitted) -> None:
-        problem = admitted.problem
-        name = problem.policy or self.intake.default_policy
-        policy = self.find(name)
-        scope = self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
-        size = 0 if policy.together is None else policy.together.size(scope.settings)
-        seat = Seat(scope.id, problem.series, problem.position, set_size=size)
+        policy = admitted.problem.policy or self.intake.default_policy
+        seat = seat_of(
+            self.learner, admitted, policy, lambda: self.log.find(episode, "opened") is not None
+        )
         self.schedule.enqueue(episode, seat)
 
     # -- scheduling --------------------------------------------------------------------------------
@@ -184,11 +185,10 @@ class Worker:
         )
         admitted = journal["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
-        scope = self.learner.scopes[admitted.scope]
         fresh = "opened" not in journal
         try:
             policy = self.find(admitted.problem.policy or self.intake.default_policy)
-            versions, world = scope.memory.versions, self.world
+            versions, world = self.learner.known(admitted.scope).memory.versions, self.world
             work = prepare(
                 episode, admitted, journal, policy, versions, world.description, world.grant
             )
@@ -197,7 +197,7 @@ class Worker:
                 self.writer.state("events", episode, "opened", work.opened)
             run = work.run(self.writer, self.world)
             conclusion, seconds = await conclude(work, run)
-        except (ReplayError, LookupError, Stuck) as error:
+        except (ReplayError, LookupError, BadSetting, Stuck) as error:
             await self.park(episode, error, journal)
             return
         end = closing(

@@ -11,8 +11,8 @@ from streams.runtime.schedule import waiting_places
 from streams.runtime.settling import Statement, owing
 
 if TYPE_CHECKING:
-    from streams.learner import Scope
     from streams.runtime.kafka.worker import KafkaWorker
+    from streams.scopes import Scope
 
 LOOK_S = 0.2
 

@@ -13,7 +13,7 @@ from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
 from streams.grading.grader import Grading
-from streams.learner import Learner, Scope, episode_of
+from streams.learner import Learner, episode_of
 from streams.relay import check
 from streams.runtime.embedded.batches import learn
 from streams.runtime.grades import graded
@@ -23,6 +23,7 @@ from streams.runtime.kafka.view import View
 from streams.runtime.references import References
 from streams.runtime.schedule import Schedule, is_cold
 from streams.runtime.settling import Statement
+from streams.scopes import Scope
 
 
 class Teacher:

@@ -73,7 +73,7 @@ class Relay:
         members = owned.members(episode)
         admitted = owned.admitted(members[0])
         policy = self.find(admitted.problem.policy or self.default_policy)
-        memories = self.learner.scopes[admitted.scope].memory.versions
+        memories = self.learner.known(admitted.scope).memory.versions
         records = [(each, owned.journal(each)) for each in members]
         work = prepare_set(episode, owned.journal(episode), records, policy, memories, "")
         ends = closings(work, replayed(conclude_set(work, work.run(None, None))))

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from schemas.asking import ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from schemas.settings import BadSetting
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
-from streams.learner import settings_text
 from streams.relay import Closing, closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import partition_of
-from streams.runtime.schedule import Seat
+from streams.runtime.seats import seat_of
+from streams.scopes import settings_text
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
@@ -34,17 +35,14 @@ class Solver:
     def enqueue(self, owned: Owned, episode: str, admitted: ProblemAdmitted) -> None:
         """An admitted episode is to be worked on."""
         problem = admitted.problem
-        try:
-            policy = self.worker.find(problem.policy or self.worker.default_policy)
-        except LookupError:
-            return  # not installed here: it stays open for a worker that has it
-        scope = self.worker.learner.scope(
-            admitted.scope, policy.name, problem.profile, problem.settings
+        seat = seat_of(
+            self.worker.learner,
+            admitted,
+            problem.policy or self.worker.default_policy,
+            lambda: "opened" in owned.fold.journal(episode),
+            partition=owned.index,
+            in_sets=self._is_home(problem.series, owned),
         )
-        size = 0
-        if policy.together is not None and self._is_home(problem.series, owned):
-            size = policy.together.size(scope.settings)
-        seat = Seat(admitted.scope, problem.series, problem.position, owned.index, size)
         self.worker.schedule.enqueue(episode, seat)
 
     def _is_home(self, series: str | None, owned: Owned) -> bool:
@@ -84,7 +82,7 @@ class Solver:
                 writer.state("events", episode, "opened", work.opened)
             run = work.run(writer, self.worker.leased)
             conclusion, seconds = await conclude(work, run)
-        except (ReplayError, LookupError, Stuck) as error:
+        except (ReplayError, LookupError, BadSetting, Stuck) as error:
             await self.park(writer, episode, error, journal)
             return
         end = closing(

@@ -40,7 +40,7 @@ from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.tailing import Tailing
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import STILL_S, Watchdog
-from streams.runtime.progress import Outcome, Progress
+from streams.runtime.progress import Outcome, Progress, warn_of_lost
 from streams.runtime.schedule import Schedule
 from streams.world import World
 
@@ -81,7 +81,7 @@ class KafkaWorker:
         self.web_port, self.on_change, self.progress = web_port, on_change, Progress()
         self.lease = Lease(session_ms / 1000)
         self.leased: Any = LeasedWorld(world, self.lease)
-        self.learner = Learner(find)
+        self.learner = Learner(find, told=warn_of_lost)
         self.appender = Appender(place, self.broke)
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard)
