@@ -6,6 +6,7 @@ import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
+from streams.cli.doctor import policies
 from streams.cli.doctor.checks import Check, fail, ok, warn
 from streams.cli.errors import FAILED
 from streams.cli.letters import letters
@@ -36,6 +37,7 @@ def checks(log: SqliteLog, url: str, option: str) -> Iterator[Check]:
     yield _file(log, url)
     yield _sound(log)
     yield _owner(log)
+    yield from policies.checks(log)
     yield from _parked(log, option)
     yield from _given_up(log, option)
     yield _refused(log, option)
