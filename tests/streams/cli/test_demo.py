@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from streams.cli.demo.file import begun, set_aside
 from streams.cli.demo.run import BACKBONE, LOG
 from streams.cli.demo.screen import screen
 from streams.cli.opening import open_log
+from tests.crash.processes import until
 from tests.streams.cli.calling import Called, call, process
 from tests.streams.cli.learned import change, rows
 
@@ -157,12 +158,21 @@ def test_by_default_it_is_slow_enough_to_be_seen() -> None:
     assert "latency_ms" in BACKBONE
 
 
+def has_closed(path: Path, episodes: int) -> bool:
+    """Whether so many episodes are closed in a log that may not be there yet."""
+    query = "select count(*) from records where kind = 'episode.closed' and topic = 'events'"
+    try:
+        return path.exists() and rows(path, query) >= [(episodes,)]
+    except sqlite3.OperationalError:  # it has no tables yet
+        return False
+
+
 @pytest.mark.slow
 def test_killed_and_run_again_until_it_ends(finished: tuple[Path, Called], folder: Path) -> None:
     """Two kills at different moments; the log then means what an undisturbed one means."""
-    for moment in (1.5, 2.2):
+    for closed in (5, 35):
         run = process("demo", "--backbone", "rehearsal:seed=7,latency_ms=40", cwd=folder)
-        time.sleep(moment)
+        assert until(partial(has_closed, folder / "demo.db", closed), run)
         run.kill()
         run.communicate()
     last = call("demo", "--backbone", "rehearsal:seed=7,latency_ms=5")
