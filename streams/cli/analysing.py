@@ -14,6 +14,7 @@ from streams.analysis.report import html, markdown
 from streams.cli.errors import OK, usage
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json, say
+from streams.cli.places import folder_of
 
 if TYPE_CHECKING:
     from streams.cli.setup import Models
@@ -25,6 +26,7 @@ def analyse(
 ) -> int:
     """Write the three files, and print the Markdown or the JSON. With models, audit prunes first."""
     with closing(open_log(log)) as opened:
+        place = folder_of(folder, "--out")
         if models is not None:
             shadows = _audit(opened, run, models)
             say(f"{shadows} shadow runs on the log")
@@ -35,7 +37,7 @@ def analyse(
         what = "no closed episode" if run is None else f"no closed episode of {run!r}"
         raise usage(what, field="RUN", error="run.unknown", hint="metalogue log stats")
     made = analysis(cases, everything, reading.shadows)
-    written = write(made, Path(folder))
+    written = write(made, place)
     if json:
         out_json(made)
         return OK
@@ -57,7 +59,6 @@ def _audit(log: SqliteLog, run: str | None, models: Models) -> int:
 
 def write(made: dict[str, Any], folder: Path) -> list[Path]:
     """The report in three forms."""
-    folder.mkdir(parents=True, exist_ok=True)
     data = orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
     texts = {"md": markdown(made).encode(), "json": data, "html": html(made).encode()}
     paths = [folder / f"analysis.{ending}" for ending in texts]

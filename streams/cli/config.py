@@ -22,6 +22,7 @@ LOG_HINT = (
 )
 _SECRET_NAME = re.compile(r"key|password|token|secret", re.IGNORECASE)
 _SECRET_PART = re.compile(r"((?:key|password|token|secret)=)[^&,\s]+", re.IGNORECASE)
+_QUOTED = re.compile(r'field "(\w+)"')
 _USER_PART = re.compile(r"(://)[^/@\s]*@")
 
 
@@ -48,8 +49,17 @@ def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
     except ValidationError as error:
         _wrong(error, found)
     except SettingsError as error:
-        hint = "A group of settings is written as a JSON object, or one variable each."
-        raise CliError(str(error), error="config.value", exit=SETUP, hint=hint) from error
+        raise _no_group(error, found) from error
+
+
+def _no_group(error: Exception, found: list[Said]) -> CliError:
+    """The error for a variable that should hold a group of settings, and holds no JSON."""
+    name = next(iter(_QUOTED.findall(str(error))), "")
+    place = next((each.place for each in found if each.name == name), name)
+    hint = "A group of settings is written as a JSON object, or one variable each."
+    return CliError(
+        "expected a JSON object", error="config.value", exit=SETUP, where=place, hint=hint
+    )
 
 
 def _unknown(each: Said, known: list[str]) -> NoReturn:
@@ -83,6 +93,7 @@ def _wrong(error: ValidationError, found: list[Said]) -> NoReturn:
     if first["type"] == "extra_forbidden":
         _unknown(Said(name, place, name), names())
     default = _at(Config.model_construct().model_dump(mode="json"), name)
+    mend = "Mend it or take it out" + (f": the default is {default}." if default else ".")
     shown = "" if _SECRET_NAME.search(name) else f"{str(first['input'])[:60]!r}: "
     raise CliError(
         shown + first["msg"].removeprefix("Value error, "),
@@ -90,7 +101,7 @@ def _wrong(error: ValidationError, found: list[Said]) -> NoReturn:
         exit=SETUP,
         where=place,
         field="" if place == spelled else spelled,
-        hint=LOG_HINT if name == "log" else f"Mend it or take it out: the default is {default}.",
+        hint=LOG_HINT if name == "log" else mend,
     )
 
 
@@ -121,8 +132,9 @@ def shown() -> dict[str, dict[str, Any]]:
 
 
 def _at(values: Any, name: str) -> object:
+    """A setting's value; none where users make up the name, as of a model's price."""
     for part in name.split("."):
-        values = values[part]
+        values = None if values is None else values.get(part)
     return values
 
 

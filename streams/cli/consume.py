@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import orjson
 from streams.cli.errors import FAILED, OK
 from streams.cli.errors import usage as wrong
 from streams.cli.opening import open_log
-from streams.cli.output import out, out_json, say
+from streams.cli.output import flush, out, out_json, say
 from streams.cli.show.words import clean, sure
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def _hand_on(
         for offset, _, _, value in taken:
             unreadable += wanted(offset) and not _print(offset, value, json)
             after = offset
-        sys.stdout.flush()
+        flush()
         if taken and group is not None:
             log.commit_position(_consumer(group), TOPIC, after)
         if not taken:

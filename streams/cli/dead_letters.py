@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import Letter, letter, letters
 from streams.cli.opening import open_log
-from streams.cli.output import out, out_json
+from streams.cli.output import out, out_bytes, out_json
 
 if TYPE_CHECKING:
     from streams.producing.sources import BadLine
@@ -38,8 +38,7 @@ def show_one(log: str | None, number: int, *, raw: bool, json: bool) -> None:
     finally:
         opened.close()
     if raw:
-        sys.stdout.buffer.write(each.value)
-        sys.stdout.buffer.flush()
+        out_bytes(each.value)
     elif json:
         out_json({**each.record(), "headers": each.headers, "value": each.text()})
     else:

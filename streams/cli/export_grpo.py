@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from streams.cli.errors import OK, usage
 from streams.cli.opening import open_log
-from streams.cli.output import out_json, say
+from streams.cli.output import out_bytes, out_json, say
 
 
 def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
@@ -27,7 +26,7 @@ def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
     lines = b"".join(canonical(group) + b"\n" for group in found)
     rollouts = sum(len(group["rollouts"]) for group in found)
     if file == "-":
-        sys.stdout.buffer.write(lines)
+        out_bytes(lines)
         return OK
     try:
         Path(file).write_bytes(lines)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from streams.cli.errors import OK, usage
+from streams.cli.errors import OK
 from streams.cli.finding import find_episode
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
+from streams.cli.places import folder_of
 
 
 def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> int:
     """Write the folder and say what is in it; the exit code."""
     from streams.export.parquet import export as run
 
-    where = Path(folder)
-    if where.exists() and not where.is_dir():
-        raise usage(f"{folder} is a file", field="FOLDER", hint="Name a folder")
     opened = open_log(log)
     try:
         name = None if episode is None else find_episode(opened, episode)
+        where = folder_of(folder, "FOLDER")
         counts = run(opened, where, name)
     finally:
         opened.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from schemas.problem import Feedback
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import number_of
 from streams.cli.opening import open_log
-from streams.cli.output import out, out_json
+from streams.cli.output import flush, out, out_json
 from streams.cli.producing import say_error
 from streams.producing.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
 
@@ -61,7 +60,7 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
         out_json(figures)
     else:
         out(" ".join(f"{name} {number}" for name, number in figures.items()))
-    sys.stdout.flush()
+    flush()
     return FAILED if told.refused else OK
 
 

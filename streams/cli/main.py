@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streams.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
 from streams.cli.flags import FLAGS, take_flags
-from streams.cli.output import complain
+from streams.cli.output import complain, drop, flush
 
 if TYPE_CHECKING:
     import typer
@@ -17,18 +17,26 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns the exit code; with no arguments given, ends the process with it."""
     if arguments is None:
+        _open_what_is_closed()
         sys.exit(main(sys.argv[1:]))
     try:
         code = _run(take_flags(arguments))
-        sys.stdout.flush()  # here, so that a reader who left is met while we can still say so
+        flush()  # here, so that a reader who left is met while we can still say so
         return code
     except CliError as error:
         return _report(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop()
         return OK
+
+
+def _open_what_is_closed() -> None:
+    """Whoever started us may have closed a stream: no other file may come to stand in its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _run(arguments: list[str]) -> int:
@@ -49,6 +57,8 @@ def _run(arguments: list[str]) -> int:
         return _misused(error)
     except (CliError, BrokenPipeError, KeyboardInterrupt):
         raise
+    except OSError as error:
+        return _of_system(error)
     except Exception as error:
         return _defect(error)
     return result if isinstance(result, int) else OK
@@ -85,6 +95,15 @@ def _report(error: CliError) -> int:
     else:
         complain(error.text())
     return error.exit
+
+
+def _of_system(error: OSError) -> int:
+    """What the system would not do with a path that it names; else the fault is ours."""
+    if error.filename is None:
+        return _defect(error)
+    from streams.cli.places import refused
+
+    return _report(refused(error))
 
 
 def _defect(error: Exception) -> int:

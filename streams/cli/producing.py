@@ -15,7 +15,7 @@ from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import number_of
 from streams.cli.opening import is_missing, open_log
 from streams.cli.options import pairs
-from streams.cli.output import complain, out, out_json, say
+from streams.cli.output import complain, flush, out, out_json, say
 from streams.cli.setup import policy_of, tools_wanted
 from streams.policies import find
 from streams.producing.produce import Plan, Produced, Producer, Refusal
@@ -150,7 +150,7 @@ def _summary(done: Produced, json: bool) -> int:
         out_json({**figures, "series": sorted(set(done.series))})
     else:
         out(" ".join(f"{name} {count}" for name, count in figures.items()))
-    sys.stdout.flush()
+    flush()
     return FAILED if done.refused else OK
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from streams.cli.errors import FAILED, OK, usage
 from streams.cli.output import out, out_json, say
+from streams.cli.places import folder_of
 from streams.export.schemas import FOLDER, compare, export, schemas
 
 
 def write(folder: str | None, *, json: bool) -> None:
     """``schema export``."""
-    target = Path(folder) if folder is not None else FOLDER
+    target = folder_of(folder, "DIR") if folder is not None else FOLDER
     written = export(target)
     if folder is None:
         from streams.export.asyncapi import write as write_asyncapi

@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from streams.bench.search_table import Command, work
 from streams.cli.analysing import analyse
 from streams.cli.main import main
+from streams.cli.places import folder_of
 
 
 def run(
@@ -25,6 +26,7 @@ def run(
     def command(arguments: Sequence[str]) -> int:
         return main(list(arguments))
 
+    folder_of(folder, "--out")
     with redirect_stdout(io.StringIO()):
         produce(command, log, problems)
         work(command, log, backbone)

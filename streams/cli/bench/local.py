@@ -14,6 +14,7 @@ from streams.cli.errors import usage
 from streams.cli.main import main
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
+from streams.cli.places import folder_of
 
 Row: TypeAlias = tuple[str, dict[str, Any] | None]
 
@@ -23,7 +24,7 @@ def run(
 ) -> int:
     """Make what is not made yet, and print the table."""
     walks = [walk for walk in local.WALKS if not only or walk.policy in only]
-    place = Path(folder)
+    place = folder_of(folder, "--out")
     try:
         with redirect_stdout(io.StringIO()):
             local.run(

@@ -26,6 +26,7 @@ from streams.bench.results import gather
 from streams.cli.errors import OK, usage
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json, say
+from streams.cli.places import folder_of
 from streams.cli.setup import Duty, Models, world_of
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def run(wanted: Wanted, *, json: bool) -> int:
     except ValueError as error:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
     _say_what(recipe, found, stages)
-    code = OK
+    folder, code = folder_of(wanted.out, "--out"), OK
     for stage in stages:
         _produce(log, recipe, stage, stages, found)
         code = _work(log, wanted) or code
@@ -116,7 +117,7 @@ def run(wanted: Wanted, *, json: bool) -> int:
     results.absent = frozenset(planner.absent)
     said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
     made = report(recipe, results, found, said)
-    _tell(made, write(made, Path(wanted.out), recipe.recipe), json=json)
+    _tell(made, write(made, folder, recipe.recipe), json=json)
     return code
 
 
@@ -215,7 +216,6 @@ def commit() -> str:
 
 def write(made: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
     """The report in three forms."""
-    folder.mkdir(parents=True, exist_ok=True)
     data = orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
     texts = {"md": markdown(made).encode(), "json": data, "html": html(made).encode()}
     paths = [folder / f"{name}.{ending}" for ending in texts]

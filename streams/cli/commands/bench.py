@@ -58,8 +58,11 @@ def bandit(
     from pathlib import Path
 
     from streams.bench.bandit import run
+    from streams.cli.places import folder_of
 
-    return show(run(Path(out_file)), json=json)
+    drawn = Path(out_file)
+    folder_of(str(drawn.parent), "--out")
+    return show(run(drawn), json=json)
 
 
 @bench_group.command()
@@ -135,8 +138,8 @@ def game24_recorded(
 
     try:
         return show(run(Path(data)), json=json)
-    except OSError as error:
-        raise usage(f"{error.filename or data}: {error.strerror}", field="--data") from error
+    except (OSError, ValueError) as error:
+        raise usage(str(error), field="--data") from error
 
 
 def show(figures: dict[str, object], *, json: bool) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streams.cli.output import colour
+from streams.cli.output import Leaving, colour
 from streams.cli.show.words import cells, cut, wrap
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ class Page:
 
     def show(self) -> None:
         """Write the page to standard output; in colour where that is a terminal."""
-        if colour():
-            self._in_colour()
-        else:
-            sys.stdout.write(self.text() + "\n")
-        sys.stdout.flush()
+        with Leaving():
+            if colour():
+                self._in_colour()
+            else:
+                sys.stdout.write(self.text() + "\n")
+            sys.stdout.flush()
 
     def _in_colour(self) -> None:
         from rich.console import Console

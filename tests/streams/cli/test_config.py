@@ -120,6 +120,8 @@ def test_log_is_no_level(folder: Path, monkeypatch: pytest.MonkeyPatch, level: s
         ("3", "metalogue.yaml:1: expected NAME: VALUE lines [config.syntax, exit 5]"),
         ("max_concurrency: 0", "metalogue.yaml:1: max_concurrency: '0': Input should be greater"),
         ("max_concurrency: many", "metalogue.yaml:1: max_concurrency: 'many': Input should be"),
+        ("prices: {check: 1}", "metalogue.yaml:1: prices.check: '1': Input should be a valid"),
+        ("prices: {a-5.1.x: 1}", "metalogue.yaml:1: prices.a-5.1.x: '1': Input should be a valid"),
     ],
 )
 def test_bad_files(folder: Path, text: str, message: str) -> None:
@@ -127,6 +129,15 @@ def test_bad_files(folder: Path, text: str, message: str) -> None:
     called = call("config", "show")
     assert called.code == 5
     assert called.err.startswith(message)
+
+
+def test_a_group_in_one_variable_is_a_json_object(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METALOGUE_KAFKA", "foo")
+    called = call("config", "show")
+    assert called.code == 5
+    assert called.err.startswith("METALOGUE_KAFKA: expected a JSON object [config.value, exit 5]\n")
 
 
 def test_secrets_are_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,28 @@
+"""Files and folders that a command line names: what the system says of one is no defect of ours."""
+
+from __future__ import annotations
+
+import os
+from errno import EACCES
+from pathlib import Path
+
+from streams.cli.errors import CliError, usage
+
+
+def refused(error: OSError, field: str = "") -> CliError:
+    """The error for people, naming the path."""
+    return usage(f"{error.filename}: {error.strerror}", field=field, error="path")
+
+
+def folder_of(path: str, field: str) -> Path:
+    """A folder to write to, made now: before there is anything to lose. Raises a usage error."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise usage(f"{path} is a file", field=field, error="path", hint="Name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES), path)
+    except OSError as error:
+        raise refused(error, field) from error
+    return folder

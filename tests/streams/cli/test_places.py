@@ -1,0 +1,66 @@
+"""Paths that cannot be written, and standard output that leads nowhere: a user's to mend, and named."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.streams.cli.calling import Called, call, command, environment
+from tests.streams.cli.learned import made
+
+
+def refused(called: Called, field: str) -> None:
+    assert called.code == 2, called.err
+    assert called.err.startswith(f"{field}: ")
+    assert "[path, exit 2]" in called.err
+    assert "defect" not in called.err
+
+
+@pytest.mark.parametrize("place", ["taken", "taken/below", "/proc/none"])
+def test_a_folder_that_cannot_be_is_named(folder: Path, place: str) -> None:
+    (folder / "taken").write_text("")
+    refused(call("export", place, "--log", made()), "FOLDER")
+    refused(call("analyse", "--out", place, "--log", made()), "--out")
+    refused(call("schema", "export", place), "DIR")
+    refused(call("bench", "bandit", "--out", f"{place}/regret.html"), "--out")
+
+
+def test_a_bench_finds_out_before_it_runs(folder: Path) -> None:
+    called = call(
+        *("bench", "run", "mc2-tab-01", "--reduced", "--backbone", "rehearsal"),
+        *("--out", "/proc/none", "--log", "a.db"),
+    )
+    refused(called, "--out")
+    assert not (folder / "a.db").exists()
+
+
+def test_a_folder_of_recordings_that_is_not_there(folder: Path) -> None:
+    called = call("bench", "game24-recorded", "--data", "nope")
+    assert (called.code, called.err) == (2, "--data: no 24.csv in nope [usage, exit 2]\n")
+
+
+@pytest.mark.parametrize("words", [("policies", "list"), ("policies", "list", "--json")])
+def test_results_that_cannot_be_written_are_a_failure(folder: Path, words: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command(*words), cwd=folder, env=environment(), stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.returncode == 1
+    assert b"standard output" in done.stderr
+    assert b"No space left" in done.stderr
+    assert b"defect" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_nobody_s_fault(folder: Path, closed: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {closed}', "bash", *command("topics", "create", "--log", "a.db")],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert call("topics", "check", "--log", "a.db").code == 0
