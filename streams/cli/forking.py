@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from streams.backbones.port import BackboneError
+from streams.cli.draining import finished
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.finding import find_episode
 from streams.cli.opening import open_log
@@ -72,7 +72,7 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     change = wanted.change()
     changes = [replace(change, sample=number) for number in range(wanted.samples)]
     try:
-        done = asyncio.run(world.during(_forks(log, parent, changes, world)))
+        done = finished(world, _forks(log, parent, changes, world))
     except CannotFork as error:
         raise usage(str(error), field="EPISODE") from error
     except BackboneError as error:

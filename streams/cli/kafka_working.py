@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streams.cli.draining import drain_when_told
 from streams.cli.errors import usage
 from streams.cli.kafka_log import place_of, reached
-from streams.cli.output import say
 from streams.cli.setup import Duty, Models, as_cli
 from streams.cli.working import report, working_world
 
@@ -81,17 +80,8 @@ def refuse(metrics: str | None, otlp: str | None) -> None:
 
 
 async def _until_told(worker: KafkaWorker, **options: Any) -> Outcome:
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, _drain, worker, each)
+    drain_when_told(worker.world, lambda _: worker.drain())
     try:
         return await worker.run(**options)
     finally:
         await worker.world.close()
-
-
-def _drain(worker: KafkaWorker, received: signal.Signals) -> None:
-    if worker.world.draining:
-        os._exit(130 if received == signal.SIGINT else 0)
-    say("draining: calls in flight are recorded, then it stops; again to stop at once")
-    worker.drain()

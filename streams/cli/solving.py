@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import closing
@@ -17,6 +16,7 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, digest, is_numbered
 from schemas.problem import Limits, Problem
 from streams.backbones.port import BackboneError
+from streams.cli.draining import finished
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.flags import FLAGS
 from streams.cli.opening import open_log
@@ -66,7 +66,7 @@ def solve(
         need_prices(world, "--cost-limit")
     with closing(open_log(log, create=True)) as opened:
         try:
-            episode, end = asyncio.run(world.during(_solve(opened, found, problem, world)))
+            episode, end = finished(world, _solve(opened, found, problem, world))
         except BackboneError as error:
             raise as_cli(error) from error
     return _tell(episode, end, world, json)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import signal
 from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
 from typing import IO, TYPE_CHECKING
 
+from streams.cli.draining import drain_when_told
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
 from streams.cli.opening import log_path, log_url, open_log
 from streams.cli.output import say
@@ -137,9 +137,7 @@ def _finished(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outc
 
 
 async def _run(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outcome:
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, _drain, worker, each)
+    drain_when_told(worker.world, lambda _: worker.drain())
     try:
         async with _pages(worker, pages):
             return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
@@ -165,13 +163,6 @@ async def _pages(worker: Worker, place: tuple[str, int] | None) -> AsyncGenerato
         yield
     finally:
         await pages.stop()
-
-
-def _drain(worker: Worker, received: signal.Signals) -> None:
-    if worker.world.draining:
-        os._exit(130 if received == signal.SIGINT else OK)
-    say("draining: calls in flight are recorded, then it stops; again to stop at once")
-    worker.drain()
 
 
 def report(outcome: Outcome) -> int:

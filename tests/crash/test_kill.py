@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from streams.runtime.embedded.log import SqliteLog
 from tests.crash.conftest import Calm
 from tests.crash.processes import finish, grown, kill, killed_often, until, worker
 from tests.crash.series import completed, end_of, produced
+from tests.endpoint import serving, whole
 from tests.streams.cli.calling import call, command, environment
 
 SLOWLY = ("--backbone", "rehearsal:seed=7,latency_ms=60", "--max-concurrency", 4)
@@ -119,6 +122,39 @@ def test_the_second_signal_stops_at_once_and_nothing_is_lost(
     finish(path, *AT_ONCE)
     assert end_of(log) == calm.end
     log.close()
+
+
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_solve_drains_too_and_goes_on_from_there(
+    tmp_path: Path, stop: signal.Signals, code: int
+) -> None:
+    """What the endpoint was asked for is on the log, and is not asked for again."""
+    words = ("solve", "1 + 1", "--policy", "self_refine", "--backbone", "openai", "--log", "a.db")
+    with serving(lambda asked: replace(whole("it is\nANSWER: 2"), latency_s=0.3)) as endpoint:
+        process = subprocess.Popen(
+            command(*words),
+            cwd=tmp_path,
+            env=environment(**endpoint.env()),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert until(lambda: bool(endpoint.asked), process)
+        process.send_signal(stop)
+        answer, said = process.communicate(timeout=30)
+        assert (process.returncode, answer) == (code, b""), said
+        assert said.decode().count("draining") == 1
+        assert "the same command goes on from there" in said.decode()
+        with closing(SqliteLog(tmp_path / "a.db")) as log:
+            assert len(completed(log)) == len(endpoint.asked)
+        again = subprocess.run(
+            command(*words),
+            cwd=tmp_path,
+            env=environment(**endpoint.env()),
+            capture_output=True,
+            check=False,
+        )
+        assert (again.returncode, again.stdout) == (0, b"2\n"), again.stderr
+        assert endpoint.repeats() == 0
 
 
 def test_a_worker_that_lost_its_claim_writes_nothing_more(calm: Calm, tmp_path: Path) -> None:
