@@ -118,6 +118,7 @@ def scope_made(
         raise NoPolicy(f"{policy.reference}: {error}") from error
     window = ScopeWindow(stream_window_of(policy, settings), frozenset(CHECKERS))
     constants = constants_of(policy, settings)
+    _say_the_rest(policy, settings)
     return Scope(memory.scope, policy, settings, window, memory, constants, profile)
 
 
@@ -144,6 +145,15 @@ def constants_of(policy: Policy[Any], settings: PolicySettings) -> dict[str, Any
             what = str(error).removeprefix("batch.closed: constants: ")
             raise NoPolicy(f"{policy.reference}: rule_constants: {name}: {what}") from error
     return found
+
+
+def _say_the_rest(policy: Policy[Any], settings: PolicySettings) -> None:
+    """Ask once for what is asked again while all scopes are at work. Raises ``NoPolicy``."""
+    _said(policy, "live_batches", lambda: policy.live_batches(settings))
+    _said(policy, "warm_source", lambda: policy.warm_source(settings))
+    together = policy.together
+    if together is not None:
+        _said(policy, "together.size", lambda: together.size(settings))
 
 
 def _said(policy: Policy[Any], what: str, ask: Callable[[], T]) -> T:

@@ -13,7 +13,7 @@ from typing import Any
 
 from handlers.policies.base import Policy
 from streams.trials import contract
-from streams.trials.learning import learned_memory, reflection
+from streams.trials.learning import closes_batches, learned_memory, reflection
 from streams.trials.trial import CASES, Broken, Case, Trial, crashed, fresh, resumed
 
 LIMITS = range(1, 13)
@@ -123,8 +123,9 @@ class Suite:
         return f"{len(self.trials)} runs derived again, 0 model calls"
 
     async def reflects(self) -> str:
-        """What it leaves to learn from is a pure function of its record."""
+        """What it leaves to learn from is a pure function of its record; a batch of it can be closed."""
         for trial in self.trials:
+            closes_batches(self.policy, trial.case)
             first, second = (reflection(self.policy, trial) for _ in range(2))
             if first != second:
                 raise Broken(trial.case, "two reflections of one record differ")

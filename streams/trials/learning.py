@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from handlers.learning.measured import Measured
+from handlers.learning.rules import learned_after
 from handlers.limits import Ledger
 from handlers.policies.base import Batch, Conclusion, Member, Policy
 from schemas.asking import OutOfLimit, Steps
@@ -13,14 +16,25 @@ from schemas.events.learning import Reflected
 from schemas.identity import learning_id, seed_of
 from schemas.memory import Memory
 from schemas.problem import Limits, Problem
-from state.folds.memory import Learned, next_memory
+from state.folds.memory import Learned, MemoryFold, next_memory
+from streams.defects import describe
 from streams.drive import Run
 from streams.episodes import opening
+from streams.policies import NoPolicy
 from streams.relay import closing
+from streams.scopes import constants_of, scope_made
 from streams.trials.contract import alike, states_known_facts
 from streams.trials.trial import Bounded, Broken, Case, Trial, settings_of, steered
 
 SCOPE = "check"
+
+
+def closes_batches(policy: Policy[Any], case: Case) -> None:
+    """It can have a scope: its window, its learning rule and the rule's constants. Raises ``Broken``."""
+    try:
+        scope_made(policy, MemoryFold(SCOPE), case.profile, {})
+    except NoPolicy as error:
+        raise Broken(case, str(error)) from error
 
 
 def reflection(policy: Policy[Any], trial: Trial) -> Reflected:
@@ -46,10 +60,22 @@ async def learned_memory(policy: Policy[Any], trials: list[Trial]) -> Memory:
     alike(first, await _learned(policy, batch, case, {}), "in a second run of learn")
     alike(first, await _learned(policy, batch, case, first.journal), "in a replay of learn")
     states_known_facts(case, first.journal)
+    _folds(policy, case, batch, [first.journal[address] for address in first.addresses])
     learned = Learned()
     for address in first.addresses:
         learned.feed(address, first.journal[address])
     return next_memory(batch.memory, learned, batch.number, 1)
+
+
+def _folds(policy: Policy[Any], case: Case, batch: Batch, facts: Sequence[Event]) -> None:
+    """Its learning rule takes what its episodes measured and its learner said. Raises ``Broken``."""
+    members = [Measured.of(m.episode, m.outcome, m.reflected) for m in batch.members]
+    closes_batches(policy, case)
+    constants = constants_of(policy, settings_of(policy, case))
+    try:
+        learned_after(policy.rule, {}, members, constants, facts)
+    except Exception as error:
+        raise Broken(case, f"rule {policy.rule}: {describe(error)}") from error
 
 
 def _batch(policy: Policy[Any], trials: list[Trial]) -> Batch:

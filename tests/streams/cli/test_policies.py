@@ -10,7 +10,7 @@ from handlers.policies.registry import POLICIES
 from streams.policies import find
 from streams.trials import check
 from streams.trials.check import HASH_SEEDS, digests_elsewhere
-from streams.trials.trial import Case
+from streams.trials.trial import Broken, Case
 from tests.streams.cli.calling import Called, call
 
 Elsewhere: TypeAlias = Callable[[str, str, Case], list[dict[str, str]]]
@@ -260,6 +260,40 @@ MINE = Policy(
     assert {name for name, each in found.items() if not each["ok"]} == {"reflects", "learns"}
     assert found["learns"]["address"] == "0"
     assert found["learns"]["detail"].startswith("generated.answer was ")
+
+
+def no_other_process(name: str, seed: str, case: Case) -> list[dict[str, str]]:
+    """What another process comes to is none of the test's."""
+    raise Broken(case, "not run")
+
+
+@pytest.mark.parametrize(
+    ("said", "where", "detail"),
+    [
+        (
+            "rule_constants=lambda given: {'rate': float('nan')}",
+            "reflects",
+            "rule_constants: rate: must be a finite number",
+        ),
+        (
+            "rule_constants=lambda given: {'of': object()}",
+            "reflects",
+            "rule_constants: of: no JSON for object",
+        ),
+        ("rule='mine@1'", "reflects", "rule: there is none called 'mine@1'"),
+        ("window=lambda given, size: 0", "reflects", "window: 0 is no number of members"),
+        ("rule='linucb@1'", "learns", "rule linucb@1: KeyError: 'arms' (bandits.py:"),
+    ],
+)
+def test_what_no_batch_can_be_closed_with_is_found_beforehand(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, where: str, detail: str
+) -> None:
+    monkeypatch.setattr(check, "elsewhere", no_other_process)
+    tail = TAIL.replace("solve=solve", f"solve=solve, learns='self', {said}")
+    called = tried(folder, GOOD, "--json", tail=tail)
+    found: dict[str, Any] = {each["check"]: each for each in called.json["checks"]}
+    assert (called.code, found[where]["ok"]) == (1, False)
+    assert detail in found[where]["detail"]
 
 
 @pytest.fixture(scope="module")

@@ -54,11 +54,17 @@ def no_window(file: Path) -> None:
     write(file, "window=lambda given, size: 0")
 
 
+def forget_what_lives(file: Path) -> None:
+    """How long its lessons live is asked for in vain."""
+    write(file, "live_batches=lambda given: given.span")
+
+
 SPOILT: dict[Spoilt, str] = {
     move: "cp.py: no such file",
     say_nan: "rule_constants: rate: must be a finite number",
     fail: "rule_constants: KeyError: 'rate' (cp.py:5)",
     rule_of_no_name: "rule: there is none called 'mine@1'",
+    forget_what_lives: "live_batches: AttributeError: ",
     no_window: "window: 0 is no number of members",
 }
 
