@@ -75,3 +75,12 @@ def offset_of_version(log: SqliteLog, number: int, scope: str | None = None) -> 
     )
     row = log.db.execute(query, (number, scope, scope)).fetchone()
     return None if row[0] is None else int(row[0])
+
+
+def scopes_of_version(log: SqliteLog, number: int) -> list[str]:
+    """The scopes that have a memory version of this number."""
+    query = (
+        "select distinct json_extract(body, '$.scope') from records where kind = 'memory.versioned' "
+        "and json_extract(body, '$.number') = ? order by 1"
+    )
+    return [str(scope) for (scope,) in log.db.execute(query, (number,))]

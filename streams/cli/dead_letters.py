@@ -70,7 +70,7 @@ def replay(
     if (number is None) != everything or (everything and file is not None):
         raise usage("give one number, or --all without --file", field="N")
     mended = None if file is None else _bytes_of(file)
-    opened = open_log(log)
+    opened = open_log(log, writes=True)
     try:
         waiting = [each for each in letters(opened) if not each.sent_on]
         chosen = waiting if number is None else [letter(opened, number)]

@@ -41,7 +41,7 @@ def change(
 ) -> int:
     """Put the choice on record; the next worker makes the vectors anew. The exit code."""
     name = embedder_of(wanted, wishes_of(Models())).name
-    with closing(open_log(log)) as opened:
+    with closing(open_log(log, writes=True)) as opened:
         shelf = _shelf(Library.read(opened), scope)
         memory = _changeable(shelf, name)
         _need_none_open(opened, shelf.scope, yes)

@@ -43,7 +43,7 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
     """Publish a file of judgements, or standard input (``-``); the exit code."""
     if built_in(source):
         raise usage(f"{source}: no such file", field="FILE", error="input.source")
-    opened = open_log(log)
+    opened = open_log(log, writes=True)
     told = Told()
     try:
         for line in lines_of(source, None):

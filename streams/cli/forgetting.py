@@ -43,7 +43,7 @@ def forget(
     """Tell the lineage of a problem; with ``yes`` withdraw what cites it. The exit code."""
     from streams.lineage import command, remains
 
-    opened = open_log(log)
+    opened = open_log(log, writes=yes)
     try:
         name, scopes = _meant(opened, problem_id, domain)
         traced = _traced(opened, name, problem_id, scopes)

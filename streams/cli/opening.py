@@ -63,15 +63,20 @@ def missing(path: str, url: str) -> CliError:
     return usage(f"no log at {path}", field="--log", error="log.missing", hint=hint)
 
 
-def open_log(given: str | None, *, create: bool = False) -> SqliteLog:
-    """The log that a command works on. Raises a ``CliError`` that names what is wrong with it."""
+def open_log(given: str | None, *, create: bool = False, writes: bool = False) -> SqliteLog:
+    """The log that a command works on. Raises a ``CliError`` that names what is wrong with it.
+
+    A command that ``writes``, or may ``create`` one, is refused a log that can only be read.
+    """
     url = log_url(given)
     if url.startswith("kafka://"):
         from streams.cli.kafka_log import open_kafka
 
         return open_kafka(url)
     if url.startswith("jsonl:"):
-        return _imported(url.removeprefix("jsonl:"), create=create)
+        if create or writes:
+            raise _read_only(url)
+        return _imported(url.removeprefix("jsonl:"))
     path = log_path(url)
     from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog
 
@@ -83,11 +88,9 @@ def open_log(given: str | None, *, create: bool = False) -> SqliteLog:
         raise usage(str(error), field="--log", error="log.format") from error
 
 
-def _imported(path: str, *, create: bool) -> SqliteLog:
+def _imported(path: str) -> SqliteLog:
     from streams.runtime.embedded.imported import BadLine, import_jsonl
 
-    if create:
-        raise _read_only(f"jsonl:{path}")
     try:
         return import_jsonl(path)
     except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.errors import OK, UNREACHABLE, CliError, usage
+from streams.cli.errors import OK, UNREACHABLE, USAGE, CliError, usage
 from streams.cli.opening import log_path, log_url, open_log
 from streams.cli.output import out, out_json, say
 
@@ -31,8 +31,9 @@ def project(log: str | None, *, attached: bool, otlp: str | None = None) -> int:
     from streams.cli.observing import exporting
     from streams.projector import Projector, tables_path
 
-    opened = open_log(log)
+    opened = open_log(log, writes=True)
     try:
+        _need_room(opened.path, tables_path(opened.path))
         with only_writer(tables_path(opened.path)), exporting(opened.path, otlp):
             projector = Projector(opened, told=None if attached else say)
             _ends_when_told(projector)
@@ -85,12 +86,19 @@ def rebuild(
     from streams.projector import tables_path
 
     names = chosen(tables)
+    if scope is not None and to is None:
+        raise usage("says whose version --to names", field="--scope", hint="Give --to as well")
+    if log_url(log).startswith("jsonl:"):
+        names = _without_tables(tables, names)
     opened = open_log(log)
     folder = tables_path(opened.path)
     if to is not None:
         folder = folder.with_name(f"{folder.name}.at-{to}")
     try:
         upto = None if to is None else _offset(opened, to, scope)
+        if _is_read_only(opened):
+            return _tell(_rebuild(opened, folder, [], upto, snapshot=False), folder, json=json)
+        _need_room(opened.path, folder)
         with only_writer(folder):
             figures = _rebuild(opened, folder, names, upto, snapshot=snapshot)
     except Busy as error:
@@ -109,6 +117,8 @@ def chosen(tables: list[str]) -> list[str]:
         return list(TABLES)
     if names == ["none"]:
         return []
+    if "none" in names:
+        raise usage("none goes with no other table", field="--tables")
     for name in names:
         if name not in TABLES:
             known = f"There are {', '.join(TABLES)}, or none"
@@ -116,11 +126,44 @@ def chosen(tables: list[str]) -> list[str]:
     return names
 
 
+def _is_read_only(log: SqliteLog) -> bool:
+    """Whether a log was read from lines: there is no file that tables and a snapshot could lie beside."""
+    return str(log.path) == ":memory:"
+
+
+def _without_tables(wanted: list[str], names: list[str]) -> list[str]:
+    """No tables, for a log that has no place for any. Raises a usage error where some are asked for."""
+    if wanted and names:
+        detail = "a log that is read from lines has no tables"
+        raise usage(detail, field="--tables", hint="Leave it out: the hash needs none")
+    return []
+
+
+def _need_room(log: Path, folder: Path) -> None:
+    """Raises where something else lies in the place of the tables or of the snapshot."""
+    from streams.rebuild import snapshot_path
+
+    snapshot = snapshot_path(log)
+    if folder.exists() and not folder.is_dir():
+        raise _in_the_way(folder, "a file, and the tables' folder is to lie there")
+    if snapshot.is_dir():
+        raise _in_the_way(snapshot, "a folder, and the snapshot's file is to lie there")
+
+
+def _in_the_way(path: Path, what: str) -> CliError:
+    hint = "Move it away and call again"
+    return CliError(what, error="tables.place", exit=USAGE, where=str(path), hint=hint)
+
+
 def _offset(log: SqliteLog, number: int, scope: str | None) -> int:
-    from streams.rebuild import offset_of_version
+    from streams.rebuild import offset_of_version, scopes_of_version
 
     if number == 0:
         return 0
+    scopes = [] if scope is not None else scopes_of_version(log, number)
+    if len(scopes) > 1:
+        detail = f"{len(scopes)} memories have a version {number}"
+        raise usage(detail, field="--to", hint=f"Name one: --scope {' or '.join(scopes)}")
     found = offset_of_version(log, number, scope)
     if found is None:
         raise usage(f"no memory version {number}", field="--to", error="memory.version")
@@ -143,7 +186,7 @@ def _rebuild(
     fold(log, state, upto, _progress(log.end() if upto is None else upto))
     spent, busy = time.perf_counter() - began, time.process_time() - cpu
     written = _write(log, folder, names, state)
-    if upto is None:
+    if upto is None and not _is_read_only(log):
         _keep(kept, state, written, snapshot=snapshot)
     return {
         "events": state.events,

@@ -30,7 +30,7 @@ def revise(
     json: bool,
 ) -> int:
     """Put the word on record; the next memory version heeds it. The exit code."""
-    with closing(open_log(log)) as opened:
+    with closing(open_log(log, writes=True)) as opened:
         shelf = Library.read(opened).one(scope)
         item = _item(shelf, wanted, change)
         event = KnowledgeRevised(

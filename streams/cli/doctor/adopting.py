@@ -15,7 +15,7 @@ def let_go_on(log: str | None, adopt: str | None, void: str | None) -> None:
     """State that a person decided. Raises ``CliError`` where the episode is not parked."""
     if adopt is not None and void is not None:
         raise usage("give one of --adopt and --void", field="--adopt")
-    opened = open_log(log)
+    opened = open_log(log, writes=True)
     try:
         episode = _parked(opened, adopt or void or "")
         said = list(_said(opened, episode, void=void is not None))

@@ -52,14 +52,18 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
         raise NotALog(f"{path}: {error}") from error
     try:
         new = _is_new(db, path)
+        if new and not create:
+            raise NoLog(f"no log at {path}")
         db.executescript(PRAGMAS)
         if new:
             db.executescript(
                 f"begin immediate;{TABLES}{VIEWS}pragma user_version={SCHEMA_VERSION};commit;"
             )
-    except (NotALog, sqlite3.DatabaseError) as error:
+    except (NoLog, NotALog, sqlite3.DatabaseError) as error:
         db.close()
-        raise error if isinstance(error, NotALog) else NotALog(f"{path}: {error}") from error
+        raise (
+            error if isinstance(error, NoLog | NotALog) else NotALog(f"{path}: {error}")
+        ) from error
     return db
 
 
