@@ -16,7 +16,7 @@ from schemas.events.learning import (
     ProblemForgotten,
     Reflected,
 )
-from schemas.identity import digest, episode_id, learning_id
+from schemas.identity import canonical, digest, episode_id, learning_id
 from schemas.problem import Limits
 from streams.learner import Learner
 from streams.records import LogRecords
@@ -175,5 +175,5 @@ def remains(log: SqliteLog, domain: str, problem_id: str) -> dict[str, int]:
     said = SENT.format(*SAYS)
     for topic in ("feedback", "answers"):
         held[topic] = int(log.db.execute(said, (topic, domain, problem_id)).fetchone()[0])
-    quoted = log.db.execute(QUOTED, (f'"{domain}/{problem_id}"',)).fetchone()
+    quoted = log.db.execute(QUOTED, (canonical(f"{domain}/{problem_id}").decode(),)).fetchone()
     return held | {"learning": int(quoted[0])}
