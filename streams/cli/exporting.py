@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.cli.errors import OK
+from streams.cli.errors import OK, usage
 from streams.cli.finding import find_episode
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
@@ -11,6 +11,7 @@ from streams.cli.places import folder_of
 
 def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> int:
     """Write the folder and say what is in it; the exit code."""
+    from streams.export.parquet import NotOurs
     from streams.export.parquet import export as run
 
     opened = open_log(log)
@@ -18,6 +19,9 @@ def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> 
         name = None if episode is None else find_episode(opened, episode)
         where = folder_of(folder, "FOLDER")
         counts = run(opened, where, name)
+    except NotOurs as error:
+        hint = "Name a new folder, an empty one, or that of an earlier export"
+        raise usage(str(error), field="FOLDER", error="export.folder", hint=hint) from error
     finally:
         opened.close()
     if json:

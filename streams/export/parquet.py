@@ -5,7 +5,7 @@ Beside the files lie ``README.md`` (every column), ``views.sql`` and ``queries/*
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,17 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, Recalled
 from schemas.events.learning import BatchClosed
 from schemas.events.reasoning import KnowledgeReached
 from schemas.identity import text_key
+from schemas.memory import Memory
+from state.folds.lives import name_of
 from state.folds.state import State
+from state.folds.versions import Versions
 from state.tables.lance import arrow, arrow_type, chunks
 from streams.export.tables import EXPORTED, Chosen, Exported
 from streams.projector import LogSource
 from streams.rebuild import fold
 from streams.runtime.embedded.log import SqliteLog
 
+TITLE = "# Export of a Metalogue log"
 # What nobody knows is counted apart: it is no zero in a mean, and makes a sum unknown.
 QUERIES = {
     "accuracy_by_batch": """
@@ -32,7 +36,7 @@ from batches group by scope, batch order by scope, batch
 """,
     "restart_ratio": """
 select count(*) as decisions,
-  avg(case when body ->> '$.action' = 'restart' then 1.0 else 0.0 end) as restart_ratio
+  avg(case when (body ->> '$.action') = 'restart' then 1.0 else 0.0 end) as restart_ratio
 from events where kind = 'controller.acted'
 """,
     "tokens_by_role": """
@@ -47,16 +51,20 @@ from completions group by topic, role order by topic, role
 select scope, id, role, polarity, uses, right_uses, wrong_uses,
   case when right_uses + wrong_uses > 0 then 1.0 * right_uses / (right_uses + wrong_uses) end
     as right_share
-from lessons order by uses desc, scope, id
+from lessons where not withdrawn order by uses desc, scope, id
 """,
 }
+
+
+class NotOurs(Exception):
+    """The folder holds something else than an export."""
 
 
 def export(log: SqliteLog, folder: Path, episode: str | None = None) -> dict[str, int]:
     """Write the folder; rows by table."""
     source = LogSource(log, fold(log, State()))
     chosen = Chosen(source) if episode is None else choose(source, episode)
-    folder.mkdir(parents=True, exist_ok=True)
+    begin(folder)
     counts = {table.name: write(folder, table, chosen) for table in EXPORTED}
     (folder / "README.md").write_text(described(counts), encoding="utf-8")
     (folder / "views.sql").write_text(views(), encoding="utf-8")
@@ -64,6 +72,23 @@ def export(log: SqliteLog, folder: Path, episode: str | None = None) -> dict[str
     for name, query in QUERIES.items():
         (folder / "queries" / f"{name}.sql").write_text(query.strip() + ";\n", encoding="utf-8")
     return counts
+
+
+def begin(folder: Path) -> None:
+    """Make the folder and mark it as an export, also of one that is broken off.
+
+    Raises ``NotOurs`` where it holds something else: nobody's own files are written over.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / "README.md"
+    if any(folder.iterdir()) and not (page.is_file() and _first_line(page) == TITLE):
+        raise NotOurs(f"{folder} holds files that are no export")
+    page.write_text(f"{TITLE}\n\nIt was not finished.\n", encoding="utf-8")
+
+
+def _first_line(page: Path) -> str:
+    with page.open(encoding="utf-8", errors="replace") as lines:
+        return lines.readline().rstrip("\n")
 
 
 def write(folder: Path, table: Exported, chosen: Chosen) -> int:
@@ -89,10 +114,25 @@ def choose(source: LogSource, episode: str) -> Chosen:
     """One episode with the texts and memory items that it refers to."""
     journal = source.log.journal(episode)
     texts = [text_key(digest) for event in journal.values() for digest in digests(event)]
-    items = {name for event in journal.values() for name in items_of(event)}
+    ids = {name for event in journal.values() for name in items_of(event)}
     admitted = journal.get("admitted")
     scope = getattr(admitted, "scope", None) or episode.removeprefix("b/").rpartition("/")[0]
+    memory = pinned_by(source, scope, journal)
+    items = {f"{scope}/{name_of(item)}" for item in memory.whole() if item.id in ids}
     return Chosen(source, episode, tuple(dict.fromkeys(texts)), frozenset(items), scope)
+
+
+def pinned_by(source: LogSource, scope: str, journal: Mapping[str, Event]) -> Memory:
+    """The memory that an episode could know of: rules of other versions may have the same ids."""
+    memories, opened = source.state.memories, journal.get("opened") or journal.get("batch")
+    versions = memories[scope].versions if scope in memories else Versions()
+    match opened:
+        case EpisodeOpened(memory_version=int(number), memory_revision=revision):
+            return versions.pinned(number, revision) if number in versions else Memory(scope, 0)
+        case BatchClosed(previous=number) if number in versions:
+            return versions[number]
+        case _:
+            return Memory(scope, 0)
 
 
 def digests(event: Event) -> Iterable[str]:
@@ -117,7 +157,7 @@ def items_of(event: Event) -> Iterable[str]:
 
 def described(counts: dict[str, int]) -> str:
     """The folder's README: every table and column."""
-    lines = ["# Export of a Metalogue log", ""]
+    lines = [TITLE, ""]
     lines += ["`duckdb -init views.sql` opens it; examples are in `queries/`.", ""]
     for table in EXPORTED:
         lines += [f"## {table.name} ({counts[table.name]} rows)", "", f"{table.about}.", ""]

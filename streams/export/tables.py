@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -36,7 +36,7 @@ class Chosen:
     texts: tuple[str, ...] = ()
     """Episodes of kept texts that the one episode refers to."""
     items: frozenset[str] = frozenset()
-    """Ids of the memory items that it had."""
+    """Keys of the memory items that it named, by the memory version that it pinned."""
     scope: str | None = None
 
     def records(self, where: str = "1") -> Iterator[tuple[Any, ...]]:
@@ -50,6 +50,21 @@ class Chosen:
         marks = ",".join("?" * len(names))
         query = f"{RECORDS} where offset <= ? and episode in ({marks}) and {where} order by offset"
         yield from self.source.log.db.execute(query, (upto, *names))
+
+    def closings(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of the batches that it may be a member of, in order; of a learning episode its own."""
+        where = "kind = 'batch.closed'"
+        whole = self if self.is_learning else replace(self, episode=None)
+        return whole.records(where)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether the one episode is one that learned."""
+        return self.episode is not None and self.episode.startswith("b/")
+
+    def is_part_of(self, member: Row) -> bool:
+        """Whether a batch's member belongs to this part."""
+        return self.is_learning or self.episode in (None, member["episode"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +92,22 @@ def _completions(chosen: Chosen) -> Iterator[Row]:
 
 
 def _batches(chosen: Chosen) -> Iterator[Row]:
-    for row in chosen.records("kind = 'batch.closed'"):
-        closed = json.loads(row[8])
-        for place, member in enumerate(closed["members"]):
-            yield {
-                "scope": closed["scope"],
-                "batch": closed["batch"],
-                "place": place,
-                "episode": member,
-                "outcome": closed["outcomes"][place],
-                "memory_version": closed["previous"],
-            }
+    """Members as each batch was closed last: again without those that were forgotten since."""
+    closed = (json.loads(row[8]) for row in chosen.closings())
+    newest = {(each["scope"], each["batch"]): each for each in closed}
+    return (row for each in newest.values() for row in _members(each) if chosen.is_part_of(row))
+
+
+def _members(closed: dict[str, Any]) -> Iterator[Row]:
+    for place, member in enumerate(closed["members"]):
+        yield {
+            "scope": closed["scope"],
+            "batch": closed["batch"],
+            "place": place,
+            "episode": member,
+            "outcome": closed["outcomes"][place],
+            "memory_version": closed["previous"],
+        }
 
 
 def _arms(chosen: Chosen) -> Iterator[Row]:
@@ -114,7 +134,7 @@ def projected(table: Table, mine: Callable[[Chosen, Row], bool]) -> Exported:
 
 
 def _its_item(chosen: Chosen, row: Row) -> bool:
-    return row["scope"] == chosen.scope and row["id"] in chosen.items
+    return row["key"] in chosen.items
 
 
 def _its_graph(chosen: Chosen, row: Row) -> bool:
@@ -162,7 +182,7 @@ COMPLETIONS = Exported(
 )
 BATCHES = Exported(
     "batches",
-    "Members of every closed batch",
+    "Members of every batch as it was closed last, less those whose problem was forgotten since",
     (
         *shared("scope"),
         Column("batch", "int", "number of the batch in its scope"),

@@ -14,10 +14,11 @@ import pytest
 from streams.export.parquet import QUERIES
 from streams.export.tables import EXPORTED
 from streams.runtime.embedded.log import SqliteLog
-from tests.streams.cli.calling import call
-from tests.streams.cli.learned import PROBLEMS, made
+from tests.streams.cli.calling import call, copied
+from tests.streams.cli.learned import PROBLEMS, made, rows
 
 pytestmark = pytest.mark.slow
+MODEL = ("--backbone", "rehearsal:seed=7")
 
 
 def read(file: Path) -> Any:
@@ -144,6 +145,60 @@ def test_one_episode_with_all_that_it_refers_to(tmp_path: Path) -> None:
     assert items
     assert {row["id"] for row in held} >= items
     assert done.json["rows"]["episodes"] == 1
+    assert [row["episode"] for row in read(tmp_path / "one" / "batches.parquet").to_pylist()] == [
+        episode
+    ]
+
+
+def test_one_episode_comes_with_the_rules_that_it_saw_and_no_others(tmp_path: Path) -> None:
+    """Ids of rules return: each version may have other words under the same one."""
+    with closing(SqliteLog(made())) as log:
+        query = "select episode from records where kind = 'recalled'"
+        episodes = [row[0] for row in log.db.execute(query)]
+        (episode, version), *_ = pinned(log, episodes)
+    assert call("export", tmp_path, "--log", made(), "--episode", episode).code == 0
+    rules = read(tmp_path / "knowledge.parquet").to_pylist()
+    assert rules
+    for rule in rules:
+        assert rule["since"] <= version < (rule["until"] or version + 1)
+
+
+def pinned(log: SqliteLog, episodes: list[str]) -> list[tuple[str, int]]:
+    """Episodes that pinned a version before the last, with their versions."""
+    from schemas.events.episode import EpisodeOpened
+
+    found = ((name, log.find(name, "opened")) for name in episodes)
+    versions = [(n, e.memory_version) for n, e in found if isinstance(e, EpisodeOpened)]
+    return [(name, number) for name, number in versions if number == 1]
+
+
+def test_a_batch_that_was_closed_again_counts_once(tmp_path: Path) -> None:
+    log = copied(made(), tmp_path / "a.db")
+    subject = str(rows(log, "select subject from lessons order by offset limit 1")[0][0])
+    problem = subject.rpartition("/")[2]
+    forgotten = call("forget", "--problem", problem, "--yes", *MODEL, "--log", log)
+    assert forgotten.code == 0, forgotten.err
+    assert call("export", tmp_path / "ex", "--log", log).code == 0
+    members = [row["episode"] for row in read(tmp_path / "ex" / "batches.parquet").to_pylist()]
+    assert len(members) == len(set(members)) == PROBLEMS - 1
+    assert not [name for name in members if f"/{problem}/" in name]
+    with closing(sqlite3.connect(":memory:")) as db:
+        load(db, tmp_path / "ex")
+        assert db.execute("select count(*) from lessons where withdrawn").fetchone() != (0,)
+        left = db.execute("select count(*) from lessons where not withdrawn").fetchone()[0]
+        assert len(answers(db, tmp_path / "ex", "lesson_usage")) == left
+
+
+def test_it_is_written_over_an_earlier_one_and_over_nothing_else(tmp_path: Path) -> None:
+    own = tmp_path / "README.md"
+    own.write_text("# Mine\n")
+    refused = call("export", tmp_path, "--log", made())
+    assert refused.code == 2
+    assert str(tmp_path) in refused.err
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    own.unlink()
+    for _ in "ab":
+        assert call("export", tmp_path, "--log", made()).code == 0
 
 
 def read_items(log: SqliteLog, episode: str) -> list[str]:
