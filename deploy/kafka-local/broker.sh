@@ -44,8 +44,8 @@ configure() {
   sed -e "s|@PORT@|$port|g" -e "s|@CONTROLLER@|$controller|g" -e "s|@DATA@|$node/data|g" \
     "$here/server.properties.in" ${KAFKA_LOCAL_MORE:+"$KAFKA_LOCAL_MORE"} >"$node/server.properties"
   echo "$port" >"$node/port"
-  local id  # as kafka.tools.StorageTool random-uuid makes it, without a Java machine for it
-  id=$(python3 -c 'import base64, uuid; print(base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22])')
+  local id  # as kafka.tools.StorageTool random-uuid makes it, without a Java machine for it; never like an option
+  id=$(python3 -c 'import base64, uuid; print(base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22].replace("-", "_"))')
   java -cp "$jars/*" -Dlog4j2.configurationFile="$here/log4j2.yaml" kafka.tools.StorageTool \
     format -t "$id" -c "$node/server.properties" --standalone >"$node/format.log" 2>&1 || die "$(tail -3 "$node/format.log")"
 }

@@ -126,7 +126,8 @@ def test_a_foreign_client_is_served_and_its_broken_lines_are_kept(cluster: Clust
     good = lines(1_000, policy="cot", answer="nobody-says-so").splitlines(keepends=True)
     mixed = sorted([*good, *junk.splitlines(keepends=True)], key=scattered)
     cluster.send(b"".join(mixed))
-    assert ended(cluster.worker(*REHEARSAL, "--until-idle", "--settle")) == [0]
+    worker = cluster.worker(*REHEARSAL, "--until-idle", "--settle")
+    assert ended(worker, limit_s=240) == [0]
     found = cluster.stats()
     assert (found["answers"], found["dead_letters"]) == (1_000, 10_000)
     dead = cluster.kcat("-C", "-t", f"dlq.{cluster.topic('problems')}", "-e", "-q", "-f", "%s\n")
