@@ -22,6 +22,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     fold = owned.fold
     start = fold.needed()
     parked = owned.parked()
+    waiting = [*waiting, *owned.unanswered()]
     still = len(waiting) + len(parked) - len(owned.shelf)
     moving = len(fold.open) - len(fold.sets) - still + len(owned.queue) + len(owned.adopted)
     gathered = worker.schedule.sets.gathered_in(owned.index)

@@ -47,6 +47,8 @@ class Owned:
     owed: deque[str] = field(default_factory=deque[str])
     """Closed episodes whose answer and reflection are not on their topics yet."""
     relaying: int = 0
+    unsaid: set[str] = field(default_factory=set[str])
+    """Closed episodes whose answer this build cannot derive; whoever claims the partition next tries again."""
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     """The checkpoint that was written last."""
     paused: bool = False
@@ -107,6 +109,10 @@ class Owned:
     def closed(self, unit: str) -> list[str]:
         """The members that are closed."""
         return [each for each in self.members(unit) if "closed" in self.fold.journal(each)]
+
+    def unanswered(self) -> list[str]:
+        """The members of what is closed, and nobody here can say the answers of."""
+        return [each for unit in self.unsaid for each in self.members(unit)]
 
     def is_done(self, unit: str) -> bool:
         """Whether every member is closed or void."""

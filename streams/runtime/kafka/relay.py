@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from handlers.policies.base import Policy
+from schemas.asking import ReplayError
 from schemas.identity import is_set
+from schemas.settings import BadSetting
 from streams.drive import replayed
 from streams.episodes import conclude, prepare
 from streams.learner import Learner
@@ -17,6 +20,7 @@ from streams.runtime.kafka.place import Place, partition_of
 from streams.sets import closings, conclude_set, prepare_set
 
 AT_ONCE = 256
+_log = logging.getLogger(__name__)
 
 
 class Relay:
@@ -40,7 +44,8 @@ class Relay:
         units = [owned.owed.popleft() for _ in range(min(AT_ONCE, len(owned.owed)))]
         owned.relaying += len(units)
         known = [unit for unit in units if unit in owned.fold.open]
-        done = [end for unit in known for end in self._ends(owned, unit)]
+        ends = {unit: self._ends_here(owned, unit) for unit in known}
+        done = [end for found in ends.values() for end in found or ()]
         answers = self.appender.lane(self.place.topic("answers"), owned.index)
         for episode, end in done:
             answers.add(episode.encode(), end.answer, message_headers("answer", episode))
@@ -48,8 +53,11 @@ class Relay:
         lanes = {self._reflect(episode, end) for episode, end in done}
         for lane in lanes:
             await lane.commit()
-        for unit in known:
-            owned.fold.forget(unit)
+        for unit, found in ends.items():
+            if found is None:
+                owned.unsaid.add(unit)
+            else:
+                owned.fold.forget(unit)
         owned.relaying -= len(units)
         self.relayed += len(done)
 
@@ -60,6 +68,14 @@ class Relay:
         )
         free(lane, scope, episode, "reflected", end.reflected)
         return lane
+
+    def _ends_here(self, owned: Owned, unit: str) -> list[tuple[str, Closing]] | None:
+        """What the ends of a unit's members leave, unless only another build could say."""
+        try:
+            return self._ends(owned, unit)
+        except (ReplayError, LookupError, BadSetting) as error:
+            _log.warning("%s: closed, but not to be answered by this worker: %s", unit, error)
+            return None
 
     def _ends(self, owned: Owned, unit: str) -> list[tuple[str, Closing]]:
         """What the ends of a unit's members leave: as worked out, else derived from the record again."""

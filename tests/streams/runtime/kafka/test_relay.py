@@ -1,0 +1,46 @@
+"""What was closed leaves as soon as a worker can say what: one that lacks the policy is not stopped by it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.relay import Relay
+from streams.runtime.progress import Outcome
+from tests.contracts.runtime_suite import alone, both, messages, newer, only_the_other
+from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka
+from tests.memory_kafka.broker import Died
+from tests.memory_kafka.fixture import in_memory
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Generator[OnKafka]:
+    with in_memory(PARTITIONS) as (place, _), closing(KafkaLog(place, tmp_path)) as log:
+        yield OnKafka(place, log)
+
+
+async def die(*_: Any) -> None:
+    raise Died
+
+
+@pytest.mark.parametrize("without", [only_the_other, newer])
+def test_an_answer_that_cannot_be_derived_waits_for_who_can(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch, without: Find
+) -> None:
+    runtime.log().publish([alone("a")])
+    with monkeypatch.context() as patch:
+        patch.setattr(Relay, "take", die)
+        assert runtime.live(Life()) is None
+    (closed,) = runtime.log().records(kinds=["episode.closed"])
+    assert messages(runtime.log(), "answers") == []
+
+    runtime.log().publish([alone("z", policy="other")])
+    assert runtime.live(Life(find=without)) == Outcome(held=[closed.episode])
+    assert len(messages(runtime.log(), "answers")) == 1
+    assert runtime.live(Life(find=both)) == Outcome()
+    assert len(messages(runtime.log(), "answers")) == 2
