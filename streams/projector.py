@@ -33,6 +33,9 @@ select distinct episode from records where kind in ('problem.admitted', 'episode
   and offset <= ? order by episode
 """
 VERSION = "select offset from records where episode = ? and address = 'version'"
+MARK = """
+select episode, address, at_ms, body from records where offset <= ? order by offset desc limit 1
+"""
 AT_ONCE = 200
 
 
@@ -69,6 +72,10 @@ class LogSource:
     def episodes(self) -> Iterable[str]:
         """Every episode that was admitted or opened."""
         return [row[0] for row in self.log.db.execute(EPISODES, (self.state.offset,))]
+
+    def mark(self, offset: int) -> int:
+        """A number made of the last record up to an offset; its time tells a restored log's from it."""
+        return int(digest(self.log.db.execute(MARK, (offset,)).fetchone()), 16)
 
     def version_offset(self, scope: str, number: int) -> int:
         """Where the record that made a memory version stands; 0 for the empty one."""

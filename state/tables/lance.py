@@ -9,7 +9,7 @@ swept before opening; whatever goes wrong on opening, the table is dropped and w
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -33,11 +33,24 @@ class Unsound(Exception):
     """A table's content is not what its writer left."""
 
 
-class LanceTable:
-    """One open table. ``dimensions`` is the length of its vectors, if it has any yet."""
+def _unmarked(offset: int) -> int:
+    return 0
 
-    def __init__(self, folder: Path, table: Table, dimensions: int | None) -> None:
-        self.folder, self.table, self.dimensions = folder, table, dimensions
+
+class LanceTable:
+    """One open table. ``dimensions`` is the length of its vectors, if it has any yet.
+
+    ``mark`` names the log by an offset: what was written from another one is not sound here.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        table: Table,
+        dimensions: int | None,
+        mark: Callable[[int], int] = _unmarked,
+    ) -> None:
+        self.folder, self.table, self.dimensions, self.mark = folder, table, dimensions, mark
         self.path = folder / f"{table.name}.lance"
         self.schema = arrow_schema(table, dimensions)
         self.hashes: dict[str, int] = {}
@@ -68,9 +81,9 @@ class LanceTable:
                 else:
                     self.hashes[row["key"]] = int(row["row_hash"], 16)
         self.total = sum(self.hashes.values()) % HASHES
-        if sentinel is None or int(sentinel["row_hash"], 16) != self.total:
-            raise Unsound("its sum")
-        self.watermark = sentinel["off"]
+        self.watermark = 0 if sentinel is None else sentinel["off"]
+        if sentinel is None or sentinel["row_hash"] != self._sum():
+            raise Unsound("its sum, or the log that it was written from")
 
     def sweep(self) -> None:
         """Remove what a killed compaction left; nothing else ever would."""
@@ -119,9 +132,11 @@ class LanceTable:
         return stored
 
     def _sentinel(self) -> Row:
-        return self._whole(
-            {"key": WATERMARK, "off": self.watermark, "row_hash": f"{self.total:032x}"}
-        )
+        return self._whole({"key": WATERMARK, "off": self.watermark, "row_hash": self._sum()})
+
+    def _sum(self) -> str:
+        """The sum of all rows, and the log that they were written from."""
+        return f"{(self.total + self.mark(self.watermark)) % HASHES:032x}"
 
     def _arrow(self, rows: Sequence[Row]) -> Any:
         return arrow().Table.from_pylist(list(rows), schema=self.schema)

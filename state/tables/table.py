@@ -48,6 +48,10 @@ class Source(Protocol):
         """Every episode that was opened or admitted."""
         ...
 
+    def mark(self, offset: int) -> int:
+        """A number that tells this log, up to an offset, from every other, and from itself restored."""
+        ...
+
     def version_offset(self, scope: str, number: int) -> int:
         """Where the record that made a memory version stands."""
         ...

@@ -33,16 +33,19 @@ class TableSet:
         return self.folder.with_name(self.folder.name + MARK)
 
     def open(self, watermarks: Mapping[str, int]) -> None:
-        """Open each table that holds at least what it held at the snapshot; write the others anew."""
+        """Open each table that holds at least what it held at the snapshot; write the others anew.
+
+        So are those that hold more than the log does, or what another log said.
+        """
         check = not self.mark.exists()
         self.mark.unlink(missing_ok=True)
-        self.dimensions = self.source.state.dimensions
+        self.dimensions, last = self.source.state.dimensions, self.source.state.offset
         for name, table in self.tables.items():
-            made = LanceTable(self.folder, table, self.dimensions)
+            made = LanceTable(self.folder, table, self.dimensions, self.source.mark)
             least = watermarks.get(name)
             try:
                 made.open(check=check)
-                sound = least is not None and made.watermark >= least
+                sound = least is not None and least <= made.watermark <= last
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # a panic of the library is none of the usual kinds
@@ -56,7 +59,7 @@ class TableSet:
     def write_anew(self, name: str) -> None:
         """Drop one table and write all of its rows."""
         table, state = self.tables[name], self.source.state
-        made = LanceTable(self.folder, table, self.dimensions)
+        made = LanceTable(self.folder, table, self.dimensions, self.source.mark)
         keys = (list(part) for part in chunks(table.keys(self.source)))
         rows = (row for part in keys for row in table.rows(self.source, part))
         made.write_anew(rows, state.offset)

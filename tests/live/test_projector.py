@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,54 @@ def test_a_lost_or_foreign_snapshot_is_none(path: Path) -> None:
     snapshot_path(path).write_bytes(b"junk" * 1000)
     assert projected(path)[1] == sums
     snapshot_path(path).unlink()
+    assert projected(path)[1] == sums
+
+
+def test_tables_of_a_log_that_was_set_back_are_written_anew(path: Path, tmp_path: Path) -> None:
+    """They hold rows that the log no longer has; and later others under the same offsets."""
+    folders = (path, snapshot_path(path))
+    sums = projected(path)[1]
+    kept = {each: each.read_bytes() for each in folders}
+    more(path)
+    assert projected(path)[1] != sums
+    set_back(kept)
+    assert projected(path)[1] == sums
+    more(path)
+    longer = projected(path)[1]
+    set_back(kept)
+    more(path)
+    told, again = projected(path)
+    assert any("the log that it was written from" in line for line in told)
+    assert written_anew(path) == again != longer
+
+
+def set_back(kept: dict[Path, bytes]) -> None:
+    """Restore the log and its snapshot; the tables stay as they are."""
+    for file, held in kept.items():
+        for end in ("-wal", "-shm"):
+            file.with_name(file.name + end).unlink(missing_ok=True)
+        file.write_bytes(held)
+
+
+def more(path: Path) -> None:
+    assert call("produce", "game24:931-932", "--policy", "cot", "--log", path).code == 0
+    idle = ("--until-idle", "--settle", "--no-tables", "--display", "none")
+    assert call("worker", "--backbone", "rehearsal:seed=7", *idle, "--log", path).code == 0
+
+
+def written_anew(path: Path) -> dict[str, str]:
+    snapshot_path(path).unlink()
+    return projected(path)[1]
+
+
+def test_tables_of_another_log_are_written_anew(path: Path, tmp_path: Path) -> None:
+    sums = projected(path)[1]
+    other = tmp_path / "other" / "b.db"
+    other.parent.mkdir()
+    more(other)
+    projected(other)
+    shutil.rmtree(tables_path(path))
+    shutil.copytree(tables_path(other), tables_path(path))
     assert projected(path)[1] == sums
 
 
