@@ -162,7 +162,7 @@ def has_closed(path: Path, episodes: int) -> bool:
     """Whether so many episodes are closed in a log that may not be there yet."""
     query = "select count(*) from records where kind = 'episode.closed' and topic = 'events'"
     try:
-        return path.exists() and rows(path, query) >= [(episodes,)]
+        return path.exists() and int(str(rows(path, query)[0][0])) >= episodes
     except sqlite3.OperationalError:  # it has no tables yet
         return False
 
