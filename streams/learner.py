@@ -22,6 +22,7 @@ from schemas.events.learning import (
     BatchClosed,
     Graded,
     MemoryVersioned,
+    ProblemForgotten,
     Reflected,
     SeriesOpened,
 )
@@ -64,6 +65,10 @@ class Learner:
     scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
     lost: dict[str, Lost] = field(default_factory=dict[str, Lost])
     """Scopes whose policy is not here. One stays lost for as long as this fold lives: it passed records over."""
+    early: dict[str, list[tuple[str, str, ProblemForgotten]]] = field(
+        default_factory=dict[str, list[tuple[str, str, ProblemForgotten]]]
+    )
+    """What scopes were told to forget before they were seen: the problem was queued by then."""
     grades: GradesFold = field(default_factory=GradesFold)
 
     def feed(self, episode: str, address: str, event: Event) -> None:
@@ -77,6 +82,8 @@ class Learner:
         if scope is None:
             if named in self.lost:
                 self.lost[named].memory.feed(episode, address, event)
+            elif isinstance(event, ProblemForgotten):
+                self.early.setdefault(named, []).append((episode, address, event))
             return
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
@@ -114,6 +121,8 @@ class Learner:
             except NoPolicy as error:
                 self.lost[scope] = Lost(str(error), memory)
                 self.told(scope, str(error))
+            for record in self.early.pop(scope, ()):
+                self.feed(*record)
         return self.known(scope)
 
     def known(self, scope: str) -> Scope:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from handlers.policies.base import Policy, learn_nothing
 from schemas.events.base import Event
 from schemas.events.codec import decode
-from schemas.events.episode import ProblemAdmitted
+from schemas.events.episode import LimitReached, ProblemAdmitted
 from schemas.events.learning import (
     KnowledgeConsolidated,
     MemoryVersioned,
@@ -17,9 +19,12 @@ from schemas.events.learning import (
     Reflected,
 )
 from schemas.identity import canonical, digest, episode_id, learning_id
-from schemas.problem import Limits
+from schemas.problem import Limits, Problem
+from schemas.settings import BadSetting
 from streams.learner import Learner
+from streams.policies import NoPolicy
 from streams.records import LogRecords
+from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.scopes import Scope
 
 if TYPE_CHECKING:
@@ -53,6 +58,8 @@ class Lineage:
     """Later episodes that had something withdrawn in their prompts."""
     warmed: tuple[str, ...]
     """Scopes that began with rules of a version that is closed again."""
+    queued: int = 0
+    """How often it waits to be admitted there: it will be answered, and nothing learned from it."""
 
 
 def asked(log: SqliteLog, problem_id: str) -> dict[str, dict[str, list[str]]]:
@@ -65,6 +72,24 @@ def asked(log: SqliteLog, problem_id: str) -> dict[str, dict[str, list[str]]]:
         if admitted.problem.id == problem_id:
             scopes = found.setdefault(admitted.problem.domain, {})
             scopes.setdefault(admitted.scope, []).append(episode)
+    return found
+
+
+def queued(
+    log: SqliteLog, problem_id: str, find: Callable[[str], Policy[Any]], default_policy: str
+) -> dict[str, dict[str, list[str]]]:
+    """The episodes that a problem will have which no worker admitted yet, by domain and scope."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for _, _, _, value in log.messages("problems", log.position("intake", "problems")):
+        try:
+            problem = Problem.model_validate_json(value)
+            policy = find(problem.policy or default_policy) if problem.id == problem_id else None
+            scope = None if policy is None else scope_of(policy, problem)
+        except (ValidationError, NoPolicy, BadSetting):
+            continue  # intake refuses it, and says why
+        episode = episode_of(problem, default_policy)
+        if scope is not None and log.find(episode, "admitted") is None:
+            found.setdefault(problem.domain, {}).setdefault(scope, []).append(episode)
     return found
 
 
@@ -101,12 +126,12 @@ class Tracing:
 
         Raises ``NoPolicy`` where the scope's policy is not here: nobody could say what would be asked again.
         """
-        if scope not in self.learner:
-            return Lineage(scope, tuple(episodes), (), (), {}, 0, (), ())
-        known = self.learner.known(scope)
         where, address, event = command(scope, domain, problem_id, Limits(), None, None)
         if self.log.find(where, address) is not None:
             return None
+        if scope not in self.learner:
+            return Lineage(scope, tuple(episodes), (), (), {}, 0, (), ())
+        known = self.learner.known(scope)
         before = set(known.memory.forgetting.owed)
         self.learner.feed(where, address, event)  # in memory alone
         owed = [n for n in known.memory.forgetting.owed if n not in before]
@@ -177,3 +202,16 @@ def remains(log: SqliteLog, domain: str, problem_id: str) -> dict[str, int]:
         held[topic] = int(log.db.execute(said, (topic, domain, problem_id)).fetchone()[0])
     quoted = log.db.execute(QUOTED, (canonical(f"{domain}/{problem_id}").decode(),)).fetchone()
     return held | {"learning": int(quoted[0])}
+
+
+def cut_short(log: SqliteLog, closed: Iterable[str]) -> dict[str, list[str]]:
+    """Versions closed again whose calls a limit ended, and the roles whose rules were not written."""
+    found: dict[str, list[str]] = {}
+    for name in closed:
+        scope, _, version = name.rpartition("@")
+        number, _, revision = version.partition(".")
+        said = log.journal(learning_id(scope, int(number), int(revision or 0))).values()
+        if any(isinstance(event, LimitReached) for event in said):
+            rules = (event for event in said if isinstance(event, KnowledgeConsolidated))
+            found[name] = sorted({rule.role for rule in rules if rule.result != "consolidated"})
+    return found

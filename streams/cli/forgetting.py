@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streams.cli.errors import OK, CliError, usage
 from streams.cli.kafka_log import is_kafka
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
     from streams.world import World
 
+NOTHING: Mapping[str, list[str]] = {}
+Scopes: TypeAlias = dict[str, list[str]]
+"""Episodes by scope."""
 SHOWN, INDENT = 6, 14
 STAYS = (
     "A log is never rewritten: the texts themselves go with the log's file, and with copies of it. "
@@ -41,12 +45,13 @@ def forget(
     json: bool,
 ) -> int:
     """Tell the lineage of a problem; with ``yes`` withdraw what cites it. The exit code."""
-    from streams.lineage import command, remains
+    from streams.lineage import command, cut_short, remains
 
     opened = open_log(log, writes=yes)
     try:
-        name, scopes = _meant(opened, problem_id, domain)
+        name, scopes, waiting = _meant(opened, problem_id, domain)
         traced = _traced(opened, name, problem_id, scopes)
+        traced = [replace(each, queued=len(waiting.get(each.scope, ()))) for each in traced]
         held = remains(opened, name, problem_id)
         if not json:
             _page(name, problem_id, traced, held).show()
@@ -58,16 +63,22 @@ def forget(
         events = [command(s, name, problem_id, limits, by, reason) for s in scopes]
         opened.publish(commands=events)
         done = _close_again(opened, world) if here else []
-        return _told(traced, held, json=json, done=done)
+        short = cut_short(opened, done)
+        return _told(traced, held, json=json, done=done, short=short)
     finally:
         opened.close()
 
 
-def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, dict[str, list[str]]]:
-    """The problem's domain, and its episodes by scope. Raises a usage error."""
-    from streams.lineage import asked
+def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, Scopes, Scopes]:
+    """The problem's domain, and its episodes by scope: all, and those still queued. Raises a usage error."""
+    from streams.cli.config import load
+    from streams.lineage import asked, queued
+    from streams.policies import find
 
-    found = asked(log, problem_id)
+    waiting, found = queued(log, problem_id, find, load().policy), asked(log, problem_id)
+    for name, scopes in waiting.items():
+        for scope, episodes in scopes.items():
+            found.setdefault(name, {}).setdefault(scope, []).extend(episodes)
     if domain is not None:
         found = {name: scopes for name, scopes in found.items() if name == domain}
     if not found:
@@ -75,7 +86,8 @@ def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, di
     if len(found) > 1:
         hint = f"Name one: --domain {' or '.join(found)}"
         raise usage("in several domains", field="--problem", error="problem.ambiguous", hint=hint)
-    return next(iter(found.items()))
+    ((name, scopes),) = found.items()
+    return name, scopes, waiting.get(name, {})
 
 
 def _traced(
@@ -125,6 +137,9 @@ def _scope(page: Page, each: Lineage) -> None:
         "influenced": f"{plural(len(each.influenced), 'later episode')}  {_some(each.influenced)}; not run again",
         "warm starts": _some(each.warmed) or "none",
     }
+    if each.queued:
+        what = plural(each.queued, "episode")
+        rows["queued"] = f"{what} of it, to be answered still; nothing is learned from them"
     for name, said in rows.items():
         first, *more = wrap(said, page.width - INDENT)
         page.line((f"{name:<{INDENT}}", "dim"), first)
@@ -170,15 +185,28 @@ def _here(log: SqliteLog, world: World | None) -> list[str]:
 
 
 def _told(
-    traced: list[Lineage], held: dict[str, int], *, json: bool, done: list[str] | None
+    traced: list[Lineage],
+    held: dict[str, int],
+    *,
+    json: bool,
+    done: list[str] | None,
+    short: Mapping[str, list[str]] = NOTHING,
 ) -> int:
     if json:
         found: dict[str, Any] = {"scopes": [asdict(each) for each in traced], "stays": held}
-        out_json(found | {"forgotten": done is not None, "closed_again": done or []})
+        found |= {"forgotten": done is not None, "closed_again": done or [], "cut_short": short}
+        out_json(found)
     elif done is None and traced:
         say("nothing was changed: add --yes to forget it")
     elif done:
         out(f"closed again: {' '.join(done)}")
+        for name, roles in short.items():
+            what = (
+                f"rules of {' and '.join(roles)} were not written again" if roles else "fewer rules"
+            )
+            out(f"{name}: the call limit was spent: {what}")
     elif done is not None and any(each.versions for each in traced):
         say("a worker closes the versions again; until then their scopes open nothing new")
+    elif done is not None and traced:
+        out("forgotten: no memory version rests on it")
     return OK

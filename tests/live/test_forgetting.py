@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -188,12 +189,33 @@ def moved(log: SqliteLog, to: int) -> None:
 
 def test_a_limit_leaves_no_stale_rule_behind(log: Path) -> None:
     before = completions(log)
-    told(log, taught(log), "--yes", "--call-limit", "1", *MODEL)
+    done = told(log, taught(log), "--yes", "--call-limit", "1", *MODEL)
+    assert done["cut_short"].keys() <= {*done["closed_again"]}
+    assert all(done["cut_short"].values())
     assert completions(log) - before <= 2
     ended = rows(log, "select json_extract(body, '$.result') from records "
                  "where kind = 'knowledge.consolidated' and episode like '%.1'")  # fmt: skip
     assert ("fallback",) in ended
     assert verified(log).endswith("0 model calls")
+
+
+def test_rules_that_a_limit_left_out_are_named(log: Path) -> None:
+    done = forget(log, taught(log), "--yes", "--call-limit", "1", *MODEL)
+    assert "the call limit was spent: rules of " in done.out
+    assert "were not written again" in done.out
+
+
+def test_an_id_with_quotes_is_found_in_what_stays(tmp_path: Path) -> None:
+    log, name = tmp_path / "a.db", 'a"b\\c'
+    lines = "\n".join(
+        json.dumps({"id": f"{name}{n}", "problem": f"make 24 of {n}", "domain": "d", "answer": "1"})
+        for n in range(5)
+    )
+    words = ("--policy", "mc2", "--set", "batch_size=5", "--log", log)
+    assert call("produce", "-", *words, given=lines.encode()).code == 0
+    worked(log)
+    subject = str(rows(log, "select subject from lessons limit 1")[0][0])
+    assert told(log, subject.removeprefix("d/"))["stays"]["learning"] > 0
 
 
 def test_without_a_model_nothing_is_changed_where_one_is_needed(log: Path) -> None:
@@ -220,6 +242,32 @@ def test_nobody_is_forgotten_twice_and_nobody_unknown(log: Path) -> None:
     assert again.code == 0
     assert "forgotten before" in again.out
     assert forget(log, "n0").code == 2
+
+
+@pytest.mark.parametrize("series", [True, False])
+def test_what_is_queued_is_answered_and_nothing_learned_from_it(
+    tmp_path: Path, series: bool
+) -> None:
+    """Also where no memory is there yet: a follower's problems open no series, and make none."""
+    log = tmp_path / "a.db"
+    problems = [f'{{"id": "n{n}", "problem": "{n}", "domain": "d"}}' for n in range(3)]
+    words = ("--policy", "mgv_flavell") if series else ("--policy", "mgv_flavell", "--follow")
+    lines = "\n".join(problems).encode()
+    assert call("produce", "-", *words, "--log", log, given=lines).code == 0
+    found = told(log, "n1", "--yes")
+    assert [each["queued"] for each in found["scopes"]] == [1]
+    assert call("produce", "-", "--policy", "cot", "--log", log, given=lines).code == 0
+    again = told(log, "n1", "--yes")
+    assert [(each["queued"], each["scope"].split("/")[1]) for each in again["scopes"]] == [
+        (1, "cot")
+    ]
+    worked(log)
+    assert len(rows(log, "select 1 from answers where problem_id = 'n1'")) == 2
+    members = rows(log, "select body from records where kind = 'batch.closed'")
+    assert members
+    assert not [body for (body,) in members if "/n1/" in str(body)]
+    assert verified(log).endswith("0 model calls")
+    assert call("rebuild", "--tables", "none", "--log", log).lines[-1] == state_hash(log)
 
 
 def test_a_memory_that_meets_the_problem_later_learns_from_it(log: Path) -> None:
