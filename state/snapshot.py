@@ -7,7 +7,7 @@ then begin at nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -40,8 +40,9 @@ from state.snapshot_parts import (
     uses_body,
     version_body,
 )
+from state.tables.table import unmarked
 
-FORMAT = 4
+FORMAT = 5
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,
@@ -51,10 +52,13 @@ PRAGMAS = "pragma journal_mode=wal; pragma synchronous=normal; pragma busy_timeo
 
 
 class Snapshots:
-    """The snapshot file of one log. ``log_id`` names the log that it belongs to."""
+    """The snapshot file of one log. ``log_id`` names the log that it belongs to.
 
-    def __init__(self, path: Path, log_id: str) -> None:
-        self.path, self.log_id = path, log_id
+    ``mark`` names it up to an offset: a log that was set back and went on is another one from there.
+    """
+
+    def __init__(self, path: Path, log_id: str, mark: Callable[[int], int] = unmarked) -> None:
+        self.path, self.log_id, self.mark = path, log_id, mark
         self.touched: Touched | None = None
         self.tables: dict[str, int] = {}
         """Up to which offset each table was written when the snapshot was."""
@@ -75,7 +79,7 @@ class Snapshots:
         db = _connected(self.path)
         try:
             head = orjson.loads(dict(_rows(db, "meta")).get("head", b"{}"))
-            if head.get("format") != FORMAT or head.get("log") != self.log_id:
+            if not self._is_ours(head):
                 db.close()
                 return state
             _fill(state, db)  # which keeps the connection: items are read when they are needed
@@ -86,6 +90,11 @@ class Snapshots:
         state.dimensions, self.tables = head["dimensions"], head["tables"]
         finalize(state, db.close)
         return state
+
+    def _is_ours(self, head: dict[str, Any]) -> bool:
+        if head.get("format") != FORMAT or head.get("log") != self.log_id:
+            return False
+        return head.get("mark") == self.mark(head["offset"])
 
     def save(self, state: State) -> int:
         """Write what changed since the last time, in one commit. How many keys that were."""
@@ -114,6 +123,7 @@ class Snapshots:
         head = {
             "format": FORMAT,
             "log": self.log_id,
+            "mark": self.mark(state.offset),
             "offset": state.offset,
             "events": state.events,
             "dimensions": state.dimensions,

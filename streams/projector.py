@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -50,6 +51,16 @@ def log_id(log: SqliteLog) -> str:
     return digest(log.db.execute(query).fetchone())
 
 
+def log_mark(log: SqliteLog, offset: int) -> int:
+    """What tells a log up to an offset from others that began alike: its last record, with its time."""
+    return int(digest(log.db.execute(MARK, (offset,)).fetchone()), 16)
+
+
+def snapshots_of(log: SqliteLog) -> Snapshots:
+    """The snapshot that lies beside a log."""
+    return Snapshots(snapshot_path(log.path), log_id(log), partial(log_mark, log))
+
+
 class LogSource:
     """Rows are made from the folds and from single episodes of the log, up to the folds' offset."""
 
@@ -74,8 +85,8 @@ class LogSource:
         return [row[0] for row in self.log.db.execute(EPISODES, (self.state.offset,))]
 
     def mark(self, offset: int) -> int:
-        """A number made of the last record up to an offset; its time tells a restored log's from it."""
-        return int(digest(self.log.db.execute(MARK, (offset,)).fetchone()), 16)
+        """A number made of the last record up to an offset."""
+        return log_mark(self.log, offset)
 
     def version_offset(self, scope: str, number: int) -> int:
         """Where the record that made a memory version stands; 0 for the empty one."""
@@ -94,7 +105,7 @@ class Projector:
         told: Callable[[str], None] | None = None,
     ) -> None:
         self.log = log
-        self.snapshots = Snapshots(snapshot_path(log.path), log_id(log))
+        self.snapshots = snapshots_of(log)
         self.state = self.snapshots.load()
         if self.state.offset > log.end():
             self.snapshots.drop()

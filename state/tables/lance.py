@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from state.tables.table import WATERMARK, Column, Row, Table, row_hash
+from state.tables.table import WATERMARK, Column, Row, Table, row_hash, unmarked
 
 T = TypeVar("T")
 
@@ -33,10 +33,6 @@ class Unsound(Exception):
     """A table's content is not what its writer left."""
 
 
-def _unmarked(offset: int) -> int:
-    return 0
-
-
 class LanceTable:
     """One open table. ``dimensions`` is the length of its vectors, if it has any yet.
 
@@ -48,7 +44,7 @@ class LanceTable:
         folder: Path,
         table: Table,
         dimensions: int | None,
-        mark: Callable[[int], int] = _unmarked,
+        mark: Callable[[int], int] = unmarked,
     ) -> None:
         self.folder, self.table, self.dimensions, self.mark = folder, table, dimensions, mark
         self.path = folder / f"{table.name}.lance"

@@ -89,3 +89,8 @@ def row_hash(row: Row) -> int:
 
     kept = {name: value for name, value in row.items() if name != "row_hash" and value is not None}
     return int.from_bytes(hashlib.blake2b(canonical(kept), digest_size=16).digest(), "big")
+
+
+def unmarked(offset: int) -> int:
+    """The mark of a log that cannot be mistaken for another."""
+    return 0

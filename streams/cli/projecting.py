@@ -174,11 +174,10 @@ def _rebuild(
     log: SqliteLog, folder: Path, names: list[str], upto: int | None, *, snapshot: bool
 ) -> dict[str, Any]:
     from state.folds.state import State
-    from state.snapshot import Snapshots
-    from streams.projector import log_id
-    from streams.rebuild import fold, snapshot_path
+    from streams.projector import snapshots_of
+    from streams.rebuild import fold
 
-    kept = Snapshots(snapshot_path(log.path), log_id(log))
+    kept = snapshots_of(log)
     state = kept.load() if snapshot and upto is None else State()
     if state.offset > log.end():
         state = State()

@@ -132,6 +132,19 @@ def test_tables_of_a_log_that_was_set_back_are_written_anew(path: Path, tmp_path
     assert written_anew(path) == again != longer
 
 
+def test_a_snapshot_of_a_log_that_was_set_back_is_none(path: Path) -> None:
+    """Though the log went on since, and is longer than what the snapshot holds."""
+    kept = {path: path.read_bytes()}
+    more(path)
+    projected(path)
+    set_back(kept)
+    more(path)
+    more(path, "mgv_flavell")
+    hashed = call("rebuild", "--snapshot", "--json", "--log", path).json
+    assert hashed["from_snapshot"] == 0
+    assert hashed["hash"] == call("state", "hash", "--log", path).out.strip()
+
+
 def set_back(kept: dict[Path, bytes]) -> None:
     """Restore the log and its snapshot; the tables stay as they are."""
     for file, held in kept.items():
@@ -140,8 +153,8 @@ def set_back(kept: dict[Path, bytes]) -> None:
         file.write_bytes(held)
 
 
-def more(path: Path) -> None:
-    assert call("produce", "game24:931-932", "--policy", "cot", "--log", path).code == 0
+def more(path: Path, policy: str = "cot") -> None:
+    assert call("produce", "game24:931-932", "--policy", policy, "--log", path).code == 0
     idle = ("--until-idle", "--settle", "--no-tables", "--display", "none")
     assert call("worker", "--backbone", "rehearsal:seed=7", *idle, "--log", path).code == 0
 
