@@ -20,7 +20,9 @@ class BadSetting(ValueError):
 def meant(word: str, known: Iterable[str]) -> str:
     """What a misspelled word may have been meant to be, else every word that there is."""
     names = sorted(known)
-    near = " or ".join(map(repr, get_close_matches(word, names, n=3)))
+    cased = {name.casefold(): name for name in names}
+    found = get_close_matches(word.casefold(), cased, n=3)
+    near = " or ".join(repr(cased[each]) for each in found)
     return f"did you mean {near}?" if near else f"there are {', '.join(names) or 'none'}"
 
 

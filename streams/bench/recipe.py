@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from schemas.problem import Limits, Name, Profile, Seed, Values
+from schemas.settings import meant
 from streams.bench.metrics import METRICS
 from streams.producing.perturbing import Perturbation
 
@@ -165,8 +166,9 @@ def load(name: str) -> Recipe:
     if path.suffix not in (".yaml", ".yml"):
         path = FOLDER / f"{name}.yaml"
     if not path.is_file():
+        near = meant(name, names())
         raise BadRecipe(
-            f"no recipe {name!r}; metalogue bench list names ours, or give a .yaml file"
+            f"no recipe {name!r}; {near}; metalogue bench list names ours, or give a .yaml file"
         )
     return read(path)
 

@@ -45,6 +45,11 @@ class CliError(Exception):
         }
 
 
+def sentence(said: str) -> str:
+    """What is said, as a sentence of its own."""
+    return said[:1].upper() + said[1:] + ("" if said.endswith(("?", ".")) else ".")
+
+
 def usage(detail: str, *, field: str = "", hint: str = "", error: str = "usage") -> CliError:
     """A wrong command line."""
     return CliError(detail, error=error, exit=USAGE, field=field, hint=hint)

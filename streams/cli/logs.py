@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from streams.cli.errors import OK
+from schemas.settings import meant
+from streams.cli.errors import OK, sentence, usage
 from streams.cli.opening import log_path, log_url, open_log
 from streams.cli.output import out, out_json
+from streams.topology import TOPICS
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -82,6 +84,7 @@ def path(url: str | None) -> int:
 def cat(url: str | None, *, topic: str | None, episode: str | None) -> int:
     """Print every record and message, one JSON object a line."""
     log = open_log(url)
+    _check_topic(log, topic)
     query = (
         "select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records "
         "where (?1 is null or topic = ?1) and (?2 is null or episode = ?2) order by offset"
@@ -95,6 +98,16 @@ def cat(url: str | None, *, topic: str | None, episode: str | None) -> int:
     for row in log.db.execute(query, (topic, episode)):
         _write(_message(row))
     return OK
+
+
+def _check_topic(log: SqliteLog, topic: str | None) -> None:
+    """Raises a usage error for a topic that neither this build nor the log knows."""
+    if topic is None:
+        return
+    known = {each.name for each in TOPICS}
+    known.update(name for (name,) in log.db.execute("select distinct topic from messages"))
+    if topic not in known:
+        raise usage(f"no topic {topic!r}", field="--topic", hint=sentence(meant(topic, known)))
 
 
 def _record(row: tuple[Any, ...]) -> dict[str, Any]:

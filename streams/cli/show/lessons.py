@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from schemas.memory import Memory, MemoryItem
-from streams.cli.errors import OK, CliError, usage
+from schemas.settings import meant
+from streams.cli.errors import OK, CliError, sentence, usage
 from streams.cli.output import out_json
 from streams.cli.show.facts import headline
 from streams.cli.show.library import Library, Shelf, Use
@@ -23,6 +25,7 @@ def listed(
     """Print the live lessons of each scope that is meant."""
     library = Library.of(log)
     shelves = library.chosen(scope)
+    _check_role(shelves, role)
     if json:
         for shelf in shelves:
             for item in _live(shelf.version(at), role):
@@ -38,6 +41,13 @@ def listed(
         page.line(("one of them  ", "dim"), command("lessons", "show", first.id, log=log))
     page.show()
     return OK
+
+
+def _check_role(shelves: Sequence[Shelf], role: str | None) -> None:
+    """Raises a usage error where no lesson was ever learned for a role that is wanted."""
+    ever = {event.role for shelf in shelves for _, event in shelf.lessons.values()}
+    if role is not None and ever and role not in ever:
+        raise usage(f"no lessons for {role!r}", field="--role", hint=sentence(meant(role, ever)))
 
 
 def _live(memory: Memory, role: str | None) -> list[MemoryItem]:
