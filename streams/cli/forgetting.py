@@ -12,6 +12,7 @@ from streams.cli.errors import OK, CliError, usage
 from streams.cli.kafka_log import is_kafka
 from streams.cli.opening import log_url, open_log
 from streams.cli.output import out, out_json, say
+from streams.cli.places import text_of
 from streams.cli.setup import Models, as_cli, world_of
 from streams.cli.show.page import Page
 from streams.cli.show.words import plural, wrap
@@ -47,6 +48,7 @@ def forget(
     """Tell the lineage of a problem; with ``yes`` withdraw what cites it. The exit code."""
     from streams.lineage import command, cut_short, remains
 
+    by, reason = text_of(by, "--by"), text_of(reason, "--reason")
     opened = open_log(log, writes=yes)
     try:
         name, scopes, waiting = _meant(opened, problem_id, domain)

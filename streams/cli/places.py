@@ -1,4 +1,4 @@
-"""Files and folders that a command line names: what the system says of one is no defect of ours."""
+"""Files, folders and texts of a command line: what is wrong with one is no defect of ours."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from streams.cli.errors import CliError, usage
 def refused(error: OSError, field: str = "") -> CliError:
     """The error for people, naming the path."""
     return usage(f"{error.filename}: {error.strerror}", field=field, error="path")
+
+
+def text_of(said: str | None, field: str) -> str | None:
+    """A text that goes on record. Raises a usage error where its bytes were no UTF-8."""
+    try:
+        (said or "").encode()
+    except UnicodeEncodeError as error:
+        raise usage("not UTF-8", field=field) from error
+    return said
 
 
 def folder_of(path: str, field: str) -> Path:

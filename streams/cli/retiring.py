@@ -11,6 +11,7 @@ from schemas.memory import MemoryItem
 from streams.cli.errors import OK, usage
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
+from streams.cli.places import text_of
 from streams.cli.show.library import Library, Shelf
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def revise(
     json: bool,
 ) -> int:
     """Put the word on record; the next memory version heeds it. The exit code."""
+    by, reason = text_of(by, "--by"), text_of(reason, "--reason")
     with closing(open_log(log, writes=True)) as opened:
         shelf = Library.read(opened).one(scope)
         item = _item(shelf, wanted, change)
