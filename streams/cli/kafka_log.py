@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from streams.cli.errors import FAILED, OK, UNREACHABLE, CliError, usage
+from streams.cli.errors import FAILED, OK, SETUP, UNREACHABLE, CliError, usage
 from streams.cli.kafka_refused import Overheard, denied, overhearing
 from streams.cli.output import out, out_json, say
 
@@ -60,13 +60,27 @@ def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
         hint = f"Make them: metalogue topics create --partitions 8 --log {place.url}"
         raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
     except (aio.kafka_error(), OSError) as error:
-        raise denied(heard, place.url) or CliError(
-            f"no broker answered: {str(error).removeprefix(type(error).__name__ + ': ')}"[:300],
-            error="log.unreachable",
-            exit=UNREACHABLE,
-            where=place.url,
-            hint="Is the broker up? For a local one: make broker",
+        raise (
+            _of_home(error)
+            or denied(heard, place.url)
+            or CliError(
+                f"no broker answered: {str(error).removeprefix(type(error).__name__ + ': ')}"[:300],
+                error="log.unreachable",
+                exit=UNREACHABLE,
+                where=place.url,
+                hint="Is the broker up? For a local one: make broker",
+            )
         ) from error
+
+
+def _of_home(error: Exception) -> CliError | None:
+    """The error for people, if it was not the broker's: only files of the local import have a name."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return None
+    hint = "Local imports of clusters are kept there: name a folder that can be written."
+    said = f"{error.filename}: {error.strerror}"
+    where = "METALOGUE_HOME"
+    return CliError(said, error="config.value", exit=SETUP, where=where, hint=hint)
 
 
 def run(place: Place, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 DEFAULT_LOG = "sqlite:metalogue.db"
+OTHER_LOG = "Name another file. A log of another build is read by what that build's log cat writes: jsonl:PATH"
 
 
 def log_path(url: str) -> str:
@@ -78,6 +79,8 @@ def open_log(given: str | None, *, create: bool = False, writes: bool = False) -
             raise _read_only(url)
         return _imported(url.removeprefix("jsonl:"))
     path = log_path(url)
+    if create:
+        need_folder(path)
     from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog
 
     try:
@@ -85,7 +88,15 @@ def open_log(given: str | None, *, create: bool = False, writes: bool = False) -
     except NoLog as error:
         raise missing(path, url) from error
     except NotALog as error:
-        raise usage(str(error), field="--log", error="log.format") from error
+        raise usage(str(error), field="--log", error="log.format", hint=OTHER_LOG) from error
+
+
+def need_folder(path: str) -> None:
+    """Raises a usage error where a log's file would lie in no folder."""
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        hint = f"Make it: mkdir -p {folder}"
+        raise usage(f"no folder {folder}", field="--log", error="log.missing", hint=hint)
 
 
 def _imported(path: str) -> SqliteLog:

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from streams.cli.draining import drain_when_told
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
-from streams.cli.opening import log_path, log_url, open_log
+from streams.cli.opening import log_path, log_url, need_folder, open_log
 from streams.cli.output import say
 from streams.cli.setup import Duty, Models, as_cli, need_prices, world_of
 
@@ -81,6 +81,7 @@ def work(
     from streams.runtime.tuning import tune_collector
 
     path, world = log_path(log_url(log)), working_world(models, duty.totals)
+    need_folder(path)
     pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
         projector = Attached(log, on_change, wanted=tables)
