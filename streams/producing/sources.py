@@ -125,7 +125,10 @@ def _json(text: str) -> Any:
     except RecursionError as error:
         raise BadLine(1, "", "not JSON: nested too deep", "input.json") from error
     except ValueError as error:
-        raise BadLine(1, "", f"not JSON: {error}"[:200], "input.json") from error
+        said = str(error).partition("; use sys.")[
+            0
+        ]  # of a number's digits; Python's advice is ours
+        raise BadLine(1, "", f"not JSON: {said}"[:200], "input.json") from error
 
 
 def _no_constant(name: str) -> Any:

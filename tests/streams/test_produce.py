@@ -77,6 +77,7 @@ BAD = {
     "zero bytes": (b"\x00\x01", ":1:1: not JSON: "),
     "no problem": (line("a").replace(b"problem", b"problen"), "problem: is missing"),
     "no id": (b'{"problem":"x"}', "id: is missing"),
+    "many digits": (b'{"id":"a","seed":' + b"9" * 5_000 + b"}", "value has 5000 digits ["),
     "an empty id": (line(""), ":1:2: id: "),
     "a blank problem": (line("a", "  "), "problem: is blank"),
     "a number for an id": (b'{"id":3,"problem":"x"}', ":1:2: id: "),

@@ -17,6 +17,7 @@ from schemas.settings import BadSetting, PolicySettings
 from streams.episodes import settings_of
 from streams.policies import NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.faults import told
 
 BATCH = 64
 OPEN = """
@@ -107,18 +108,16 @@ class Intake:
     def _understand(
         self, offset: int, key: str, headers: dict[str, Any], value: bytes
     ) -> tuple[str, ProblemAdmitted] | None:
+        problem: Problem | None = None
         try:
             problem = Problem.model_validate_json(value)
             policy = self.find(problem.policy or self.default_policy)
             self._check_source(policy, settings_of(policy, problem))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            self._refuse(
-                offset, key, headers, value, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-            )
-            return None
-        except (NoPolicy, BadSetting, TypeError) as error:
+        except (NoPolicy, BadSetting) as error:
             self._refuse(offset, key, headers, value, str(error))
+            return None
+        except (ValidationError, TypeError) as error:
+            self._refuse(offset, key, headers, value, told(error, problem))
             return None
         episode = episode_of(problem, self.default_policy)
         event = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=offset)

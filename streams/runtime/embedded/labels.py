@@ -15,6 +15,7 @@ from schemas.problem import Feedback
 from streams.grading.grader import Grading
 from streams.learner import Learner
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.faults import told
 from streams.runtime.grades import graded
 
 BATCH = 512
@@ -65,11 +66,12 @@ class Labels:
 
     def _remember(self, offset: int, value: bytes) -> Feedback | None:
         self.position = offset
+        feedback: Feedback | None = None
         try:
             feedback = Feedback.model_validate_json(value)
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, TypeError) as error:
-            self.refused = str(error)[:200]
+            self.refused = told(error, feedback)
             return None
         if feedback.episode is not None:
             self.of_episode[feedback.episode].append(feedback)

@@ -15,6 +15,7 @@ from streams.episodes import settings_of
 from streams.policies import NoPolicy
 from streams.producing.sources import BadLine, parse
 from streams.runtime.embedded.intake import episode_of, scope_of
+from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, data_of
 
 Headers = list[tuple[str, bytes]]
@@ -45,21 +46,21 @@ def asked(
     default_policy: str,
 ) -> Asked:
     """What a record asks for. Raises ``Refused``."""
+    problem: Problem | None = None
     try:
         body, ours = data_of(headers, value)
         problem, label = _ours(body) if ours else foreign(body)
         policy = find(problem.policy or default_policy)
         settings_of(policy, problem)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise Refused(
-            "input.field", f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        ) from error
+        raise Refused("input.field", told(error)) from error
     except BadLine as error:
         raise Refused(error.code, str(error)) from error
     except NoPolicy as error:
         raise Refused("input.policy", str(error)) from error
-    except (BadSetting, NotOurs, TypeError, ValueError) as error:
+    except TypeError as error:
+        raise Refused("input.value", told(error, problem)) from error
+    except (BadSetting, NotOurs, ValueError) as error:
         raise Refused("input.value", str(error)) from error
     return Asked(episode_of(problem, default_policy), scope_of(policy, problem), problem, label)
 

@@ -22,6 +22,7 @@ from schemas.identity import canonical
 from schemas.problem import Feedback
 from state.folds.learned import MEASURED
 from streams.learner import Learner
+from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.place import Place
@@ -143,7 +144,7 @@ class View:
             feedback = Feedback.model_validate_json(body)
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, NotOurs, TypeError, ValueError) as error:
-            self.on_refused(partition, record, str(error)[:200])
+            self.on_refused(partition, record, told(error))
             return
         if feedback.episode is not None:
             kept = self.of_episode[feedback.episode]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.problem import Problem
 from streams.runtime.embedded.log import SqliteLog
 from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import call
@@ -90,6 +91,25 @@ def test_on_kafka_too_a_letter_has_one_number(
     told = re.findall(r"(in.jsonl:\d):1: .*\n  Kept as dead letter (\d),", said)
     assert sorted(told) == sorted((row["place"], str(row["number"])) for row in listed)
     assert len(told) == len(lines)
+
+
+def test_a_refused_message_names_the_field_in_one_line(folder: Path) -> None:
+    """Of a problem as of feedback."""
+    log = SqliteLog(folder / "a.db", create=True)
+    huge = Problem(id="h", problem="1", domain="d", settings={"k": 1}).model_dump_json()
+    log.publish(
+        [
+            ("problems", "huge", {}, huge.replace('{"k":1}', '{"k":1' + "0" * 30 + "}").encode()),
+            ("feedback", "odd", {}, b'{"domain":"d","problem_id":"h","verdict":"maybe"}'),
+        ]
+    )
+    log.close()
+    work(folder / "a.db")
+    rows = call("dlq", "list", "--json", "--log", "a.db").rows
+    reasons = {row["topic"]: row["reason"] for row in rows}
+    assert reasons["problems"].startswith("settings: ")
+    assert reasons["feedback"].startswith("verdict: ")
+    assert not any("\n" in each or "http" in each for each in reasons.values())
 
 
 def test_a_client_s_message_is_replayed_as_it_was(folder: Path) -> None:
