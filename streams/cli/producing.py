@@ -114,7 +114,8 @@ def _check_names(way: WayOptions) -> None:
         Problem.model_validate({"id": "-", "problem": "-"} | said)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise usage(first["msg"], field=f"--{first['loc'][0]}") from error
+        detail = first["msg"].removeprefix("Value error, ")
+        raise usage(detail, field=f"--{first['loc'][0]}") from error
 
 
 def _follow(log: SqliteLog, plan: Plan, lines: Any, dry: bool, json: bool) -> int:

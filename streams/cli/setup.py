@@ -234,7 +234,7 @@ def limits_of(
         first = error.errors(include_url=False)[0]
         names = {"calls": "--call-limit", "tokens": "--token-limit", "cost": "--cost-limit"}
         name = names.get(str(first["loc"][0]), "--time-limit")
-        raise usage(first["msg"], field=name) from error
+        raise usage(first["msg"].removeprefix("Value error, "), field=name) from error
 
 
 def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:

@@ -16,6 +16,7 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, digest, is_numbered
 from schemas.problem import Limits, Problem
 from streams.backbones.port import BackboneError
+from streams.cli.dead_letters import option
 from streams.cli.draining import finished
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.flags import FLAGS
@@ -23,7 +24,8 @@ from streams.cli.opening import open_log
 from streams.cli.options import pairs
 from streams.cli.output import out, out_json, say
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_wanted, world_of
-from streams.cli.show.words import sure
+from streams.cli.show.words import plural, sure
+from streams.cli.spent import spent
 from streams.episodes import conclude, prepare
 from streams.policies import find
 from streams.relay import Closing
@@ -69,7 +71,11 @@ def solve(
             episode, end = finished(world, _solve(opened, found, problem, world))
         except BackboneError as error:
             raise as_cli(error) from error
-    return _tell(episode, end, world, json)
+        code = _tell(episode, end, world, json)
+        if code == SPENT:
+            closed = end.closed if isinstance(end, Closing) else end
+            raise spent(episode, opened.journal(episode), closed, option(log))
+    return code
 
 
 def _problem(text: str, **given: Any) -> Problem:
@@ -81,7 +87,8 @@ def _problem(text: str, **given: Any) -> Problem:
         first = error.errors(include_url=False)[0]
         field = str(first["loc"][0]) if first["loc"] else "PROBLEM"
         raise usage(
-            first["msg"], field=field.upper() if field == "problem" else f"--{field}"
+            first["msg"].removeprefix("Value error, "),
+            field=field.upper() if field == "problem" else f"--{field}",
         ) from error
 
 
@@ -170,10 +177,12 @@ def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) 
         known = not isinstance(end, Closing)
         out_json({"episode": episode, "simulated": world.simulated, "known": known, **body})
     else:
-        out(closed.answer or "")
+        if closed.answer is not None:
+            out(closed.answer)
         said = sure(closed.confidence, closed.confidence_source, closed.calibrated)
         simulated = " SIMULATED" if world.simulated else ""
-        say(f"{closed.status} by {closed.ended_by}, {said}, {closed.usage.calls} calls{simulated}")
+        calls = plural(closed.usage.calls, "call")
+        say(f"{closed.status} by {closed.ended_by}, {said}, {calls}{simulated}")
         say(f"  metalogue show {episode}")
     if closed.status == "exhausted":
         return SPENT

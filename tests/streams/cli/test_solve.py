@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,49 @@ def test_an_answer_steers_no_terminal_and_reaches_a_pipe_as_it_is() -> None:
     assert call(*SOLVE, terminal=True).raw.decode() == SAFE + "\n"
     assert call(*SOLVE).raw.decode() == STEERING + "\n"
     assert call(*SOLVE, "--json", terminal=True).json["answer"] == STEERING
+
+
+MC2 = (
+    "solve",
+    "4 5 6 10",
+    "--domain",
+    "game24",
+    "--policy",
+    "mc2",
+    "--backbone",
+    "rehearsal:seed=7",
+)
+
+
+def test_a_spent_limit_says_where_and_how_to_go_on(folder: Path) -> None:
+    done = call(*MC2, "--call-limit", 3, "--log", "a.db")
+    assert done.code == 4
+    assert "3 of 3 calls (--call-limit 3); the next call (reasoner) was not made" in done.err
+    assert "[budget.spent, exit 4]" in done.err
+    assert f"Best so far {done.out.strip()}, confidence" in done.err
+    (again,) = re.findall(r"metalogue (fork .* --call-limit 6 --log a.db)", done.err)
+    assert call(*again.split(), "--backbone", "rehearsal:seed=7").code in (0, 4)
+
+
+def test_scripts_get_the_answer_and_the_error(folder: Path) -> None:
+    done = call(*MC2, "--call-limit", 3, "--log", "a.db", "--json")
+    error = json.loads(done.err.splitlines()[-1])
+    assert (done.code, done.json["status"]) == (4, "exhausted")
+    assert (error["error"], error["exit"]) == ("budget.spent", 4)
+
+
+def test_without_an_answer_nothing_is_printed_as_one(folder: Path) -> None:
+    done = call(*MC2, "--token-limit", 1, "--log", "a.db")
+    assert (done.code, done.out) == (4, "")
+    assert "budget spent, tokens (--token-limit 1)" in done.err
+    assert "No answer so far." in done.err
+    assert " 0 calls" in done.err
+
+
+def test_one_call_is_one_call(folder: Path) -> None:
+    assert re.search(r"\b1 call\b", call(*SOLVE).err)
+
+
+def test_a_blank_problem_is_refused_in_plain_words(folder: Path) -> None:
+    done = call("solve", " ", "--backbone", "rehearsal")
+    assert (done.code, done.err) == (2, "PROBLEM: is blank [usage, exit 2]\n")
