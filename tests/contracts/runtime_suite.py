@@ -37,7 +37,7 @@ from streams.replay.verify import Verifier
 from streams.runtime.embedded.intake import scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
-from tests.contracts.runtimes import Find, Life, Runtime, in_one_process
+from tests.contracts.runtimes import Find, Life, OnKafka, Runtime, in_one_process
 from tests.normal import spelled_otherwise
 from tests.pupil import PUPIL, SIZE, PupilSettings, meant, opened_with, problems, publication
 from tests.streams.measuring import BANDIT, lived
@@ -168,7 +168,8 @@ class RuntimeSuite:
         runtime.log().publish(*publication(problems()))
         assert runtime.live(Life()) == Outcome()
         runtime.log().publish(*publication(problems()))
-        assert runtime.live(Life()) == Outcome()
+        twice = isinstance(runtime, OnKafka)  # while it gathers what was closed long ago
+        assert runtime.live(Life(asks_twice=twice)) == Outcome()
         assert meant(runtime.log()) == undisturbed
 
     def test_workers_that_die_mean_the_same(
@@ -264,7 +265,13 @@ class RuntimeSuite:
         left = runtime.live(Life(find=broken))
         assert left is not None
         assert (set(left.parked), set(left.held)) == (begun, waiting)
-        assert runtime.live(Life(find=broken)) == left, "and nobody is parked twice"
+        again = runtime.live(Life(find=broken))
+        assert again is not None
+        assert (sorted(again.parked), sorted(again.held)) == (
+            sorted(left.parked),
+            sorted(left.held),
+        )
+        assert count(runtime.log(), "episode.parked") == len(begun), "and nobody is parked twice"
         answered = [json.loads(value)["problem_id"] for value in messages(runtime.log(), "answers")]
         assert "z" in answered
 

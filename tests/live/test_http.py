@@ -111,7 +111,7 @@ def test_timeouts_and_endless_junk_become_answers(serve: Serve, folder: Path) ->
             case 0:
                 return Answer(raw=b"{", latency_s=30)
             case 1:
-                return JUNK
+                return Answer(raw=b"no JSON at all")
             case 2:
                 return whole(None, refusal="I would rather not")
             case 3:
