@@ -125,9 +125,7 @@ def _json(text: str) -> Any:
     except RecursionError as error:
         raise BadLine(1, "", "not JSON: nested too deep", "input.json") from error
     except ValueError as error:
-        said = str(error).partition("; use sys.")[
-            0
-        ]  # of a number's digits; Python's advice is ours
+        said, _, _ = str(error).partition("; use sys.")  # Python's advice on long numbers is for us
         raise BadLine(1, "", f"not JSON: {said}"[:200], "input.json") from error
 
 
