@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from schemas.outcome import Status
-from schemas.struct import Struct
+from schemas.struct import NonNegativeInt, Struct
 from schemas.usage import Usage
+
+
+class Judgements(Struct):
+    """How many judgements of the work (reports, scores, decisions of a model) could be read, and how many not."""
+
+    read: NonNegativeInt
+    unread: NonNegativeInt
 
 
 class Answer(Struct):
@@ -20,9 +27,11 @@ class Answer(Struct):
     answer: str | None
     """None where it abstained, or a limit or defect left none."""
     confidence: float | None
-    """Raw, in [0, 1]; none where unknown."""
+    """What the policy claimed, in [0, 1]; none where unknown."""
     confidence_source: str | None = None
     """What it is made of, such as ``vote_share``; it means nothing beside another's."""
     calibrated: float | None = None
     """The chance of being right; none until enough labels came to fit it."""
     usage: Usage
+    judgements: Judgements | None = None
+    """Said only where some could not be read: where none could, nobody judged what the policy answers."""

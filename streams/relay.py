@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import structs
+
 from handlers.answers.grade import CHECKERS
 from handlers.policies.base import Conclusion, Policy, Trace
+from schemas.answer import Judgements
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, as_written
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, is_numbered, text_digest
 from schemas.outcome import Status
-from schemas.problem import finite
+from schemas.problem import Feedback, finite
 from schemas.settings import PolicySettings
 from streams.defects import describe
+from streams.judging import judgements
 from streams.tally import Tally, in_order
 
 
@@ -71,9 +75,14 @@ def close(tally: Tally, conclusion: Conclusion, seconds: float) -> EpisodeClosed
 
 
 def answer_of(
-    episode: str, admitted: ProblemAdmitted, opened: EpisodeOpened, closed: EpisodeClosed
+    episode: str,
+    admitted: ProblemAdmitted,
+    opened: EpisodeOpened,
+    closed: EpisodeClosed,
+    judged: Judgements,
 ) -> dict[str, Any]:
     """What a consumer gets."""
+    unread = {"judgements": structs.asdict(judged)} if judged.unread else {}
     return {
         "problem_id": admitted.problem.id,
         "episode": episode,
@@ -86,6 +95,7 @@ def answer_of(
         "confidence_source": closed.confidence_source,
         "calibrated": closed.calibrated,
         "usage": closed.usage.told(),
+        **unread,
     }
 
 
@@ -169,6 +179,12 @@ def check(reflected: Reflected) -> tuple[tuple[str, Graded], ...]:
     return ((graded_address(event, None), event),)
 
 
+def evidence_of(feedback: Feedback) -> Any:
+    """What a grade by feedback rests on: the judgement as it was said."""
+    unsaid = {"at"} if feedback.at is None else set[str]()  # judgements of earlier builds have none
+    return feedback.model_dump(mode="json", exclude=unsaid)
+
+
 def graded_address(event: Graded, evidence: Any) -> str:
     """Where a grade stands: the same grader on the same evidence grades once."""
     return f"graded.{digest([event.grader, event.by, event.source, evidence])}"
@@ -206,5 +222,5 @@ def closing(
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)
         reflected = reflection_of(policy, admitted, opened, closed, embedder, NOTHING_SAID)
-    answer = canonical(answer_of(episode, admitted, opened, closed))
+    answer = canonical(answer_of(episode, admitted, opened, closed, judgements(journal.values())))
     return Closing(closed, answer, reflected, check(reflected))

@@ -23,6 +23,8 @@ THEOREMQA: Final = "theoremqa@1"
 SCIBENCH: Final = "scibench@1"
 QA: Final = "qa@1"
 GAME24: Final = "game24@1"
+VERDICT: Final = "verdict@2"
+"""A person's own word. Of version 1 it stood until the next feedback of any kind, now until the next verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

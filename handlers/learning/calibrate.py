@@ -12,9 +12,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, log
 from typing import TypeAlias
 
+from handlers.learning.elementary import exp, log
 from handlers.learning.metrics import Pairs
 from schemas.memory import Labels
 
@@ -95,9 +95,8 @@ def logit(confidence: float) -> float:
 
 def sigmoid(value: float) -> float:
     """1 / (1 + e^-value) without overflow."""
-    if value >= 0:
-        return 1 / (1 + exp(-value))
-    return exp(value) / (1 + exp(value))
+    small = exp(-abs(value))
+    return 1 / (1 + small) if value >= 0 else small / (1 + small)
 
 
 def platt(pairs: Pairs) -> Platt:

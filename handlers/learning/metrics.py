@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from math import comb, floor, fsum, log
+from math import comb, floor, fsum
 from struct import unpack
 from typing import TypeAlias
+
+from handlers.learning.elementary import log
 
 BINS = 15
 RESAMPLES = 1_000
@@ -47,7 +49,7 @@ def ece(pairs: Pairs, count: int = BINS) -> float:
 
 def brier(pairs: Pairs) -> float:
     """Mean squared distance of confidence and outcome."""
-    return fsum((c - right) ** 2 for c, right in pairs) / len(pairs) if pairs else 0.0
+    return fsum((c - right) * (c - right) for c, right in pairs) / len(pairs) if pairs else 0.0
 
 
 def risk_coverage(pairs: Pairs) -> list[tuple[float, float]]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, fsum, sqrt
+from math import fsum, sqrt
+
+from handlers.learning.elementary import exp
 
 Edge = tuple[str, str]
 Weights = Mapping[Edge, float]
@@ -141,8 +143,9 @@ def learn_pair(active: Active, chosen: str, reward: float, step: float) -> Activ
 def advantages(rewards: Sequence[float]) -> list[float]:
     """(R - mean) / population deviation; 0 where all are equal."""
     mean = fsum(rewards) / len(rewards)
-    deviation = sqrt(fsum((reward - mean) ** 2 for reward in rewards) / len(rewards))
-    return [0.0 if deviation == 0 else (reward - mean) / deviation for reward in rewards]
+    off = [reward - mean for reward in rewards]
+    deviation = sqrt(fsum(each * each for each in off) / len(off))
+    return [0.0 if deviation == 0 else each / deviation for each in off]
 
 
 def clipped_loss(ratio: float, advantage: float, clip: float = 0.2) -> float:

@@ -163,6 +163,8 @@ class Policy(Generic[S]):
     about: str
     settings: type[S]
     solve: Callable[[Task, S], Steps[Conclusion]]
+    roles: tuple[str, ...] = ()
+    """The model roles that it may ask, at work or when it learns: each may have a backbone of its own."""
     learns: Learns = "none"
     reflect: Callable[[Trace, Conclusion, S], dict[str, Any]] = no_reflection
     measured_texts: Callable[[Trace, S], tuple[str, ...]] = no_texts

@@ -70,6 +70,10 @@ class Completed(AnswerEvent, tag="completed"):
     logprob: float | None = None
     reused: bool | None = None
     """Whether a probe took it over from its parent, or from an edit: nothing was asked or paid."""
+    thought: str | None = None
+    """What the model thought before it replied, where its server tells that apart; no role reads it."""
+    dropped: tuple[str, ...] | None = None
+    """Parameters that the endpoint refuses: it was asked without them."""
 
     @property
     def calls(self) -> int:
@@ -155,7 +159,7 @@ class EpisodeParked(Event, tag="episode.parked"):
 
 
 class EpisodeAdopted(Event, tag="episode.adopted"):
-    """A person let a parked episode go on, or took it out of its batch."""
+    """A person let a parked episode go on, or took one that cannot go on out of its batch."""
 
     void: bool = always(False)
 
@@ -167,7 +171,7 @@ class EpisodeClosed(Event, tag="episode.closed"):
     ended_by: str
     answer: str | None = None
     confidence: float | None = None
-    """Raw, as the policy's source gives it."""
+    """What the policy claimed, as its source gives it."""
     confidence_source: str | None = None
     calibrated: float | None = None
     """The chance of being right by the calibrator of the pinned memory version; null until fitted."""

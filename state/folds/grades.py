@@ -1,24 +1,97 @@
-"""Outcomes of episodes: the newest grade from feedback, else the checker's."""
+"""What is known of each episode's answer: one rule for everything that learns from it or shows it.
+
+A person's verdict stands until the next one. Where nobody gave one, the newest comparison with a reference
+counts, else what the domain's own checker said. Verdicts of earlier builds (``verdict@1``) stood only until
+the next feedback of any kind; their logs fold as they did.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
+from handlers.answers.grade import VERDICT
 from schemas.events.learning import Graded
-from schemas.outcome import Outcome
+from schemas.outcome import Outcome, Standing
+
+
+class Word(NamedTuple):
+    """One grade: the outcome, and who gave it: a person by name, or a grader."""
+
+    outcome: Outcome
+    who: str
+    person: bool
+
+
+class Known(NamedTuple):
+    """The newest grades of one answer, of each kind."""
+
+    verdict: Word | None = None
+    feedback: Word | None = None
+    checker: Word | None = None
+
+    @property
+    def word(self) -> Word | None:
+        """The grade that counts; none where nobody tried."""
+        return self.verdict or self.feedback or self.checker
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the answer turned out, as far as is known."""
+        return "unknown" if self.word is None else self.word.outcome
+
+    @property
+    def by(self) -> str | None:
+        """The person whose verdict counts; none where a grader's word does."""
+        return self.word.who if self.word is not None and self.word.person else None
+
+    def standing(self, answered: bool = True) -> Standing:
+        """The outcome, with *undecided* and *not graded* told apart; no answer is withheld."""
+        if not answered:
+            return "withheld"
+        if self.word is None:
+            return "not graded"
+        return "undecided" if self.word.outcome == "unknown" else self.word.outcome
+
+
+NOTHING = Known()
+
+
+@lru_cache(maxsize=4096)
+def _shared(known: Known) -> Known:
+    """One for all episodes that have it alike: a worker keeps those of all."""
+    return known
+
+
+def word_of(event: Graded) -> Word:
+    """A grade, without its place and its reasons."""
+    person = event.by == "feedback" and event.grader.startswith("verdict@")
+    who = event.source or "unknown" if person else event.grader
+    return Word(event.outcome, who, person)
 
 
 @dataclass(slots=True)
 class GradesFold:
-    """What is known of each episode's answer: outcomes alone, for a worker keeps those of all."""
+    """What is known of every episode's answer."""
 
-    feedback: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
-    checker: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
+    known: dict[str, Known] = field(default_factory=dict[str, Known])
 
     def feed(self, episode: str, event: Graded) -> None:
         """Take one grade; a later one of the same kind replaces the earlier."""
-        (self.feedback if event.by == "feedback" else self.checker)[episode] = event.outcome
+        known, word = self.of(episode), word_of(event)
+        if event.by == "checker":
+            known = known._replace(checker=word)
+        elif event.grader == VERDICT:
+            known = known._replace(verdict=word)
+        else:
+            known = known._replace(feedback=word)
+        self.known[episode] = _shared(known)
+
+    def of(self, episode: str) -> Known:
+        """What is known of an episode's answer."""
+        return self.known.get(episode, NOTHING)
 
     def outcome(self, episode: str) -> Outcome:
         """How it turned out, as far as is known."""
-        return self.feedback.get(episode) or self.checker.get(episode) or "unknown"
+        return self.of(episode).outcome

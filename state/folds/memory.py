@@ -19,7 +19,7 @@ from schemas.events.learning import (
     ProblemForgotten,
     Reflected,
 )
-from schemas.identity import learning_id
+from schemas.identity import learning_id, learning_parts
 from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.forgetting import Forgetting, Records, taught
 from state.folds.labelling import Labelling, without
@@ -91,6 +91,20 @@ class MemoryFold:
             take(self, episode, address, event)
         elif episode.startswith("b/"):
             self._begun(episode).feed(address, event)
+
+    def awaits(self, episode: str) -> bool:
+        """Whether a learning episode may still say something: its batch is closed, its version not there yet.
+
+        A version 0 has no batch: a warm start may say it until the first batch is closed.
+        """
+        parts = learning_parts(episode)
+        if parts is None or parts[0] != self.scope:
+            return False
+        _, batch, revision = parts
+        if batch == 0:
+            return revision is None and len(self.versions) == 1 and not self.batches
+        closed = self.batches.get(batch)
+        return closed is not None and closed.revision == revision
 
     def _reflected(self, episode: str, address: str, event: Reflected) -> None:
         if not self.forgetting.covers(episode):

@@ -28,11 +28,13 @@ from schemas.events.learning import (
     Reflected,
 )
 from schemas.identity import canonical, episode_id
+from schemas.places import stands
 from state.folds.costs import CostsFold
 from state.folds.forgetting import Records
 from state.folds.lives import Life, LifeKey, LivesFold
 from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
+from state.folds.strays import Strays
 
 Take: TypeAlias = Callable[[Any, int, str, str, Any], None]
 Said: TypeAlias = KnowledgeRevised | EmbedderChanged
@@ -63,6 +65,18 @@ class Touched:
         self.anew = False
 
 
+def _placed(take: Callable[[Any, int, str, str, Any], object]) -> Take:
+    """What takes a record where its kind stands; elsewhere nobody of ours wrote it."""
+
+    def checked(state: State, offset: int, episode: str, address: str, event: Event) -> None:
+        if stands(episode, address, event):
+            take(state, offset, episode, address, event)
+        else:
+            state.strays.add(episode, address, event)
+
+    return checked
+
+
 class State:
     """Memories by scope, the lives of their items, outcomes and costs, up to one offset."""
 
@@ -80,6 +94,8 @@ class State:
         self.forgotten: dict[str, dict[str, int]] = {}
         """By scope, what names of forgotten problems' episodes begin with, and since which offset."""
         self.watchers: list[Touched] = []
+        self.strays = Strays()
+        """Records of ``learning`` that count for nothing, by where they stand; snapshots do not keep it."""
 
     def feed(self, offset: int, episode: str, address: str, event: Event) -> None:
         """Take one accepted record, in log order."""
@@ -112,6 +128,12 @@ class State:
             known = self.memories[scope] = MemoryFold(scope, self.outcomes.outcome, self.records)
         return known
 
+    def _learning(self, episode: str) -> MemoryFold | None:
+        """The memory that a learning episode adds to, while it is open."""
+        scope = scope_of(episode)
+        fold = self.memories.get(scope) or MemoryFold(scope)
+        return self.memory(scope) if fold.awaits(episode) else None
+
     # -- taking records ----------------------------------------------------------------------------
 
     def _completed(self, offset: int, episode: str, address: str, event: Completed) -> None:
@@ -121,28 +143,39 @@ class State:
         for each in self.watchers:
             each.episodes.add(episode)
 
-    def _learned(self, offset: int, episode: str, address: str, event: Event) -> None:
-        if episode.startswith("b/"):
-            self.memory(scope_of(episode)).feed(episode, address, event)
-            for each in self.watchers:
-                each.batches.add(episode)
+    def _learned(self, offset: int, episode: str, address: str, event: Event) -> MemoryFold | None:
+        """Take what a learning episode says; the memory that it goes into, if it does."""
+        if not episode.startswith("b/"):
+            return None  # a policy stated it while it solved
+        fold = self._learning(episode)
+        if fold is None:
+            self.strays.add(episode, address, event)
+            return None
+        fold.feed(episode, address, event)
+        for each in self.watchers:
+            each.batches.add(episode)
+        return fold
 
     def _closed(self, offset: int, episode: str, address: str, event: BatchClosed) -> None:
-        self._learned(offset, episode, address, event)
+        self.memory(event.scope).feed(episode, address, event)
         for each in self.watchers:
+            each.batches.add(episode)
             each.scopes.add(event.scope)
             each.waiting.update((event.scope, member) for member in event.members)
 
     def _embedded(self, offset: int, episode: str, address: str, event: Embedded) -> None:
-        self._learned(offset, episode, address, event)
-        if not event.vectors or event.texts is not None or not episode.startswith("b/"):
+        fold = self._learned(offset, episode, address, event)
+        if fold is None or not event.vectors or event.texts is not None:
             return
-        closed = self.memory(scope_of(episode)).batches.get(number_of(episode))
+        closed = fold.batches.get(number_of(episode))
         if self.dimensions is None or (closed is not None and closed.embedder is not None):
             self.dimensions = event.dimensions
 
     def _versioned(self, offset: int, episode: str, address: str, event: MemoryVersioned) -> None:
-        fold, revision = self.memory(event.scope), event.revision is not None
+        fold, revision = self._learning(episode), event.revision is not None
+        if fold is None:
+            self.strays.add(episode, address, event)
+            return
         before = fold.versions[event.number - 1] if revision else fold.latest
         old = fold.versions.get(event.number)
         closed = fold.batches.get(event.number)
@@ -179,7 +212,7 @@ class State:
         if fold.forgetting.covers(episode):
             return
         before = self.outcomes.outcome(episode)
-        self.outcomes.feed(offset, episode, event)
+        self.outcomes.take(offset, episode, event)
         self._moved(offset, episode, address, event)
         now = self.outcomes.outcome(episode)
         if now != before:
@@ -223,19 +256,19 @@ class State:
         ProblemAdmitted: _moved,
         EpisodeOpened: _moved,
         EpisodeClosed: _moved,
-        LessonDistilled: _learned,
-        Embedded: _embedded,
-        KnowledgeConsolidated: _learned,
-        PathGrounded: _learned,
-        PrincipleInduced: _learned,
-        PairCompared: _learned,
-        BatchClosed: _closed,
-        MemoryVersioned: _versioned,
-        Reflected: _reflected,
-        Graded: _graded,
-        KnowledgeRevised: _said,
-        EmbedderChanged: _said,
-        ProblemForgotten: _forgotten,
+        LessonDistilled: _placed(_learned),
+        Embedded: _placed(_embedded),
+        KnowledgeConsolidated: _placed(_learned),
+        PathGrounded: _placed(_learned),
+        PrincipleInduced: _placed(_learned),
+        PairCompared: _placed(_learned),
+        BatchClosed: _placed(_closed),
+        MemoryVersioned: _placed(_versioned),
+        Reflected: _placed(_reflected),
+        Graded: _placed(_graded),
+        KnowledgeRevised: _placed(_said),
+        EmbedderChanged: _placed(_said),
+        ProblemForgotten: _placed(_forgotten),
     }
     """What takes each type of event; of the others only the offset counts."""
 

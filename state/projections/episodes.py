@@ -7,7 +7,7 @@ from typing import Any
 
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Reflected
-from schemas.identity import canonical
+from schemas.identity import canonical, probed
 from schemas.usage import Usage
 from state.folds.state import Touched
 from state.tables.columns import shared
@@ -16,9 +16,9 @@ from state.tables.table import Column, Found, Row, Source, Table
 ENDED = (
     Column("status", "text", "answered, abstained, exhausted or failed"),
     Column("answer", "text", "the answer, if there is one"),
-    Column("confidence", "float", "raw confidence in [0, 1], if stated"),
+    Column("confidence", "float", "what the policy claimed, in [0, 1]"),
     Column("confidence_source", "text", "what it is made of"),
-    *shared("outcome"),
+    *shared("outcome", "graded", "graded_by"),
 )
 SPENT = (
     Column("calls", "int", "completions received"),
@@ -43,8 +43,19 @@ def episode(source: Source, name: str, found: Found) -> Row | None:
     row = _admitted(found) | _opened(found) | _closed(found)
     if not row:
         return None
-    row["outcome"] = source.state.outcomes.outcome(name)
-    return row
+    return row | _graded(
+        source, name, answered=row.get("answer") is not None, ended="status" in row
+    )
+
+
+def _graded(source: Source, name: str, *, answered: bool, ended: bool = True) -> Row:
+    """What is known of an answer, and whose word it is."""
+    known = source.state.outcomes.of(name)
+    return {
+        "outcome": known.outcome,
+        "graded": known.standing(answered) if ended else None,
+        "graded_by": None if known.word is None else known.word.who,
+    }
 
 
 def _admitted(found: Found) -> Row:
@@ -127,8 +138,8 @@ def case(source: Source, name: str, found: Found) -> Row | None:
             "problem_digest": event.problem_digest,
             "dataset": event.dataset,
             "labelled": event.labelled,
-            "outcome": source.state.outcomes.outcome(name),
         }
+        | _graded(source, name, answered=event.answer is not None)
     )
 
 
@@ -143,9 +154,19 @@ def _scope(found: Found) -> str:
     return next((e.scope for e in said if isinstance(e, ProblemAdmitted | Reflected)), "")
 
 
+def _forgotten_since(source: Source, name: str, found: Found) -> int | None:
+    """Since which offset its problem is forgotten; a fork or probe goes with what it was taken from."""
+    if not source.state.forgotten:
+        return None
+    parent = probed(name)
+    if parent != name:
+        found = dict(source.records([parent])).get(parent, found)
+    return source.state.forgotten_since(_scope(found), parent)
+
+
 def _rows(make: Any, source: Source, keys: Sequence[str]) -> Iterator[Row]:
     for name, found in source.records(keys):
-        forgotten = source.state.forgotten_since(_scope(found), name)
+        forgotten = _forgotten_since(source, name, found)
         if forgotten is not None:
             yield {"key": name, "off": forgotten, "withdrawn": True}
             continue

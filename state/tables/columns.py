@@ -14,6 +14,13 @@ SHARED_COLUMNS = {
         Column("version", "int", "memory version that changed the row last"),
         Column("memory_version", "int", "the memory version that it pinned"),
         Column("outcome", "text", "right, wrong, withheld or unknown, by what was known then"),
+        Column(
+            "graded",
+            "text",
+            "as is known now: right, wrong, withheld, undecided (a grader could not tell) or "
+            "not graded (nobody tried)",
+        ),
+        Column("graded_by", "text", "the person whose verdict it is, else the grader"),
         Column("prompt_tokens", "int", "unknown is null"),
         Column("completion_tokens", "int", "unknown is null"),
         Column("reasoning_tokens", "int", "unknown is null"),

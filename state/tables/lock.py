@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -24,8 +24,7 @@ def only_writer(folder: Path) -> Generator[None]:
             lock.seek(0)
             pid = lock.read().strip() or "unknown"
             raise Busy(f"another process writes {folder}: {pid}") from error
-        lock.seek(0)
-        lock.truncate()
-        lock.write(str(os.getpid()))
-        lock.flush()
+        with suppress(OSError):  # on a full disk it holds all the same
+            lock.truncate(0)
+            os.write(lock.fileno(), str(os.getpid()).encode())
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -15,11 +16,12 @@ from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, Prob
 from schemas.events.learning import Graded
 from schemas.events.search import NodePruned
 from schemas.identity import address_order, episode_parts
+from schemas.outcome import Outcome, Standing
 from schemas.problem import Problem
 from schemas.usage import Usage
 from state.folds.costs import Spent
-from state.folds.grades import GradesFold
-from streams.policies import find
+from state.folds.grades import GradesFold, Known
+from streams.policies import NoPolicy, find, find_recorded
 from streams.relay import trace_of
 from streams.replay.differ import paid
 from streams.replay.verify import before
@@ -42,9 +44,20 @@ class Case:
     opened: EpisodeOpened
     closed: EpisodeClosed
     trace: Trace
-    outcome: str
+    known: Known
+    """What was said of its answer."""
     calibrated: float | None
     reference: str | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Right, wrong, withheld where no answer was given, or unknown."""
+        return "withheld" if self.closed.answer is None else self.known.outcome
+
+    @property
+    def standing(self) -> Standing:
+        """The same with *undecided* and *not graded* told apart."""
+        return self.known.standing(self.closed.answer is not None)
 
     @property
     def run(self) -> str:
@@ -74,22 +87,33 @@ class Case:
 
     def judged(self, answer: str | None) -> bool | None:
         """Whether any answer would have been right; unknown where nobody can say."""
-        return judged(self.problem, answer, self.reference, (self.closed.answer, self.outcome))
+        graded, by_person = (self.closed.answer, self.outcome), self.known.by is not None
+        return judged(self.problem, answer, self.reference, graded, by_person=by_person)
 
 
 def judged(
-    problem: Problem, answer: str | None, reference: str | None, graded: tuple[str | None, str]
+    problem: Problem,
+    answer: str | None,
+    reference: str | None,
+    graded: tuple[str | None, str],
+    *,
+    by_person: bool = False,
 ) -> bool | None:
-    """Whether an answer is right: by checker, else by the reference, else as the same answer was graded."""
+    """Whether an answer is right: by checker, else by the reference, else as the same answer was graded.
+
+    Where it was graded ``by_person``, that comes first.
+    """
     if answer is None:
         return False
+    given, outcome = graded
+    if by_person and answer == given:
+        return RIGHT.get(outcome)
     check = CHECKERS.get(problem.domain)
     if check is not None:
         return RIGHT.get(check(problem.problem, answer).outcome)
     if reference is not None:
         dataset, text = problem.dataset or "", problem.problem
         return RIGHT.get(grade_reference(answer, reference, dataset=dataset, problem=text).outcome)
-    given, outcome = graded
     return RIGHT.get(outcome) if answer == given else None
 
 
@@ -111,6 +135,8 @@ class Reading:
     references: dict[str, str] = field(default_factory=dict[str, str])
     learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What each scope spent on learning."""
+    scopes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The scopes that the problems of each series fell into: a line may carry a domain of its own."""
     probes: dict[str, list[Usage]] = field(default_factory=dict[str, list[Usage]])
     """What closed side runs spent, by the episode they were taken from."""
 
@@ -123,7 +149,9 @@ class Reading:
                 continue
             assert isinstance(opened, EpisodeOpened)
             if opened.within is not None:
-                journal = with_part(journal, self.journals[opened.within], find(opened.policy))
+                with suppress(NoPolicy):  # only it knows which part of the set's record is whose
+                    policy = find_recorded(find, opened.policy, opened.policy_version)
+                    journal = with_part(journal, self.journals[opened.within], policy)
             problem = admitted.problem
             yield Case(
                 episode,
@@ -131,14 +159,10 @@ class Reading:
                 opened,
                 closed,
                 trace_of(journal),
-                self._outcome(episode, closed),
+                self.grades.of(episode),
                 closed.calibrated,
                 self.references.get(f"{problem.domain}/{problem.id}"),
             )
-
-    def _outcome(self, episode: str, closed: EpisodeClosed) -> str:
-        known = self.grades.outcome(episode)
-        return "withheld" if closed.answer is None else known
 
     def shadows(self, parent: str) -> list[Shadow]:
         """Closed forks of an episode at one of its prunes, in the order of the prunes."""
@@ -164,8 +188,13 @@ def read(log: SqliteLog) -> Reading:
         elif isinstance(record.event, Completed):
             scope = record.episode.removeprefix("b/").rpartition("/")[0]
             reading.learning.setdefault(scope, Spent()).add(record.event)
-        if isinstance(record.event, Graded):
-            reading.grades.feed(record.episode, record.event)
+        match record.event:
+            case Graded():
+                reading.grades.feed(record.episode, record.event)
+            case ProblemAdmitted(problem=problem, scope=scope) if problem.series is not None:
+                reading.scopes.setdefault(problem.series, set()).add(scope)
+            case _:
+                pass
     for journal in reading.journals.values():
         opened, closed = journal.get("opened"), journal.get("closed")
         if (

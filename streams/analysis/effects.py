@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.problem import Problem
+from state.folds.grades import Known
 from state.folds.lives import LifeKey
 from state.folds.state import State
 from streams.analysis.cases import RIGHT, judged, references
@@ -41,11 +42,14 @@ class Probe:
     problem: Problem
     was: EpisodeClosed
 
-    def pair(self, outcome: str, reference: str | None) -> Pair:
-        """The episode with the item and without it, by the episode's outcome as it is known now."""
-        right = RIGHT.get("withheld" if self.was.answer is None else outcome)
-        answer, graded = self.ended.closed.answer, (self.was.answer, outcome)
-        without = None if right is None else judged(self.problem, answer, reference, graded)
+    def pair(self, known: Known, reference: str | None) -> Pair:
+        """The episode with the item and without it, by what is known of the episode's answer now."""
+        right = RIGHT.get("withheld" if self.was.answer is None else known.outcome)
+        answer, graded = self.ended.closed.answer, (self.was.answer, known.outcome)
+        person = known.by is not None
+        without = None
+        if right is not None:
+            without = judged(self.problem, answer, reference, graded, by_person=person)
         return Pair(self.parent, self.ended, right, without, self.was.usage.calls)
 
 
@@ -54,7 +58,7 @@ class Effects:
 
     def __init__(self) -> None:
         self.probes: list[Probe] = []
-        self.pairs: dict[tuple[Probe, str, str | None], Pair] = {}
+        self.pairs: dict[tuple[Probe, Known, str | None], Pair] = {}
         """Those that were judged, by all that judging hangs on."""
         self.offset = 0
 
@@ -69,21 +73,21 @@ class Effects:
         known = references(log) if self.probes else {}
         found: dict[LifeKey, dict[str, list[Pair]]] = {}
         for probe in self.probes:
-            outcome = state.outcomes.outcome(probe.parent)
+            graded = state.outcomes.of(probe.parent)
             reference = known.get(f"{probe.problem.domain}/{probe.problem.id}")
             for life in state.lives.used_in(probe.parent):
                 if (life.scope, life.item.id) == (scope, probe.without):
-                    pair = self._pair(probe, outcome, reference)
+                    pair = self._pair(probe, graded, reference)
                     found.setdefault(life.key, {}).setdefault(probe.backbones, []).append(pair)
         return {
             key: {who: Effect(pairs) for who, pairs in by_whom.items()}
             for key, by_whom in found.items()
         }
 
-    def _pair(self, probe: Probe, outcome: str, reference: str | None) -> Pair:
-        key = (probe, outcome, reference)
+    def _pair(self, probe: Probe, graded: Known, reference: str | None) -> Pair:
+        key = (probe, graded, reference)
         if key not in self.pairs:
-            self.pairs[key] = probe.pair(outcome, reference)
+            self.pairs[key] = probe.pair(graded, reference)
         return self.pairs[key]
 
 

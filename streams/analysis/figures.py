@@ -43,8 +43,8 @@ def run_figures(
         "settings": first.problem.settings,
         "call_limit": first.opened.limits.calls,
         "backbones": first.opened.backbones,
-        **outcomes(cases),
-        **costs(cases),
+        **(found := outcomes(cases)),
+        **costs(cases, found["accuracy"]),
         "confidence": confidences(cases),
     }
     rewards = reward_figures(cases)
@@ -56,8 +56,11 @@ def run_figures(
 
 
 def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
-    """Accuracy over all problems whose outcome is known; withheld counts as not right."""
-    counts = Counter(case.outcome for case in cases)
+    """Accuracy over all problems whose outcome is known; withheld counts as not right.
+
+    What is unknown is *undecided* (a grader could not tell) or *not graded* (nobody tried).
+    """
+    counts = Counter(case.standing for case in cases)
     known = [case.outcome == "right" for case in cases if case.outcome != "unknown"]
     low, high = metrics.interval(
         len(known), lambda drawn: metrics.accuracy([known[at] for at in drawn])
@@ -67,7 +70,11 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
         "right": counts["right"],
         "commission": counts["wrong"],
         "omission": counts["withheld"],
-        "unknown": counts["unknown"],
+        "unknown": counts["undecided"] + counts["not graded"],
+        "undecided": counts["undecided"],
+        "not_graded": counts["not graded"],
+        "by_person": sum(case.known.by is not None for case in cases),
+        "graded": len(known),
         "failed": sum(case.closed.status == "failed" for case in cases),
         "accuracy": metrics.accuracy(known) if known else None,
         "accuracy_interval": [low, high] if known else None,
@@ -75,8 +82,11 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def costs(cases: Sequence[Case]) -> dict[str, Any]:
-    """Mean calls and tokens of a problem, calls by what they were for; unknown stays unknown."""
+def costs(cases: Sequence[Case], accuracy: float | None) -> dict[str, Any]:
+    """Mean calls and tokens of a problem, calls by what they were for; unknown stays unknown.
+
+    Points are those of the accuracy: what nobody could grade is no wrong answer.
+    """
     calls = [case.closed.usage.calls for case in cases]
     tokens = [case.closed.usage.tokens for case in cases]
     known = [each for each in tokens if each is not None]
@@ -84,12 +94,14 @@ def costs(cases: Sequence[Case]) -> dict[str, Any]:
     columns: Counter[str] = Counter()
     for case in cases:
         columns.update(calls_by_column(case.trace))
-    right = sum(case.outcome == "right" for case in cases) / len(cases)
+    points = None
+    if mean and accuracy is not None:
+        points = metrics.per_thousand_tokens(100 * accuracy, mean)
     return {
         "mean_calls": sum(calls) / len(calls),
         "max_calls": max(calls),
         "mean_tokens": mean,
-        "points_per_1k_tokens": metrics.per_thousand_tokens(100 * right, mean) if mean else None,
+        "points_per_1k_tokens": points,
         "calls_by_column": {name: columns[name] for name in COLUMNS},
     }
 

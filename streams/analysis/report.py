@@ -10,7 +10,8 @@ from streams.analysis.plots import bars, curves
 from streams.analysis.rewards import reward_plot
 
 SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
-HEAD = ("run", "n", "accuracy", "95 %", "wrong", "withheld", "calls", "tokens", "ECE", "AURC")
+HEAD = ("run", "n", "accuracy", "95 %", "wrong", "withheld", "undecided", "not graded", "calls",
+        "tokens", "ECE", "AURC")  # fmt: skip
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:right;"
@@ -43,15 +44,23 @@ def _row(name: str, figures: Mapping[str, Any]) -> list[str]:
     return [
         name,
         str(figures["problems"]),
-        share(figures["accuracy"]),
+        _accuracy(figures),
         "–" if low is None else f"{share(low)}–{share(high)}",
         str(figures["commission"]),
         str(figures["omission"]),
+        str(figures["undecided"]),
+        str(figures["not_graded"]),
         number(figures["mean_calls"], 1),
         number(figures["mean_tokens"], 0),
         number(stated.get("ece"), 3),
         number(stated.get("aurc"), 3),
     ]
+
+
+def _accuracy(figures: Mapping[str, Any]) -> str:
+    """The share right, and of how many where not all could be graded."""
+    graded, problems = figures["graded"], figures["problems"]
+    return share(figures["accuracy"]) + (f" of {graded}" if 0 < graded < problems else "")
 
 
 def share(value: float | None) -> str:
@@ -67,6 +76,7 @@ def number(value: float | None, places: int) -> str:
 def _details(figures: Mapping[str, Any]) -> list[str]:
     lines = [f"- policy {figures['policy']}, profile {figures['profile']}"]
     lines += [f"- ended by: {_counts(figures['ended_by'])}"]
+    lines += [f"- by a person's verdict: {figures['by_person']}"] if figures["by_person"] else []
     lines += [f"- calls: {_counts(figures['calls_by_column'])}"]
     points, each = figures["points_per_1k_tokens"], figures["tokens_per_point"]
     lines += [
@@ -74,13 +84,18 @@ def _details(figures: Mapping[str, Any]) -> list[str]:
     ]
     for source, stated in figures["confidence"].items():
         lines.append(
-            f"- confidence ({source}), {stated['answers']} answers: {_calibration(stated)}"
+            f"- confidence ({of_source(source)}), {stated['answers']} answers: {_calibration(stated)}"
         )
     if "rewards" in figures:
         lines.append(_rewards(figures["rewards"]))
     if "flow" in figures:
         lines += _tree_details(figures)
     return lines
+
+
+def of_source(name: str) -> str:
+    """Whose confidence it is: figures of what was claimed bear the source's name alone."""
+    return name if name.endswith(", calibrated") else f"{name}, claimed"
 
 
 def _rewards(rewards: Mapping[str, Any]) -> str:

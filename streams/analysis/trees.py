@@ -88,7 +88,7 @@ def failures(
     """Wrong episodes by class; baselines are the other policies at the same limit of calls."""
     others: dict[tuple[str, int | None], list[bool]] = {}
     for case in everything:
-        if case.opened.policy != "cot2_meta":
+        if case.opened.policy != "cot2_meta" and case.outcome != "unknown":
             key = (case.problem.id, case.opened.limits.calls)
             others.setdefault(key, []).append(case.outcome == "right")
     found: Counter[str] = Counter()

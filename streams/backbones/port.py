@@ -47,6 +47,10 @@ class ModelReply:
     cost: float | None = None
     seconds: float | None = None
     logprob: float | None = None
+    thought: str | None = None
+    """What the model thought before it replied, where the server tells it apart."""
+    dropped: tuple[str, ...] = ()
+    """Parameters that the endpoint refuses, so that it was asked without them."""
 
 
 class BackboneError(Exception):
@@ -57,7 +61,8 @@ class SetupBroken(BackboneError):
     """Nothing can be asked until a person mends the set-up: key refused, unknown model, spent quota.
 
     A state of the worker, never an outcome of a problem. ``code`` is ``auth``, ``model``, ``quota``,
-    ``extra``, ``price``, ``embedder``, ``tools``, ``client``, or ``backbone``: an error nobody foresaw.
+    ``moved``, ``proxy``, ``tls``, ``extra``, ``price``, ``embedder``, ``tools``, ``client``, or ``backbone``:
+    an error nobody foresaw.
     """
 
     def __init__(self, code: str, where: str, detail: str) -> None:
@@ -74,7 +79,7 @@ class Tried:
     """What was spent on a question that got no reply, and what its endpoint did for others.
 
     ``answered`` counts all replies of the endpoint so far, ``failures`` those of its failures in a row;
-    ``again`` tells whether it may be asked now.
+    ``again`` tells whether it may be asked now. ``pause_s`` is what the endpoint asked for at last, if it did.
     """
 
     attempts: int = 0
@@ -84,6 +89,7 @@ class Tried:
     answered: int = 0
     failures: int = 0
     again: Callable[[], bool] | None = None
+    pause_s: float | None = None
 
 
 NOT_TRIED = Tried()

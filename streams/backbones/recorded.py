@@ -24,6 +24,7 @@ from typing import Any, cast
 from handlers.answers.game24 import numbers_of
 from schemas.identity import text_digest
 from schemas.prompt import Message
+from schemas.written import loads
 from streams.backbones.port import ModelReply, ModelRequest, NotRecorded
 from streams.backbones.rehearsal.prompts import read
 
@@ -126,7 +127,7 @@ def _lines(path: Path) -> Iterator[Entry]:
         for number, text in enumerate(file, 1):
             if text.strip():
                 try:
-                    yield _entry(json.loads(text), f"{path}:{number}")
+                    yield _entry(loads(text), f"{path}:{number}")
                 except (ValueError, TypeError) as error:
                     raise ValueError(f"{path}:{number}: {error}") from None
 

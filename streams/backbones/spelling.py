@@ -1,6 +1,6 @@
 """How a backbone is written on the command line: ``KIND``, ``KIND:WHAT``, and options.
 
-``openai[:MODEL]``, ``llamacpp[:PATH]``, ``recorded:PATH``, ``rehearsal[:seed=7,latency_ms=200]``; any
+``openai[:MODEL]``, ``llamacpp[:PATH or NAME]``, ``recorded:PATH``, ``rehearsal[:seed=7,latency_ms=200]``; any
 of them may end in ``?name=value&name=value``. Only the module of the kind that is asked for is imported.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -38,6 +39,10 @@ class Wishes:
     """Where ``OPENAI_*`` are looked up; left out, the process's environment."""
     key_source: str | None = None
     """What errors call the place of the key, such as ``OPENAI_API_KEY in .env:3``."""
+    models: Path | None = None
+    """The folder of pulled models, where ``llamacpp:NAME`` is looked up."""
+    url_source: str | None = None
+    """Where the endpoint was said, if by somebody whom the key was not entrusted to; it is not sent there."""
     roads: Roads | None = None
     """Shared by all backbones of a process, so that they are one to an endpoint."""
 
@@ -82,19 +87,35 @@ def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
     if wishes.max_connections is not None:
         values["max_connections"] = wishes.max_connections
     place: dict[str, Any] = {} if wishes.environ is None else {"environ": wishes.environ}
-    if wishes.key_source is not None:
-        place["key_source"] = wishes.key_source
-    if wishes.roads is not None:
-        place["roads"] = wishes.roads
+    told = {name: getattr(wishes, name) for name in ("key_source", "url_source", "roads")}
+    place |= {name: value for name, value in told.items() if value is not None}
     return OpenAIBackbone(
         spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values), **place
     )
 
 
-def _llamacpp(spelled: Spelling, _: Wishes) -> Backbone:
+def _llamacpp(spelled: Spelling, wishes: Wishes) -> Backbone:
     from streams.backbones.llamacpp import LlamaCpp, Options
 
-    return LlamaCpp(spelled.what or None, Options(**_typed("llamacpp", Options, spelled.options)))
+    options = Options(**_typed("llamacpp", Options, spelled.options))
+    return LlamaCpp(_gguf(spelled.what, wishes.models), options)
+
+
+def _gguf(what: str, models: Path | None) -> str | Path | None:
+    """The file: by path, or by the name of a model that is known; none is the bundled one.
+
+    Raises ``SetupBroken`` where a known model was not pulled yet.
+    """
+    from streams.backbones.port import SetupBroken
+    from streams.models import ggufs
+
+    model = next((each for each in ggufs() if each.name == what), None)
+    if model is None or models is None:
+        return what or None
+    path = model.path(models)
+    if not path.is_file():
+        raise SetupBroken("model", what, f"it is not here yet: metalogue models pull {what}")
+    return path
 
 
 def _recorded(spelled: Spelling, wishes: Wishes) -> Backbone:
@@ -141,4 +162,5 @@ _TYPES: dict[type, tuple[str, Callable[[str], Any]]] = {
     bool: ("true or false", lambda text: _BOOLEANS[text.casefold()]),
     int: ("a whole number", int),
     float: ("a number", float),
+    str: ("text", str),
 }

@@ -29,7 +29,7 @@ OWN, GIVEN, BEFORE = 30, 10, 20
 TRAINING = "before"
 """What the ids of problems begin with that only make experience."""
 HEAD = (
-    *("run", "n", "right", "unclear", "accuracy", "95 %"),
+    *("run", "n", "right", "undecided", "accuracy", "95 %"),
     *("calls", "learning calls", "tokens", "seconds"),
 )
 
@@ -144,7 +144,8 @@ def figures(cases: Sequence[Case], learning_calls: int) -> dict[str, Any] | None
     }
 
 
-_SHOWN = ("problems", "right", "unknown", "omission", "accuracy", "accuracy_interval")
+_SHOWN = ("problems", "right", "unknown", "undecided", "not_graded", "omission", "accuracy",
+          "accuracy_interval")  # fmt: skip
 
 
 def markdown(rows: Iterable[tuple[str, dict[str, Any] | None]]) -> str:
@@ -160,7 +161,7 @@ def _row(name: str, found: dict[str, Any] | None) -> list[str]:
         name,
         str(found["problems"]),
         str(found["right"]),
-        str(found["unknown"]),
+        str(found["undecided"]),
         share(found["accuracy"]),
         f"{share(low)}–{share(high)}",
         str(found["calls"]),

@@ -8,12 +8,12 @@ from html import escape
 from typing import Any
 
 from streams.analysis.plots import curves, plot
-from streams.analysis.report import SIMULATED, html_table, number, page, share, table
+from streams.analysis.report import SIMULATED, html_table, number, of_source, page, share, table
 from streams.bench.report import simulated
 
 CODE = re.compile(r"`([^`]*)`")
-HEAD = ("data", "run", "n", "right %", "95 %", "wrong", "withheld", "unknown", "calls",
-        "tokens", "learning", "ECE", "AURC", "F1")  # fmt: skip
+HEAD = ("data", "run", "n", "right %", "95 %", "wrong", "withheld", "undecided", "not graded",
+        "calls", "tokens", "learning", "ECE", "AURC", "F1")  # fmt: skip
 
 
 def markdown(made: Mapping[str, Any]) -> str:
@@ -134,7 +134,8 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
     return [
         each["data"], each["run"], str(each["episodes"]), _value(found["accuracy"], 1),
         "–" if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
-        str(said["commission"]), str(said["omission"]), str(said["unknown"]),
+        str(said["commission"]), str(said["omission"]),
+        str(said["undecided"]), str(said["not_graded"]),
         _value(found["calls"], 1), _value(found["tokens"], 0), f"{each['learning']['calls']:,} calls",
         _value(found["ece"], 3), _value(found["aurc"], 3), _value(found["f1"], 3),
     ]  # fmt: skip
@@ -176,7 +177,7 @@ def _details(each: Mapping[str, Any]) -> Iterator[str]:
         yield f"arms: {', '.join(arms)}; reward {total:.2f}, regret {lost:.2f}"
     for source, said in each["confidence"].items():
         covered = ", ".join(f"{share(v)} at {k}" for k, v in said["selective_accuracy"].items())
-        yield f"confidence ({source}): ECE {said['ece']:.3f}, accuracy by coverage {covered}"
+        yield f"confidence ({of_source(source)}): ECE {said['ece']:.3f}, accuracy by coverage {covered}"
     if each["probes"]["episodes"]:
         yield f"probes: {each['probes']['episodes']} with {each['probes']['calls']} calls"
 

@@ -25,6 +25,7 @@ from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import as_kept, pack
 from state.mirror import Mirrors
+from streams.child import python, variables
 
 SIZES = (1_000, 10_000, 100_000)
 ROLES = ("reasoner", "monitor", "controller", "composer", "judge")
@@ -102,7 +103,8 @@ def tabled(known: list[Memory], folder: Path) -> list[float]:
     from state.tables.bench import fill, query
 
     table = fill(folder, known, DIMENSIONS)
-    writer = subprocess.Popen([sys.executable, "-m", "streams.bench.recall", str(folder)])
+    command = python("-m", "streams.bench.recall", str(folder))
+    writer = subprocess.Popen(command, env=variables())
     try:
         spent: list[float] = []
         for at, question, vector in asked(TABLE_QUERIES):

@@ -26,6 +26,8 @@ from streams.bench.results import Episode, Results, accuracy_interval, measured
 
 MEASURED = ("accuracy", "f1", "calls", "prompt_tokens", "completion_tokens", "tokens", "seconds",
             "points_per_1k_tokens", "ece", "brier", "aurc", "restarts", "reward")  # fmt: skip
+OUTCOMES = ("right", "commission", "omission", "unknown", "undecided", "not_graded", "by_person",
+            "failed")  # fmt: skip
 
 
 def report(
@@ -151,7 +153,7 @@ def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> 
         "series": sorted({one.cell.series for one in group}),
         "episodes": len(cases),
         "backbones": cases[0].opened.backbones,
-        "outcomes": {n: said[n] for n in ("right", "commission", "omission", "unknown", "failed")},
+        "outcomes": {name: said[name] for name in OUTCOMES},
         "ended_by": said["ended_by"],
         "accuracy_interval": accuracy_interval(group),
         "metrics": {name: measured(name, group) for name in MEASURED},
@@ -166,8 +168,9 @@ def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> 
 
 
 def learning(results: Results, cells: Sequence[Cell]) -> dict[str, Any]:
-    """What learning cost, in a column of its own."""
-    spent = [results.learning[s] for s in sorted({c.scope for c in cells}) if s in results.learning]
+    """What learning cost, in a column of its own, in every scope that problems of these cells fell into."""
+    scopes = {scope for cell in cells for scope in results.reading.scopes.get(cell.series, ())}
+    spent = [results.reading.learning[s] for s in sorted(scopes) if s in results.reading.learning]
     tokens = [each.tokens for each in spent]
     return {
         "calls": sum(each.calls for each in spent),

@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from schemas.events.episode import Completed
-from state.folds.costs import Spent
 from streams.analysis.cases import Case, Reading, read
 from streams.analysis.intervals import mean_interval
 from streams.analysis.statistics import t_half_width
@@ -32,7 +31,7 @@ class Episode:
 
 @dataclass(slots=True)
 class Results:
-    """Episodes by run and data set, what their learning and probes spent, and traits of problems."""
+    """Episodes by run and data set, the log that was read, and traits of problems."""
 
     cells: Sequence[Cell]
     groups: dict[tuple[str, str], list[Episode]] = field(
@@ -41,7 +40,6 @@ class Results:
     traits: Mapping[str, Mapping[str, Mapping[str, str]]] = field(
         default_factory=dict[str, dict[str, dict[str, str]]]
     )
-    learning: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     reading: Reading = field(default_factory=Reading)
     absent: frozenset[str] = frozenset()
     """Policies that the recipe names and this build lacks."""
@@ -73,7 +71,7 @@ def gather(log: SqliteLog, cells: Sequence[Cell], sources: Mapping[str, Source])
     of: dict[str, list[Cell]] = {}
     for cell in cells:
         of.setdefault(cell.series, []).append(cell)
-    results = Results(cells, reading=reading, learning=reading.learning)
+    results = Results(cells, reading=reading)
     results.groups = {(cell.run, cell.data): [] for cell in cells}
     results.traits = {name: source.traits() for name, source in sources.items()}
     for case in reading.cases():

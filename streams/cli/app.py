@@ -15,7 +15,8 @@ from streams.cli.opening import existing
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 LOG_HELP = "sqlite:PATH, kafka://HOST:PORT or jsonl:PATH (METALOGUE_LOG)."
 EPILOG = (
-    "Anywhere: -q, --display full|plain|none, --log-level LEVEL, --log-format text|json, --debug. "
+    "Anywhere: -q, --display full|plain|none, --log-level LEVEL, --log-format text|json, --debug, "
+    "--allow-policies LIST (a file that names policies by file, one FILE.py:NAME a line). "
     "NO_COLOR is honoured."
 )
 

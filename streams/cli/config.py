@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from streams.cli.config_sources import PREFIX, Said, environment, place_of, said
+from schemas.identity import names_a_file
+from streams.cli.config_sources import PREFIX, Said, environment, place_of, said, strongest
 from streams.cli.errors import SETUP, CliError
 
 if TYPE_CHECKING:
@@ -45,11 +47,62 @@ def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
         if each.name not in known and not each.name.startswith(free_names()):
             _unknown(each, known)
     try:
-        return Config()
+        config = Config()
     except ValidationError as error:
         _wrong(error, found)
     except SettingsError as error:
         raise _no_group(error, found) from error
+    for name, (runs, option) in RUNS.items():
+        where = strongest(name)
+        if where is not None and where.found and runs(getattr(config, name) or ""):
+            raise _runs(where, option)
+    return config
+
+
+def keep_password(*settings: str) -> None:
+    """Raises a ``CliError`` where a file of the working directory would choose who is told the password.
+
+    It may say the password itself; one from elsewhere goes where the command line or environment say.
+    """
+    password = strongest("kafka.sasl_password")
+    if password is None or password.found:
+        return
+    for each in filter(None, map(strongest, settings)):
+        if each.found:
+            raise CliError(
+                f"{password.place} holds a password, and a file of the working directory may not say "
+                "where and how it is sent",
+                error="config.secret",
+                exit=SETUP,
+                where=each.place,
+                field=each.spelled,
+                hint=f"Say it in the environment, {_variable(each.name)}; a log also by --log.",
+            )
+
+
+def _runs_command(tools: str) -> bool:
+    """Whether tools are a command that is started."""
+    kind, _, what = tools.strip().partition(":")
+    return kind == "mcp" and not what.startswith(("http://", "https://"))
+
+
+RUNS: Mapping[str, tuple[Callable[[str], bool], str]] = {
+    "policy": (names_a_file, "--policy"),
+    "tools": (_runs_command, "--tools"),
+}
+"""Settings by whose value code may run, each with the option that says it on a command line."""
+
+
+def _runs(each: Said, option: str) -> CliError:
+    variable = PREFIX + each.name.upper()
+    return CliError(
+        "this would run, and a file of the working directory may name nothing that runs",
+        error="config.runs",
+        exit=SETUP,
+        where=each.place,
+        field=each.spelled,
+        hint=f"Say it on the command line, {option}, or in the environment, {variable}.",
+    )
 
 
 def _no_group(error: Exception, found: list[Said]) -> CliError:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     YamlConfigSettingsSource,
@@ -32,6 +33,15 @@ def _are_prices(said: dict[str, str]) -> dict[str, str]:
     return said
 
 
+def _parted(said: object) -> object:
+    """Names with commas between them, as a variable holds them; a list of the YAML file as it is."""
+    return (
+        [each.strip() for each in said.split(",") if each.strip()]
+        if isinstance(said, str)
+        else said
+    )
+
+
 class Kafka(BaseModel):
     """Settings of the runtime on Kafka."""
 
@@ -54,7 +64,7 @@ class Kafka(BaseModel):
     ssl_key: str | None = None
     """File of that certificate's key."""
     web_port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Where a worker serves /livez, /readyz and /metrics; nowhere if unset."""
+    """Where a worker serves /livez, /readyz and /metrics, to this machine alone; elsewhere by --metrics."""
 
 
 class Dashboard(BaseModel):
@@ -64,6 +74,8 @@ class Dashboard(BaseModel):
 
     listen: str = "127.0.0.1:8790"
     """Where it listens, as HOST:PORT."""
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parted)] = ()
+    """Names that it is reached by, with commas between them; needed where it listens everywhere."""
     token: str | None = None
     """Who gives it may send dead letters on again; without one the dashboard only reads."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.cli.errors import SETUP, CliError
+from streams.yamls import TWICE, key_twice
 
 if TYPE_CHECKING:
     import yaml
@@ -18,6 +19,7 @@ PREFIX = "METALOGUE_"
 DOTENV = ".env"
 YAML = "metalogue.yaml"
 FILE_VARIABLE = "METALOGUE_CONFIG"
+ENVIRONMENT = "environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Said:
     name: str
     place: str
     spelled: str
+    found: bool = False
+    """Whether a file of the working directory says it, which came with a folder; nobody who runs us did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +55,28 @@ def _dotenv(path: str, changed_ns: int) -> tuple[Line, ...]:
 
     values = dotenv_values(path, encoding="utf-8")
     with open(path, encoding="utf-8") as file:
-        read = {
-            b.key: _first_line(b.original.string, b.original.line)
-            for b in parse_stream(file)
-            if b.key
-        }
+        bound = [each for each in parse_stream(file) if each.key]
+    read = {b.key: _first_line(b.original.string, b.original.line) for b in bound if b.key}
+    for each in bound:
+        if each.value and "${" in each.value and _matters(each.key or ""):
+            raise _takes_over(read[each.key or ""], each.key or "")
     return tuple(Line(name, values.get(name) or "", number) for name, number in read.items())
+
+
+def _matters(variable: str) -> bool:
+    return variable.upper().startswith((PREFIX, "OPENAI_"))
+
+
+def _takes_over(number: int, variable: str) -> CliError:
+    """The error for a value made of other variables: with an address, it would send them elsewhere."""
+    return CliError(
+        "${...} is not filled in: a file of the working directory takes nothing from the environment",
+        error="config.value",
+        exit=SETUP,
+        where=f"{DOTENV}:{number}",
+        field=variable,
+        hint="Write the value out, or set the variable in the environment.",
+    )
 
 
 def _first_line(text: str, number: int) -> int:
@@ -84,13 +104,36 @@ def said() -> Iterator[Said]:
     """Every setting that was said anywhere, the strongest place first."""
     for variable, value in sorted(os.environ.items()):
         if _ours(variable) and value:
+            _check_once(value, variable)
             yield Said(_dotted(variable), variable, variable)
     for line in dotenv_lines():
         if _ours(line.variable) and line.value:
-            yield Said(_dotted(line.variable), f"{DOTENV}:{line.number}", line.variable)
+            _check_once(line.value, f"{DOTENV}:{line.number}")
+            yield Said(_dotted(line.variable), f"{DOTENV}:{line.number}", line.variable, found=True)
     path = yaml_path()
     if path is not None:
-        yield from yaml_keys(path)
+        found = not os.environ.get(FILE_VARIABLE)
+        yield from (replace(each, found=found) for each in yaml_keys(path))
+
+
+def strongest(name: str) -> Said | None:
+    """Where a setting, or the group that it is in, was said by whom it is taken from."""
+    group = name.partition(".")[0]
+    return next((each for each in said() if each.name in (name, group)), None)
+
+
+def _check_once(value: str, place: str) -> None:
+    """A group of settings as JSON says each of them once. Raises a ``CliError``."""
+    if not value.lstrip().startswith("{"):
+        return
+    from schemas.written import Twice, loads
+
+    try:
+        loads(value)
+    except Twice as error:
+        raise _twice(error.name, place) from error
+    except ValueError:
+        return  # said where the setting is read
 
 
 def _ours(variable: str) -> bool:
@@ -108,8 +151,13 @@ def yaml_keys(path: Path) -> Iterator[Said]:
     try:
         with path.open(encoding="utf-8") as file:
             root = yaml.compose(file, Loader=yaml.SafeLoader)
+    except RecursionError as error:
+        raise _not_yaml(path, ValueError("nested too deeply")) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise _not_yaml(path, error) from error
+    key = key_twice(root)
+    if key is not None:
+        raise _twice(key.value, f"{path}:{key.start_mark.line + 1}")
     if isinstance(root, yaml.MappingNode):
         yield from _keys(path, root, "")
     elif root is not None:
@@ -129,6 +177,11 @@ def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[Said]:
             yield Said(name, f"{path}:{key.start_mark.line + 1}", name)
 
 
+def _twice(name: str, place: str) -> CliError:
+    hint = "Take one of them out: which one is meant, nobody can say."
+    return CliError(TWICE, error="config.twice", exit=SETUP, where=place, field=name, hint=hint)
+
+
 def _not_yaml(path: Path, error: Exception) -> CliError:
     mark = getattr(error, "problem_mark", None)
     place = "" if mark is None else f":{mark.line + 1}:{mark.column + 1}"
@@ -144,6 +197,6 @@ def environment() -> dict[str, str]:
 def place_of(variable: str) -> str | None:
     """Where a variable was set: ``environment`` or a line of ``.env``; none where it is not."""
     if os.environ.get(variable):
-        return "environment"
+        return ENVIRONMENT
     lines = [line for line in dotenv_lines() if line.variable == variable and line.value]
     return f"{DOTENV}:{lines[-1].number}" if lines else None

@@ -12,12 +12,15 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from msgspec import MsgspecError, convert
 
+from schemas.answer import Judgements
 from streams.cli.errors import FAILED, OK
 from streams.cli.errors import usage as wrong
 from streams.cli.opening import open_log
 from streams.cli.output import flush, out, out_json, say
 from streams.cli.show.words import clean, sure
+from streams.judging import words
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -27,7 +30,7 @@ TOPIC = "answers"
 FIELDS = (
     *("problem_id", "episode", "domain", "policy", "status"),
     *("ended_by", "answer", "confidence", "usage"),
-    *("confidence_source", "calibrated"),
+    *("confidence_source", "calibrated", "judgements"),
 )
 BATCH = 256
 POLL_S = 0.1
@@ -117,7 +120,7 @@ def _print(offset: int, value: bytes, json: bool) -> bool:
 def line(answer: dict[str, Any]) -> str:
     """One answer for people, on one line that steers no terminal."""
     given = answer["answer"]
-    shown = "-" if given is None else str(given).replace("\n", " ")
+    shown = "-" if given is None else str(given)
     usage: dict[str, Any] = answer["usage"] or {}
     calls = usage.get("calls")
     parts = [
@@ -126,7 +129,16 @@ def line(answer: dict[str, Any]) -> str:
         f"{'unknown' if calls is None else calls} call{'' if calls == 1 else 's'}",
         f"{answer['policy']}  {answer['ended_by']}",
     ]
-    return clean("  ".join(parts))
+    told = "  ".join(filter(None, (*parts, _unread(answer.get("judgements")))))
+    return clean(told).replace("\n", " ")
+
+
+def _unread(said: Any) -> str:
+    """That judgements of the work could not be read, if the answer says so."""
+    try:
+        return "" if said is None else words(convert(said, Judgements))
+    except MsgspecError:
+        return ""
 
 
 def _consumer(group: str) -> str:

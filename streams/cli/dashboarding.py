@@ -6,43 +6,67 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streams.cli.errors import OK
+from streams.cli.errors import OK, CliError, usage
 from streams.cli.observing import need_extra, place_of, taken
 from streams.cli.opening import log_path, log_url, open_log
 from streams.cli.output import say
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.imported import KafkaLog
+    from streams.web.hosts import Hosts
 
 NOTED_S = 2.0
 """So often it is asked how far workers on Kafka have read."""
 
 
-def dashboard(log: str | None, *, listen: str | None, browser: bool) -> int:
+def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], browser: bool) -> int:
     """Serve the dashboard of a log until told to end; the exit code."""
     from streams.cli.config import load
 
     need_extra("starlette", "web")
     said = load().dashboard
     host, port = place_of(listen or said.listen, "--listen")
+    hosts = _hosts(host, [*names] or said.allowed_hosts)
     url = log_url(log)
     path, catch_up = _followed(url)
     listening = _socket(host, port)
     from streams.dashboard.app import Dashboard
     from streams.dashboard.glass import Glass
-    from streams.dashboard.guard import is_loopback
     from streams.dashboard.serve import serve
 
-    if not is_loopback(host):
-        say(f"listening on {host}: whoever reaches it can read every problem, prompt and answer")
+    _warn(hosts)
     pages = Dashboard(Glass(path, catch_up), url, lambda: open_log(url), said.token)
     address = f"http://{_named(host)}:{listening.getsockname()[1]}/"
-    serve(pages.app(host), listening, lambda: _ready(address, browser=browser))
+    serve(pages.app(hosts), listening, lambda: _ready(address, browser=browser))
     return OK
+
+
+def _hosts(listening: str, names: Iterable[str]) -> Hosts:
+    """The hosts that are answered. Raises a usage error for a name that is none."""
+    from streams.web.hosts import Hosts
+
+    try:
+        return Hosts.of(listening, names)
+    except ValueError as error:
+        hint = "Give the name alone, such as pages.example.org, without a scheme or port"
+        raise usage(str(error), field="--allow-host", hint=hint) from error
+
+
+def _warn(hosts: Hosts) -> None:
+    """Say who can read what is served where others can reach it, and by which names."""
+    from streams.web.hosts import is_loopback
+
+    if is_loopback(hosts.listening):
+        return
+    place = hosts.listening
+    say(f"listening on {place}: whoever reaches it can read every problem, prompt and answer")
+    if hosts.wide and not hosts.names:
+        say("only addresses and localhost are answered: give other names by --allow-host NAME")
 
 
 def _followed(url: str) -> tuple[Path, Callable[[], object] | None]:
@@ -63,6 +87,8 @@ class Importing:
         self.url = url
         self.log: KafkaLog | None = None
         self.noted_s = 0.0
+        self.steps = 0
+        """Grows with whatever was brought in."""
         first = open_log(url)
         self.path = first.path
         first.close()
@@ -73,14 +99,20 @@ class Importing:
 
         if self.log is None:
             self.log = open_kafka(self.url)
-        reached(self.log.place, self._look)
-
-    def _look(self) -> None:
-        assert self.log is not None
-        self.log.refresh()
+        reached(self.log.place, self._refresh)
         if time.monotonic() - self.noted_s >= NOTED_S:
-            self.log.note_intake()
             self.noted_s = time.monotonic()
+            with suppress(
+                CliError
+            ):  # a group without a coordinator hides how far workers are, no more
+                reached(self.log.place, self.log.note_intake)
+
+    def _refresh(self) -> None:
+        assert self.log is not None
+        self.log.refresh(self._step)
+
+    def _step(self) -> None:
+        self.steps += 1
 
 
 def _copied(url: str) -> Path:

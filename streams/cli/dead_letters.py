@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import Letter, letter, letters
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_bytes, out_json
+from streams.cli.show.words import one_line
 
 if TYPE_CHECKING:
     from streams.producing.sources import BadLine
@@ -25,7 +27,8 @@ def show_all(log: str | None, *, json: bool) -> None:
                 out_json(each.record())
             else:
                 state = "replayed" if each.sent_on else "refused "
-                out(f"{each.number:>4}  {each.at}  {state}  {each.place}: {each.reason}")
+                told = f"{one_line(each.place)}: {one_line(each.reason)}"
+                out(f"{each.number:>4}  {each.at}  {state}  {told}")
     finally:
         opened.close()
 
@@ -53,9 +56,9 @@ def option(log: str | None) -> str:
 def _show(each: Letter, option: str) -> None:
     replayed = ", replayed since" if each.sent_on else ""
     out(f"dead letter {each.number} of topic {each.topic}, {each.at}{replayed}")
-    out(f"{each.place}: {each.reason}")
+    out(f"{one_line(each.place)}: {one_line(each.reason)}")
     for name, value in sorted(each.headers.items()):
-        out(f"  {name}: {value}")
+        out(f"  {one_line(f'{name}: {value}')}")
     out()
     out(each.text())
     out()
@@ -95,18 +98,20 @@ def _bytes_of(file: str) -> bytes:
 def _replay(
     log: SqliteLog, chosen: list[Letter], mended: bytes | None, option: str
 ) -> dict[str, int]:
-    from streams.cli.producing import say_error
+    from streams.cli.refusals import Refusals
     from streams.cli.replaying import send_on
     from streams.producing.sources import BadLine
 
     figures = {"replayed": 0, "known": 0, "refused": 0}
+    told = Refusals("dead letters", f"They stay as they are: metalogue dlq list{option}")
     for each in chosen:
         try:
             new = send_on(log, each, each.value if mended is None else mended)
             figures["replayed" if new else "known"] += 1
         except BadLine as error:
             figures["refused"] += 1
-            say_error(_still_bad(each, error, option))
+            told.tell(error, partial(_still_bad, each, error, option))
+    told.sum_up()
     return figures
 
 

@@ -9,6 +9,7 @@ from schemas.memory import MemoryItem
 from streams.analysis.cases import Case, read
 from streams.backbones.port import BackboneError
 from streams.cli.errors import OK, usage
+from streams.cli.finding import one_of
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
 from streams.cli.setup import Models, as_cli, world_of
@@ -30,7 +31,7 @@ def lesson(
     library = Library.of(url)
     shelf = library.one(scope)
     item = _item(shelf, wanted)
-    log = open_log(url)
+    log = open_log(url, writes=True)
     users = {use.episode for use in shelf.uses_of(item)}
     cases = [case for case in read(log).cases() if case.episode in users][:limit]
     if not cases:
@@ -51,12 +52,12 @@ def lesson(
 
 def _item(shelf: Shelf, wanted: str) -> MemoryItem:
     """The newest text of an item. Raises a usage error where no version holds it."""
+    wanted = one_of(wanted, shelf.ids()) or wanted
     for _, memory in sorted(shelf.memory.versions.items(), reverse=True):
         for item in memory.whole():
             if item.id == wanted:
                 return item
-    hint = "metalogue lessons list, or metalogue knowledge show"
-    raise usage(f"no lesson or rule {wanted!r}", field="ID", error="lesson.unknown", hint=hint)
+    raise shelf.no_such(wanted)
 
 
 def _tell(said: dict[str, Any], found: Effect, cases: list[Case], *, json: bool) -> None:

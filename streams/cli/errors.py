@@ -28,7 +28,7 @@ class CliError(Exception):
 
     def text(self) -> str:
         """One line that says what happened, and a second that says what to do."""
-        place = ": ".join(part for part in (self.where, self.field) if part)
+        place = ": ".join(" ".join(part.split()) for part in (self.where, self.field) if part)
         first = f"{place}: {self.detail}" if place else self.detail
         first += f" [{self.error}, exit {self.exit}]"
         return first if not self.hint else f"{first}\n  {self.hint}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from streams.cli.errors import OK, usage
+from streams.cli.finding import need_records
 from streams.cli.opening import open_log
 from streams.cli.output import out_bytes, out_json, say
 
@@ -20,6 +21,7 @@ def export(log: str | None, file: str, *, reward: str, json: bool) -> int:
         raise usage(f"{reward!r} is none of {', '.join(REWARDS)}", field="--reward")
     opened = open_log(log)
     try:
+        need_records(opened)
         found = list(groups(opened, scored=scored))
     finally:
         opened.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streams.cli.errors import OK, usage
-from streams.cli.finding import find_episode
+from streams.cli.finding import find_episode, need_records
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
 from streams.cli.places import folder_of
@@ -16,6 +16,7 @@ def export(log: str | None, folder: str, *, episode: str | None, json: bool) -> 
 
     opened = open_log(log)
     try:
+        need_records(opened)
         name = None if episode is None else find_episode(opened, episode)
         where = folder_of(folder, "FOLDER")
         counts = run(opened, where, name)

@@ -20,14 +20,19 @@ class Flags:
     log_format: str = "text"
     debug: bool = False
     json: bool = False
+    allow_policies: str = ""
+    log: str = ""
+    """The file of the log that the command works on: SQLite's errors name none."""
 
 
 FLAGS = Flags()
+ALLOW = "--allow-policies"
 _VALUED = {"--display": DISPLAYS, "--log-level": LEVELS, "--log-format": ("text", "json")}
 
 
 def take_flags(arguments: list[str]) -> list[str]:
     """Set ``FLAGS`` from the arguments, and return those that are left for the command."""
+    FLAGS.allow_policies = ""  # what one command may run is no other's business
     left: list[str] = []
     rest = iter(arguments)
     for argument in rest:
@@ -40,6 +45,8 @@ def take_flags(arguments: list[str]) -> list[str]:
             FLAGS.debug = True
         elif name in _VALUED:
             _set(name, value if equals else next(rest, ""))
+        elif name == ALLOW:
+            FLAGS.allow_policies = value if equals else next(rest, "")
         else:
             FLAGS.json = FLAGS.json or argument == "--json"
             left.append(argument)

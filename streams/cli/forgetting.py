@@ -51,6 +51,7 @@ def forget(
     by, reason = text_of(by, "--by"), text_of(reason, "--reason")
     opened = open_log(log, writes=yes)
     try:
+        problem_id, domain = _problem_of(opened, problem_id, domain)
         name, scopes, waiting = _meant(opened, problem_id, domain)
         traced = _traced(opened, name, problem_id, scopes)
         traced = [replace(each, queued=len(waiting.get(each.scope, ()))) for each in traced]
@@ -65,10 +66,21 @@ def forget(
         events = [command(s, name, problem_id, limits, by, reason) for s in scopes]
         opened.publish(commands=events)
         done = _close_again(opened, world) if here else []
+        _out_of_tables(opened)
         short = cut_short(opened, done)
         return _told(traced, held, json=json, done=done, short=short)
     finally:
         opened.close()
+
+
+def _problem_of(log: SqliteLog, given: str, domain: str | None) -> tuple[str, str | None]:
+    """Id and domain of the problem: as given, or of the episode that is given."""
+    from schemas.events.episode import ProblemAdmitted
+
+    admitted = log.find(given, "admitted")
+    if not isinstance(admitted, ProblemAdmitted):
+        return given, domain
+    return admitted.problem.id, domain or admitted.problem.domain
 
 
 def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, Scopes, Scopes]:
@@ -84,12 +96,25 @@ def _meant(log: SqliteLog, problem_id: str, domain: str | None) -> tuple[str, Sc
     if domain is not None:
         found = {name: scopes for name, scopes in found.items() if name == domain}
     if not found:
-        raise usage(f"no problem {problem_id!r}", field="--problem", error="problem.unknown")
+        raise _unknown(log, problem_id)
     if len(found) > 1:
         hint = f"Name one: --domain {' or '.join(found)}"
         raise usage("in several domains", field="--problem", error="problem.ambiguous", hint=hint)
     ((name, scopes),) = found.items()
     return name, scopes, waiting.get(name, {})
+
+
+def _unknown(log: SqliteLog, problem_id: str) -> CliError:
+    """The error for a problem that is not there. What is to be forgotten is named in full: no beginning is enough."""
+    from schemas.settings import near
+    from streams.cli.finding import problems_of
+
+    known = problems_of(log)
+    begun = sorted(name for name in known if name.startswith(problem_id))[:SHOWN]
+    said = f"Name it in full: {', '.join(begun)}" if begun else near(problem_id, known)
+    hint = said[:1].upper() + said[1:]
+    what = f"no problem {problem_id!r}"
+    return usage(what, field="--problem", error="problem.unknown", hint=hint)
 
 
 def _traced(
@@ -169,6 +194,25 @@ def _close_again(log: SqliteLog, world: World | None) -> list[str]:
             raise
         say(f"{error.detail}: it closes the versions again")
         return []
+
+
+def _out_of_tables(log: SqliteLog) -> None:
+    """Write the tables beside the log without it, old versions and all; a projector at work does so itself."""
+    from streams.projector import tables_path
+
+    folder = tables_path(log.path)
+    if not folder.is_dir():
+        return
+    from state.tables.lock import Busy, only_writer
+    from streams.projector import Projector
+
+    try:
+        with only_writer(folder):
+            projector = Projector(log)
+            projector.open()
+            projector.close()
+    except Busy as error:
+        say(f"{error}: it writes them without it")
 
 
 def _here(log: SqliteLog, world: World | None) -> list[str]:

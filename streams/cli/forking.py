@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from schemas.events.episode import EpisodeOpened
+from schemas.settings import BadSetting
 from streams.backbones.port import BackboneError
 from streams.cli.draining import finished
 from streams.cli.errors import FAILED, OK, SPENT, usage
 from streams.cli.finding import find_episode
 from streams.cli.opening import open_log
 from streams.cli.options import pairs
-from streams.cli.output import out, out_json
+from streams.cli.output import out, out_json, say
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, world_of
-from streams.policies import find
+from streams.policies import NoPolicy, find, find_recorded
 from streams.replay.change import Change
 from streams.replay.differ import first_difference
 from streams.replay.fork import CannotFork, Forked, forked_work, run_fork
@@ -64,17 +67,20 @@ def _text(said: str) -> str:
 
 def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     """Fork an episode at an address and run it to its end, once or several times."""
-    log = open_log(url)
+    log = open_log(url, writes=True)
     parent = find_episode(log, wanted.episode)
     world = world_of(models, patient=False)
     if wanted.limits.cost is not None:
         need_prices(world, "--cost-limit")
-    change = wanted.change()
+    change = _from(log, parent, wanted.change())
     changes = [replace(change, sample=number) for number in range(wanted.samples)]
     try:
         done = finished(world, _forks(log, parent, changes, world))
     except CannotFork as error:
         raise usage(str(error), field="EPISODE") from error
+    except BadSetting as error:
+        hint = "metalogue policies list shows the settings of each"
+        raise usage(str(error), field="--set", error="policy.setting", hint=hint) from error
     except BackboneError as error:
         raise as_cli(error) from error
     for each in done:
@@ -82,6 +88,18 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     if wanted.samples > 1:
         _tell_all(log, parent, done, json)
     return SPENT if all(each.closed.status == "exhausted" for each in done) else OK
+
+
+def _from(log: SqliteLog, parent: str, change: Change) -> Change:
+    """The change, without the policy where that is the parent's own file: to give it changes nothing."""
+    opened = log.find(parent, "opened")
+    if change.policy is None or not isinstance(opened, EpisodeOpened):
+        return change
+    with suppress(NoPolicy):
+        own = find_recorded(find, opened.policy, opened.policy_version)
+        if own.origin and own.origin == find(change.policy).origin:
+            return replace(change, policy=None)
+    return change
 
 
 async def _forks(
@@ -94,7 +112,7 @@ async def _forks(
 async def forked(log: SqliteLog, parent: str, change: Change, world: World) -> Forked:
     """One fork, run to its end or found on the log."""
     work, record = forked_work(log, find, parent, change, world.description, world.grant)
-    return await run_fork(log, work, change, record, world)
+    return await run_fork(log, work, change, record, world, say)
 
 
 def _tell(done: Forked, json: bool) -> None:
@@ -153,8 +171,6 @@ def _tell_all(log: SqliteLog, parent: str, done: Sequence[Forked], json: bool) -
 
 def whole(log: SqliteLog, episode: str) -> dict[str, Event]:
     """An episode's record; for a fork, with its parent's before it."""
-    from schemas.events.episode import EpisodeOpened
-
     journal = log.journal(episode)
     opened = journal.get("opened")
     if isinstance(opened, EpisodeOpened) and opened.parent and opened.at:

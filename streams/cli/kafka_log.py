@@ -25,10 +25,11 @@ def is_kafka(url: str) -> bool:
 
 def place_of(url: str) -> Place:
     """The place that a URL and the configuration name. Raises a usage error."""
-    from streams.cli.config import load
+    from streams.cli.config import keep_password, load
     from streams.runtime.kafka.place import BadPlace, Place, clients_of
 
     said = load().kafka
+    keep_password("kafka.security_protocol", "kafka.sasl_mechanism", "kafka.ssl_ca")
     try:
         clients = clients_of(
             protocol=said.security_protocol,

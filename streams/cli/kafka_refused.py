@@ -6,10 +6,11 @@ import logging
 import ssl
 from collections import deque
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
+from streams.cli.chatter import damping
 from streams.cli.errors import SETUP, CliError
 
 CLIENT, KEPT = "aiokafka", 20
@@ -41,10 +42,11 @@ def overhearing(*, printed: bool) -> Generator[Overheard]:
     log, heard = logging.getLogger(CLIENT), Overheard()
     before = log.level, log.propagate
     log.setLevel(logging.ERROR)
-    log.propagate = printed
+    log.propagate = False
     log.addHandler(heard)
     try:
-        yield heard
+        with damping() if printed else nullcontext():
+            yield heard
     finally:
         log.removeHandler(heard)
         log.level, log.propagate = before

@@ -27,14 +27,18 @@ def work(
     models: Models,
     duty: Duty,
     *,
+    metrics: str | None = None,
     on_change: Callable[[Progress], None] | None = None,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from schemas.problem import Limits
     from streams.backbones.port import BackboneError
     from streams.cli.config import load
+    from streams.cli.observing import serving
+    from streams.runtime.kafka.web import told
 
     place, config = place_of(url), load()
+    pages = _pages(metrics, config.kafka.web_port)
     said, home = config.kafka, Path(config.home).expanduser()
     world = working_world(models, duty.totals)
     options: dict[str, Any] = {
@@ -43,13 +47,13 @@ def work(
         "max_concurrency": duty.max_concurrency,
         "learning_limits": duty.learning_limits or Limits(),
         "session_ms": said.session_ms,
-        "web_port": said.web_port,
         "on_change": on_change,
     }
 
     async def run() -> Outcome:
         worker = await _worker(place, world, home, **options)
-        return await _until_told(worker, until_idle=duty.until_idle, settle=duty.settle)
+        async with serving(told(worker), pages):
+            return await _until_told(worker, until_idle=duty.until_idle, settle=duty.settle)
 
     try:
         outcome = reached(place, lambda: asyncio.run(run()), printed=True)
@@ -69,11 +73,17 @@ async def _worker(place: Place, world: World, home: Path, **options: Any) -> Kaf
     return KafkaWorker(place, partitions, world, find, index=index, **options)
 
 
-def refuse(metrics: str | None, otlp: str | None) -> None:
-    """Raises a usage error that says how to have these on Kafka, where workers are many."""
+def _pages(metrics: str | None, port: int | None) -> tuple[str, int] | None:
+    """Where the worker's pages are served: as the command line says, else on this machine by the setting."""
+    from streams.cli import observing
+
     if metrics is not None:
-        hint = "Set METALOGUE_KAFKA__WEB_PORT: its pages are served there"
-        raise usage("a worker on Kafka has a port of its own", field="--metrics", hint=hint)
+        return observing.place_of(metrics, "--metrics")
+    return None if port is None else (observing.LOOPBACK, port)
+
+
+def refuse(otlp: str | None) -> None:
+    """Raises a usage error that says how to have spans of a log on Kafka, where workers are many."""
     if otlp is not None:
         hint = "One process a log sends them: metalogue projector --otlp URL"
         raise usage("workers on Kafka send no spans", field="--otlp", hint=hint)

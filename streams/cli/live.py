@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from streams.cli.flags import FLAGS
 from streams.cli.opening import log_path, log_url
+from streams.cli.output import complain
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.worker import Progress
@@ -136,8 +137,7 @@ class Plain:
 
     def _write(self) -> None:
         if self.line != self.written:
-            sys.stderr.write(self.line + "\n")
-            sys.stderr.flush()
+            complain(self.line)
             self.written = self.line
 
     def end(self) -> None:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from schemas.events.codec import BadEvent
 from schemas.settings import meant
-from streams.cli.errors import OK, sentence, usage
+from streams.cli.errors import OK, USAGE, CliError, sentence, usage
+from streams.cli.finding import find_kept
 from streams.cli.opening import log_path, log_url, open_log
-from streams.cli.output import out, out_json
+from streams.cli.output import as_json, out, out_json
 from streams.topology import TOPICS
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
+ANYTHING = "select exists (select 1 from records) or exists (select 1 from messages)"
 COUNTS = {
     "problems": "select count(*) from messages where topic = 'problems'",
     "opened": "select count(*) from records where kind = 'episode.opened'",
@@ -85,6 +88,8 @@ def cat(url: str | None, *, topic: str | None, episode: str | None) -> int:
     """Print every record and message, one JSON object a line."""
     log = open_log(url)
     _check_topic(log, topic)
+    _need_anything(log)
+    episode = None if episode is None else find_kept(log, episode)
     query = (
         "select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records "
         "where (?1 is null or topic = ?1) and (?2 is null or episode = ?2) order by offset"
@@ -100,6 +105,16 @@ def cat(url: str | None, *, topic: str | None, episode: str | None) -> int:
     return OK
 
 
+def _need_anything(log: SqliteLog) -> None:
+    """Raises a ``CliError`` for a log with neither records nor messages."""
+    if not log.db.execute(ANYTHING).fetchone()[0]:
+        hint = "Put problems on it: metalogue produce SOURCE"
+        where = str(log.path)
+        raise CliError(
+            "nothing is on this log", error="log.empty", exit=USAGE, where=where, hint=hint
+        )
+
+
 def _check_topic(log: SqliteLog, topic: str | None) -> None:
     """Raises a usage error for a topic that neither this build nor the log knows."""
     if topic is None:
@@ -112,7 +127,12 @@ def _check_topic(log: SqliteLog, topic: str | None) -> None:
 
 def _record(row: tuple[Any, ...]) -> dict[str, Any]:
     names = ("offset", "topic", "partition", "epoch", "episode", "address", "at_ms", "kind")
-    return dict(zip(names, row, strict=False)) | {"event": orjson.loads(row[8])}
+    told = dict(zip(names, row, strict=False))
+    try:
+        return told | {"event": orjson.loads(row[8])}
+    except orjson.JSONDecodeError as error:
+        place = f"record {told['offset']}, {told['episode']} at {told['address']}"
+        raise BadEvent(f"{place}: {error}") from error
 
 
 def _message(row: tuple[Any, ...]) -> dict[str, Any]:
@@ -128,4 +148,4 @@ def _message(row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _write(value: dict[str, Any]) -> None:
-    sys.stdout.write(orjson.dumps(value).decode() + "\n")
+    sys.stdout.write(as_json(value) + "\n")

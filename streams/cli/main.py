@@ -13,14 +13,26 @@ from streams.cli.output import complain, drop, flush
 if TYPE_CHECKING:
     import typer
 
+PRIVATE = 0o077
+"""What others may do with a file or folder that we make: nothing, for prompts and answers stand in them.
+
+Set for the process, so that it holds for what libraries make too. A mode that is there already stays.
+"""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns the exit code; with no arguments given, ends the process with it."""
     if arguments is None:
         _open_what_is_closed()
         sys.exit(main(sys.argv[1:]))
+    before = os.umask(PRIVATE)
     try:
-        code = _run(take_flags(arguments))
+        left = take_flags(arguments)
+        if FLAGS.allow_policies:
+            from streams.cli.own_policies import listed
+
+            listed(FLAGS.allow_policies)
+        code = _run(left)
         flush()  # here, so that a reader who left is met while we can still say so
         return code
     except CliError as error:
@@ -30,6 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         drop()
         return OK
+    finally:
+        os.umask(before)
 
 
 def _open_what_is_closed() -> None:
@@ -57,10 +71,8 @@ def _run(arguments: list[str]) -> int:
         return _misused(error)
     except (CliError, BrokenPipeError, KeyboardInterrupt):
         raise
-    except OSError as error:
-        return _of_system(error)
     except Exception as error:
-        return _defect(error)
+        return _unforeseen(error)
     return result if isinstance(result, int) else OK
 
 
@@ -97,13 +109,15 @@ def _report(error: CliError) -> int:
     return error.exit
 
 
-def _of_system(error: OSError) -> int:
-    """What the system would not do with a path that it names; else the fault is ours."""
-    if error.filename is None:
-        return _defect(error)
-    from streams.cli.places import refused
+def _unforeseen(error: Exception) -> int:
+    """What went wrong with the log's file, a path that the system names or a full disk; else it is our fault."""
+    from streams.cli.log_faults import fault_of
+    from streams.cli.places import refused, unnamed
 
-    return _report(refused(error))
+    found = fault_of(error)
+    if found is None and isinstance(error, OSError):
+        found = unnamed(error) if error.filename is None else refused(error)
+    return _defect(error) if found is None else _report(found)
 
 
 def _defect(error: Exception) -> int:

@@ -7,6 +7,7 @@ import logging
 import sys
 
 from streams.cli.flags import FLAGS
+from streams.cli.output import escaped, safe
 
 
 class JsonLines(logging.Formatter):
@@ -20,12 +21,20 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        return json.dumps(said, ensure_ascii=False)
+        return escaped(json.dumps(said, ensure_ascii=False))
+
+
+class Lines(logging.Formatter):
+    """Text for people. What a server wrote is among it: a line of its own would pass for one of ours."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record with its further lines indented, and nothing in it that steers a terminal."""
+        return safe(super().format(record)).replace("\n", "\n  ")
 
 
 def log_as_asked() -> None:
     """Follow ``--log-level`` and ``--log-format``."""
     handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    text = Lines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if FLAGS.log_format == "json" else text)
     logging.basicConfig(level=FLAGS.log_level.upper(), handlers=[handler], force=True)

@@ -8,11 +8,14 @@ import sys
 from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from streams.child import python
 from streams.cli.errors import SETUP, CliError, usage
 from streams.cli.output import out, out_json, say
-from streams.models import WHEELS, Wheel, pulled
+from streams.models import WHEELS, Gguf, Wheel, ggufs, pulled
+
+Source = Literal["hub", "index"]
 
 
 def home() -> Path:
@@ -24,13 +27,19 @@ def home() -> Path:
 
 def show(*, json: bool) -> None:
     """Every model with where it lies, or how it comes here."""
+    kept = home()
+    named = {model.path(kept): model for model in ggufs()}
     found = [_record(wheel.name, wheel.about, wheel.file()) for wheel in WHEELS]
-    found += [_record(path.stem, "pulled", path) for path in pulled(home())]
+    found += [
+        _record(model.name, model.about, path if path.is_file() else None)
+        for path, model in named.items()
+    ]
+    found += [_record(path.stem, "pulled", path) for path in pulled(kept) if path not in named]
     for each in found:
         if json:
             out_json(each)
         else:
-            out(f"{each['name']:<12} {each['path'] or each['hint']}\n{'':12} {each['about']}")
+            out(f"{each['name']:<18} {each['path'] or each['hint']}\n{'':18} {each['about']}")
 
 
 def _record(name: str, about: str, path: Path | None) -> dict[str, Any]:
@@ -44,19 +53,51 @@ def _record(name: str, about: str, path: Path | None) -> dict[str, Any]:
     }
 
 
-def pull(name: str, *, json: bool) -> int:
-    """Bring a model here: a wheel by its name, or a GGUF of a hub as ``OWNER/REPO/FILE.gguf``."""
-    wheel = next((each for each in WHEELS if each.name == name), None)
-    if wheel is None and not (name.endswith(".gguf") and name.count("/") >= 2):
-        names = ", ".join(each.name for each in WHEELS)
-        hint = f"Give one of {names}, or OWNER/REPO/FILE.gguf of a hub"
+def pull(name: str, source: Source = "hub", *, json: bool) -> int:
+    """Bring a model here: one that is known by name, or a hub's GGUF as ``OWNER/REPO/FILE.gguf``."""
+    offered: tuple[Wheel | Gguf, ...] = (*WHEELS, *ggufs())
+    known = {each.name: each for each in offered}
+    model = known.get(name)
+    if model is None and not (name.endswith(".gguf") and name.count("/") >= 2):
+        hint = f"Give one of {', '.join(known)}, or OWNER/REPO/FILE.gguf of a hub"
         raise usage(f"no model {name!r}", field="MODEL", hint=hint)
-    path = _hub(name) if wheel is None else _install(wheel)
+    match model:
+        case Wheel():
+            path = _install(model)
+        case Gguf():
+            path = _named(model, source)
+        case None if source == "index":
+            raise usage(f"{name} lies on a hub only", field="--from")
+        case None:
+            path = _hub(name)
     if json:
-        out_json(_record(name, "pulled" if wheel is None else wheel.about, path))
+        out_json(_record(name, "pulled" if model is None else model.about, path))
     else:
         out(str(path))
     return 0
+
+
+def _named(model: Gguf, source: Source) -> Path:
+    """A model that is known by its hash, from its publisher or in pieces from a package index."""
+    from streams.cli.parts import PullFailed, from_index
+
+    whole = model.path(home())
+    if whole.is_file():
+        say(f"{model.name} is here already")
+        return whole
+    say(f"{model.about} ({model.licence})")
+    try:
+        if source == "index":
+            return from_index(model, home(), say)
+    except PullFailed as error:
+        raise _failed(model.name, str(error)) from error
+    try:
+        path = _hub(model.hub)
+    except CliError as error:
+        error.hint = f"Where no hub can be reached: metalogue models pull {model.name} --from index"
+        raise
+    _need_whole(model.name, path, model.sha256)
+    return path
 
 
 def _install(wheel: Wheel) -> Path:
@@ -78,9 +119,9 @@ def _install(wheel: Wheel) -> Path:
 def installer() -> list[str]:
     """What installs packages beside this Python: its pip, else uv."""
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
+        return python("-m", "pip")
     if importlib.util.find_spec("uv") is not None:
-        return [sys.executable, "-m", "uv", "pip"]
+        return python("-m", "uv", "pip")
     raise _failed("pip or uv", "neither is installed beside this Python")
 
 
@@ -113,7 +154,7 @@ def _need_whole(name: str, path: Path, sha256: str) -> None:
     if len(sha256) == len(found) and sha256 != found:
         path.unlink()
         raise _failed(
-            name, f"its sha256 is {found[:12]}…, the hub says {sha256[:12]}…; it was removed"
+            name, f"its sha256 is {found[:12]}…, not {sha256[:12]}… as named; it was removed"
         )
 
 

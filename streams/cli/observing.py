@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, closing, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ from streams.cli.errors import SETUP, UNREACHABLE, CliError, usage
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from streams.telemetry.pages import Told
+
+LOOPBACK = "127.0.0.1"
 LAST_S = 15.0
 """How long a process that ends waits for its last spans to be taken."""
 
@@ -23,7 +26,7 @@ def place_of(given: str, option: str) -> tuple[str, int]:
     host, _, port = given.rpartition(":")
     if not port.isdecimal() or not 0 <= int(port) < 65536:
         raise usage(f"{given!r} is not HOST:PORT", field=option, hint="Such as 127.0.0.1:9464")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    return host.strip("[]") or LOOPBACK, int(port)
 
 
 def taken(host: str, port: int, error: OSError, option: str) -> CliError:
@@ -46,6 +49,24 @@ def need_extra(module: str, extra: str) -> None:
             exit=SETUP,
             hint=f"Install it: pip install 'metalogue[{extra}]'",
         )
+
+
+@asynccontextmanager
+async def serving(told: Told, place: tuple[str, int] | None) -> AsyncGenerator[None]:
+    """A worker's web pages, where they are wanted. Raises a ``CliError`` if the port is taken."""
+    if place is None:
+        yield
+        return
+    from streams.telemetry.pages import serve
+
+    try:
+        pages = await serve(told, *place)
+    except OSError as error:
+        raise taken(*place, error, "--metrics") from error
+    try:
+        yield
+    finally:
+        await pages.cleanup()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from streams.cli.errors import CliError, usage
+from streams.cli.flags import FLAGS
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -40,9 +41,12 @@ def log_url(given: str | None) -> str:
     """The log's URL: as given, else from the configuration."""
     if given is not None:
         return given
-    from streams.cli.config import load
+    from streams.cli.config import keep_password, load
 
-    return load().log
+    url = load().log
+    if url.startswith("kafka://"):
+        keep_password("log")
+    return url
 
 
 def existing(given: str | None) -> str | None:
@@ -73,18 +77,20 @@ def open_log(given: str | None, *, create: bool = False, writes: bool = False) -
     if url.startswith("kafka://"):
         from streams.cli.kafka_log import open_kafka
 
-        return open_kafka(url)
+        imported = open_kafka(url)
+        FLAGS.log = str(imported.path)
+        return imported
     if url.startswith("jsonl:"):
         if create or writes:
             raise _read_only(url)
         return _imported(url.removeprefix("jsonl:"))
-    path = log_path(url)
+    path = FLAGS.log = log_path(url)
     if create:
         need_folder(path)
     from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog
 
     try:
-        return SqliteLog(path, create=create)
+        return SqliteLog(path, create=create, writes=writes)
     except NoLog as error:
         raise missing(path, url) from error
     except NotALog as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, ge
 import typer
 
 from streams.cli.errors import usage
+from streams.cli.own_policies import given
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
@@ -42,6 +43,16 @@ Policy = Annotated[
     Optional[str],
     typer.Option("--policy", metavar="NAME", help="A policy's name, or FILE.py:NAME."),
 ]
+Own = Annotated[
+    list[str],
+    typer.Option(
+        "--policy",
+        metavar="FILE.py:NAME",
+        help="A policy of your own that the log names.",
+        callback=given,
+    ),
+]
+"""For commands that replay: what it is given, names in the log may stand for."""
 Set = Annotated[
     list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the policy.")
 ]
@@ -262,7 +273,7 @@ def _default(option: Field[Any]) -> Any:
 
 def pairs(values: Iterable[str], option: str) -> dict[str, Any]:
     """``NAME=VALUE`` options; a value that is JSON is read as JSON, else as text."""
-    import json
+    from schemas.written import Twice, loads
 
     found: dict[str, Any] = {}
     for each in values:
@@ -270,7 +281,9 @@ def pairs(values: Iterable[str], option: str) -> dict[str, Any]:
         if not equals or not name:
             raise usage(f"{each!r} is not NAME=VALUE", field=option)
         try:
-            found[name] = json.loads(value)
-        except json.JSONDecodeError:
+            found[name] = loads(value)
+        except Twice as error:
+            raise usage(f"{name}: {error}", field=option) from error
+        except ValueError:
             found[name] = value
     return found

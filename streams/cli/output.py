@@ -1,30 +1,30 @@
 """What a command says: results on standard output, messages for people on standard error.
 
-What models, sources and files said is among it: on a terminal nothing of that may steer the terminal.
+What models, sources and files said is among it. Nothing of that may steer a terminal, and what is piped now is
+shown on one later: text leaves with controls made visible, JSON with controls escaped.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import Any, TextIO
+from typing import Any
 
 from streams.cli.errors import FAILED, CliError
 from streams.cli.flags import FLAGS
 
 
 def out(text: str = "") -> None:
-    """A line of result; to a pipe or a file as it is."""
+    """A line of result."""
     with Leaving():
-        sys.stdout.write(_safe(text, sys.stdout) + "\n")
+        sys.stdout.write(safe(text) + "\n")
 
 
 def out_json(value: Any) -> None:
     """One JSON value a line, flushed."""
-    import orjson
-
     with Leaving():
-        sys.stdout.write(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
+        sys.stdout.write(as_json(value) + "\n")
         sys.stdout.flush()
 
 
@@ -66,16 +66,33 @@ def drop() -> None:
 
 def complain(text: str) -> None:
     """A message for people that ``-q`` does not silence: an error."""
-    sys.stderr.write(_safe(text, sys.stderr) + "\n")
+    sys.stderr.write(safe(text) + "\n")
     sys.stderr.flush()
 
 
-def _safe(text: str, stream: TextIO) -> str:
-    if (text.isascii() and text.isprintable()) or not stream.isatty():
+def safe(text: str) -> str:
+    """The text with nothing that could steer a terminal."""
+    if text.isascii() and text.isprintable():
         return text
     from streams.cli.show.words import clean
 
     return clean(text)
+
+
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What JSON need not escape, and terminals obey: controls above ASCII's, and turns of the direction."""
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON on one line; nothing in it could steer a terminal, and it says the same."""
+    import orjson
+
+    return escaped(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
+
+
+def escaped(json: str) -> str:
+    """The same JSON with everything escaped that could steer a terminal."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def colour(stream: Any = None) -> bool:

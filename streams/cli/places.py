@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
-from errno import EACCES
+from errno import EACCES, EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 
-from streams.cli.errors import CliError, usage
+from streams.cli.errors import FAILED, CliError, usage
+
+NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
 
 
 def refused(error: OSError, field: str = "") -> CliError:
     """The error for people, naming the path."""
     return usage(f"{error.filename}: {error.strerror}", field=field, error="path")
+
+
+def unnamed(error: OSError) -> CliError | None:
+    """The error for people where the system names no path: a full disk under what was being written."""
+    if error.errno not in NO_ROOM:
+        return None
+    hint = "Make room where the results go, then run the same command again."
+    return CliError(str(error.strerror), error="disk.full", exit=FAILED, hint=hint)
 
 
 def text_of(said: str | None, field: str) -> str | None:

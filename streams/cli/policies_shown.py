@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.metadata import entry_points
 from typing import Any
 
 from handlers.policies.base import Policy
 from handlers.policies.registry import POLICIES
+from schemas.identity import names_a_file
 from schemas.settings import PROFILES
 from streams.cli.errors import FAILED, OK, usage
 from streams.cli.output import out, out_json, say
-from streams.policies import GROUP, NoPolicy, find
+from streams.cli.own_policies import given
+from streams.policies import NoPolicy, find, installed
 
 LEARNS = {
     "labels": "learns from labels",
@@ -32,11 +33,11 @@ def show_all(*, json: bool) -> None:
 def _installed() -> list[Policy[Any]]:
     """Policies that other distributions bring; one that does not load is named."""
     found: list[Policy[Any]] = []
-    for entry in entry_points(group=GROUP):
-        try:
-            found.append(find(entry.name))
-        except Exception as error:
-            say(f"{entry.value}: {type(error).__name__}: {error} [policy.broken]")
+    for each in installed().values():
+        if isinstance(each, str):
+            say(f"{each} [policy.broken]")
+        else:
+            found.append(each)
     return found
 
 
@@ -48,6 +49,7 @@ def record(policy: Policy[Any]) -> dict[str, Any]:
         "about": policy.about,
         "learns": policy.learns,
         "confidence": policy.confidence_source,
+        "roles": list(policy.roles),
         "settings": settings_of(policy),
     }
 
@@ -67,7 +69,8 @@ def settings_of(policy: Policy[Any]) -> dict[str, dict[str, Any]]:
 
 
 def _show(policy: Policy[Any]) -> None:
-    out(f"{policy.name}@{policy.version}  {policy.about}; {LEARNS[policy.learns]}")
+    asks = f"; asks {', '.join(policy.roles)}" if policy.roles else ""
+    out(f"{policy.name}@{policy.version}  {policy.about}; {LEARNS[policy.learns]}{asks}")
     for name, values in settings_of(policy).items():
         service, paper = _text(values["service"]), _text(values["paper"])
         differs = "" if service == paper else f"   paper: {paper}"
@@ -84,6 +87,8 @@ def check(name: str, *, json: bool) -> int:
     """``policies check``; the exit code."""
     from streams.trials.check import Finding, Suite
 
+    if names_a_file(name):
+        given([name])
     try:
         policy = find(name)
     except NoPolicy as error:

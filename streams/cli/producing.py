@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from schemas.identity import digest
 from schemas.problem import Limits
+from streams.cli.dead_letters import option
 from streams.cli.errors import FAILED, OK, CliError, usage
 from streams.cli.letters import number_of
 from streams.cli.opening import is_missing, open_log
 from streams.cli.options import pairs
-from streams.cli.output import complain, flush, out, out_json, say
+from streams.cli.output import flush, out, out_json, say
+from streams.cli.refusals import Refusals
 from streams.cli.setup import policy_of, tools_wanted
 from streams.policies import find
+from streams.producing.others import Others
 from streams.producing.produce import Plan, Produced, Producer, Refusal
 from streams.producing.sources import Line, NoSource, built_in, lines_of
 from streams.runtime.embedded.log import SqliteLog
@@ -45,13 +48,15 @@ def produce(
     lines = _lines(source, reading)
     if reading.follow:
         with closing(_opened(log, reading)) as opened:
-            return _follow(opened, replace(plan, finite=False), lines, reading.dry_run, json)
+            told = refusals(source, log, dry=reading.dry_run, streamed=True)
+            return _follow(opened, replace(plan, finite=False), lines, told, reading.dry_run, json)
     whole = list(lines)  # before there is a log: a source that cannot be read makes none
     if source == "-":
         plan = replace(plan, content=digest([line.raw.hex() for line in whole]))
     with closing(_opened(log, reading)) as opened:
         done = Producer(opened, plan).run(whole, dry=reading.dry_run)
-        return _report(opened, plan, done, reading.dry_run, json)
+        told = refusals(source, log, dry=reading.dry_run)
+        return _report(opened, plan, done, told, reading.dry_run, json)
 
 
 def _opened(log: str | None, reading: ReadOptions) -> SqliteLog:
@@ -118,19 +123,23 @@ def _check_names(way: WayOptions) -> None:
         raise usage(detail, field=f"--{first['loc'][0]}") from error
 
 
-def _follow(log: SqliteLog, plan: Plan, lines: Any, dry: bool, json: bool) -> int:
-    total = Produced()
+def _follow(log: SqliteLog, plan: Plan, lines: Any, told: Refusals, dry: bool, json: bool) -> int:
+    total, others = Produced(), Others(log)
     for line in lines:
-        done = Producer(log, plan).run([line], dry=dry)
+        done = Producer(log, plan, others).run([line], dry=dry)
         total.produced += done.produced
         total.known += done.known
         total.refused += done.refused
-        _say_refused(log, plan.source, done.refused, dry)
+        say_refused(log, told, done.refused, dry=dry)
+    told.sum_up()
     return _summary(total, json)
 
 
-def _report(log: SqliteLog, plan: Plan, done: Produced, dry: bool, json: bool) -> int:
-    _say_refused(log, plan.source, done.refused, dry)
+def _report(
+    log: SqliteLog, plan: Plan, done: Produced, told: Refusals, dry: bool, json: bool
+) -> int:
+    say_refused(log, told, done.refused, dry=dry)
+    told.sum_up()
     if done.produced and plan.series_id is None:
         say("no series: without --policy the worker's own decides, and problems go as they come")
     if done.known and plan.limits != Limits():
@@ -155,28 +164,31 @@ def _summary(done: Produced, json: bool) -> int:
     return FAILED if done.refused else OK
 
 
-def _say_refused(log: SqliteLog, source: str, refused: list[Refusal], dry: bool) -> None:
+def refusals(source: str, log: str | None, *, dry: bool, streamed: bool = False) -> Refusals:
+    """What was refused of a source so far: nothing."""
+    kept = "A dry run: nothing is kept. All of them: --json"
+    if not dry:
+        kept = f"Each is a dead letter, bytes unchanged: metalogue dlq list{option(log)}"
+    return Refusals(source, kept, streamed)
+
+
+def say_refused(log: SqliteLog, told: Refusals, refused: list[Refusal], *, dry: bool) -> None:
+    """Tell what a produce refused."""
     for refusal in refused:
-        error = refusal.error
+        told.tell(refusal.error, partial(_refused, log, told.source, refusal, dry))
+
+
+def _refused(log: SqliteLog, source: str, refusal: Refusal, dry: bool) -> CliError:
+    """A refusal for people, with the number that it has among the dead letters."""
+    error = refusal.error
+    kept = "A dry run: nothing is kept."
+    if not dry:
         kept = f"Kept as dead letter {number_of(log, refusal.key)}, bytes unchanged."
-        said = CliError(
-            error.what,
-            error=error.code,
-            exit=FAILED,
-            where=f"{source}:{refusal.line.number}:{error.column}",
-            field=error.field,
-            hint="A dry run: nothing is kept." if dry else kept,
-        )
-        say_error(said)
-
-
-def say_error(error: CliError) -> None:
-    """An error that does not end the command."""
-    from streams.cli.flags import FLAGS
-
-    if FLAGS.json:
-        import json
-
-        sys.stderr.write(json.dumps(error.record()) + "\n")
-    else:
-        complain(error.text().replace(f", exit {error.exit}]", "]"))
+    return CliError(
+        error.what,
+        error=error.code,
+        exit=FAILED,
+        where=f"{source}:{refusal.line.number}:{error.column}",
+        field=error.field,
+        hint=kept,
+    )

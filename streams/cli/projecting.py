@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from streams.child import python
 from streams.cli.errors import OK, UNREACHABLE, USAGE, CliError, usage
 from streams.cli.opening import log_path, log_url, open_log
 from streams.cli.output import out, out_json, say
@@ -128,7 +129,9 @@ def chosen(tables: list[str]) -> list[str]:
 
 def _is_read_only(log: SqliteLog) -> bool:
     """Whether a log was read from lines: there is no file that tables and a snapshot could lie beside."""
-    return str(log.path) == ":memory:"
+    from streams.runtime.embedded.files import MEMORY
+
+    return str(log.path) == MEMORY
 
 
 def _without_tables(wanted: list[str], names: list[str]) -> list[str]:
@@ -195,6 +198,7 @@ def _rebuild(
         "tables": {}
         if written is None
         else {n: len(t.hashes) for n, t in written.open_tables.items()},
+        "passed_over": state.strays.count,
         "hash": state.hash(),
     }
 
@@ -247,6 +251,9 @@ def _tell(figures: dict[str, Any], folder: Path, *, json: bool) -> int:
         out(f"{name:<12}{rows:>10,} rows")
     if figures["tables"]:
         out(f"tables in {folder}")
+    if figures["passed_over"]:
+        stray = f"{figures['passed_over']:,} records stand where no policy put them"
+        say(f"{stray}: they count for nothing. metalogue verify names them")
     out(figures["hash"])
     return OK
 
@@ -267,4 +274,4 @@ def child_of(log: str | None) -> list[str]:
     """The command line of a projector that ends with the process that starts it."""
     start = "import sys; from streams.cli.main import main; sys.exit(main())"
     url = f"sqlite:{log_path(log_url(log))}"
-    return [sys.executable, "-c", start, "projector", "--log", url, "--attached", "-q"]
+    return python("-c", start, "projector", "--log", url, "--attached", "-q")

@@ -60,8 +60,7 @@ def _item(shelf: Shelf, wanted: str, change: Change) -> MemoryItem:
     if other:
         detail = f"{wanted} is {'retired already' if change == 'retired' else 'not retired'}"
         raise usage(detail, field="ID", error="lesson.revised")
-    detail = f"no lesson or rule {wanted!r} in version {latest.name}"
-    raise usage(detail, field="ID", error="lesson.unknown", hint="metalogue lessons list")
+    raise shelf.no_such(wanted, where=f" in version {latest.name}")
 
 
 def _times(log: SqliteLog, scope: str, mark: str) -> int:

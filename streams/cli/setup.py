@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from schemas.identity import names_a_file
 from streams.cli.errors import SETUP, UNREACHABLE, CliError, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from handlers.policies.base import Policy
     from schemas.price import Price
     from schemas.problem import Limits, Profile
-    from streams.backbones.port import BackboneError
+    from streams.backbones.port import BackboneError, Unreachable
     from streams.backbones.spelling import Wishes
     from streams.embedders.port import Embedder
     from streams.tools.port import Tools
@@ -64,6 +66,8 @@ class Models:
         return cls(backbone=rest[0] if rest else None, roles=[*ours, *roles], **more)
 
 
+EMBEDDER = "embedder"
+"""Who makes vectors: named like a role, and no model's."""
 _FOR_ROLE = re.compile(r"[A-Za-z_][\w-]*=")
 """How a backbone for one role begins; options of a backbone come behind a colon or question mark."""
 
@@ -77,7 +81,8 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     from streams.world import World
 
     named = dict(_role(each) for each in models.roles)
-    embedder = named.pop("embedder", None) or load().embedder
+    embedder = named.pop(EMBEDDER, None) or load().embedder
+    _check_roles(named)
     named["*"] = models.backbone or load().backbone or _default(models)
     log_as_asked()
     wishes = wishes_of(models)
@@ -116,10 +121,14 @@ def policy_of(
     """The policy of that name, else the configured one. Raises a usage error for it or a setting."""
     from schemas.settings import BadSetting
     from streams.cli.config import load
+    from streams.cli.own_policies import given as give
     from streams.policies import NoPolicy, find
 
+    name = given or load().policy
+    if names_a_file(name):
+        give([name])
     try:
-        policy = find(given or load().policy)
+        policy = find(name)
         policy.settings.resolve(profile, values or {})
     except NoPolicy as error:
         hint = "metalogue policies list names all; FILE.py:NAME is one of your own"
@@ -176,15 +185,19 @@ def wishes_of(models: Models) -> Wishes:
     from streams.backbones.openai.road import Roads
     from streams.backbones.spelling import Wishes
     from streams.cli.config import load
-    from streams.cli.config_sources import environment, place_of
+    from streams.cli.config_sources import ENVIRONMENT, environment, place_of
+    from streams.cli.models import home
 
-    key = place_of("OPENAI_API_KEY")
+    key, url = place_of("OPENAI_API_KEY"), place_of("OPENAI_BASE_URL")
+    foreign = key == ENVIRONMENT and url not in (None, ENVIRONMENT) and not models.base_url
     return Wishes(
         model=models.model,
         base_url=models.base_url,
         max_connections=models.max_connections or load().max_connections,
         environ=environment(),
         key_source=None if key is None else f"OPENAI_API_KEY in {key}",
+        url_source=f"OPENAI_BASE_URL in {url}" if foreign else None,
+        models=home(),
         roads=Roads(),
     )
 
@@ -213,6 +226,20 @@ def _default(models: Models) -> str:
     )
 
 
+def _check_roles(named: Iterable[str]) -> None:
+    """Raises a usage error for a role that no policy asks: its backbone would never be."""
+    from schemas.settings import meant
+    from streams.policies import SHELF
+
+    unknown = set(named)
+    if unknown:
+        known = {role for policy in SHELF.all() for role in policy.roles} | {EMBEDDER}
+        for role in sorted(unknown - known):
+            hint = "metalogue policies list shows which roles each policy asks"
+            what = f"no policy asks a role {role!r}; {meant(role, known)}"
+            raise usage(what, field="--role", error="role.unknown", hint=hint)
+
+
 def _role(each: str) -> tuple[str, str]:
     role, equals, backbone = each.partition("=")
     if not equals:
@@ -237,6 +264,23 @@ def limits_of(
         raise usage(first["msg"].removeprefix("Value error, "), field=name) from error
 
 
+def _no_reply(error: Unreachable, again: str) -> CliError:
+    """An endpoint that is away, that fails, or that has too many to answer: what it did, and what helps."""
+    tried, code, detail = error.tried, "unreachable", error.detail
+    mend = "Start the endpoint, then the same command again."
+    took = f"{tried.attempts} attempts in {tried.seconds:.0f} s"
+    if tried.silence == "busy":
+        code, detail = "busy", f"it puts us off, {detail}; {took}"
+        mend = "The same command later, or a worker, which waits as long as it takes."
+        if tried.pause_s:
+            detail += f", and it asks for a pause of {ceil(tried.pause_s)} s"
+    elif tried.silence == "error":
+        code, detail = "failing", f"it answers that it fails, {detail}; {took}"
+        mend = "Look at the endpoint, then the same command again."
+    where, hint = error.where, again + mend
+    return CliError(detail, error=f"model.{code}", exit=UNREACHABLE, where=where, hint=hint)
+
+
 def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
     """A broken set-up or a dead endpoint as the process's end."""
     from streams.backbones.port import NotRecorded, SetupBroken, Unreachable
@@ -253,14 +297,7 @@ def as_cli(error: BackboneError, open_episodes: int | None = None) -> CliError:
                 error.detail, error=f"model.{error.code}", exit=SETUP, where=error.where, hint=hint
             )
         case Unreachable():
-            hint = again + "Start the endpoint, then the same command again."
-            return CliError(
-                error.detail,
-                error="model.unreachable",
-                exit=UNREACHABLE,
-                where=error.where,
-                hint=hint,
-            )
+            return _no_reply(error, again)
         case NotRecorded():
             hint = again + "Record that reply, or use another backbone."
             return CliError(str(error), error="model.not_recorded", exit=SETUP, hint=hint)

@@ -11,6 +11,7 @@ from msgspec import structs
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy
+from schemas.answer import Judgements
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, digest, is_numbered
@@ -27,12 +28,14 @@ from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_want
 from streams.cli.show.words import plural, sure
 from streams.cli.spent import spent
 from streams.episodes import conclude, prepare
+from streams.judging import judgements, words
 from streams.policies import find
 from streams.relay import Closing
 from streams.relay import closing as closed_by
 from streams.replay.fork import memories_of
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.sides import alone_on, beside
 from streams.scopes import settings_text
 from streams.world import World
 
@@ -71,7 +74,8 @@ def solve(
             episode, end = finished(world, _solve(opened, found, problem, world))
         except BackboneError as error:
             raise as_cli(error) from error
-        code = _tell(episode, end, world, json)
+        judged = judgements(opened.journal(episode).values())
+        code = _tell(episode, end, judged, world, json)
         if code == SPENT:
             closed = end.closed if isinstance(end, Closing) else end
             raise spent(episode, opened.journal(episode), closed, option(log))
@@ -96,12 +100,26 @@ async def _solve(
     log: SqliteLog, policy: Policy[Any], problem: Problem, world: World
 ) -> tuple[str, Closing | EpisodeClosed]:
     episode = episode_of(problem, policy.name)
-    journal = log.journal(episode)
-    known = journal.get("closed")
-    if isinstance(known, EpisodeClosed):
-        say_known(episode, journal, problem, world)
-        return episode, known
-    writer = log.claim("solve", log.free_partition())
+    async with alone_on(log, episode, world, say):
+        journal = log.journal(episode)
+        known = journal.get("closed")
+        if isinstance(known, EpisodeClosed):
+            say_known(episode, journal, problem, world)
+            return episode, known
+        with beside(log, "solve", episode) as writer:
+            return episode, await _worked(log, writer, episode, journal, policy, problem, world)
+
+
+async def _worked(
+    log: SqliteLog,
+    writer: Writer,
+    episode: str,
+    journal: dict[str, Event],
+    policy: Policy[Any],
+    problem: Problem,
+    world: World,
+) -> Closing:
+    """Work on the episode to its end, from wherever its record stands."""
     admitted = journal.get("admitted")
     if not isinstance(admitted, ProblemAdmitted):
         admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
@@ -121,7 +139,7 @@ async def _solve(
     writer.state("events", episode, "closed", end.closed)
     writer.send("answers", episode, end.answer)
     await writer.commit()
-    return episode, end
+    return end
 
 
 def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, world: World) -> None:
@@ -169,13 +187,16 @@ def summary(event: Event) -> str:
     return " ".join(shown[:6])[:100]
 
 
-def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) -> int:
+def _tell(
+    episode: str, end: Closing | EpisodeClosed, judged: Judgements, world: World, json: bool
+) -> int:
     closed = end.closed if isinstance(end, Closing) else end
     if json:
         body = closed.told()
         del body["items"]
         known = not isinstance(end, Closing)
-        out_json({"episode": episode, "simulated": world.simulated, "known": known, **body})
+        told = {"episode": episode, "simulated": world.simulated, "known": known, **body}
+        out_json({**told, "judgements": structs.asdict(judged)})
     else:
         if closed.answer is not None:
             out(closed.answer)
@@ -183,6 +204,8 @@ def _tell(episode: str, end: Closing | EpisodeClosed, world: World, json: bool) 
         simulated = " SIMULATED" if world.simulated else ""
         calls = plural(closed.usage.calls, "call")
         say(f"{closed.status} by {closed.ended_by}, {said}, {calls}{simulated}")
+        if judged.unread:
+            say(f"  {words(judged)}: metalogue show says what came instead")
         say(f"  metalogue show {episode}")
     if closed.status == "exhausted":
         return SPENT

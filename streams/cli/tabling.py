@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from streams.child import variables
 from streams.cli.errors import OK, UNREACHABLE
 from streams.cli.output import say
 
@@ -56,6 +57,7 @@ class Attached:
 
         self.process = subprocess.Popen(
             child_of(self.log),
+            env=variables(),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

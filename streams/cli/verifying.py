@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.asking import Diverged
 from streams.cli.errors import DIVERGED, OK, CliError
-from streams.cli.finding import find_episode
+from streams.cli.finding import find_episode, need_episodes
 from streams.cli.opening import open_log
 from streams.cli.output import complain, out, out_json
 from streams.policies import find
@@ -23,12 +23,15 @@ def verify(url: str | None, wanted: str | None, *, json: bool) -> int:
     """Verify a log or one episode; exit code 3 when anything diverges."""
     log = open_log(url)
     only = None if wanted is None else find_episode(log, wanted)
+    need_episodes(log, only)
     done = Verifier(log, find).run(only)
     if json:
         out_json(as_json(done))
         return DIVERGED if done.diverged else OK
     for error in done.diverged[:SHOWN]:
         complain(told(log, error).text())
+    if done.left_out:
+        out(f"left out: {'; '.join(each.text for each in done.left_out)}")
     if done.diverged:
         out(f"{done.episodes} episodes verified, {len(done.diverged)} diverge, 0 model calls")
         return DIVERGED
@@ -56,6 +59,9 @@ def as_json(done: Verified) -> dict[str, Any]:
         "model_calls": 0,
         "diverged": diverged,
         "unverifiable": done.unverifiable,
+        "left_out": [
+            {"what": each.what, "count": each.count, "why": each.why} for each in done.left_out
+        ],
     }
 
 

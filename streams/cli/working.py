@@ -6,17 +6,18 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Callable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from streams.cli.draining import drain_when_told
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
+from streams.cli.flags import FLAGS
 from streams.cli.opening import log_path, log_url, need_folder, open_log
 from streams.cli.output import say
 from streams.cli.setup import Duty, Models, as_cli, need_prices, world_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import Generator
 
     from streams.runtime.embedded.worker import Outcome, Progress, Worker
     from streams.world import Totals, World
@@ -35,10 +36,9 @@ def only_worker(path: str) -> Generator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise _held(path, lock) from error
-        lock.seek(0)
-        lock.truncate()
-        lock.write(str(os.getpid()))
-        lock.flush()
+        with suppress(OSError):  # on a full disk it holds all the same
+            lock.truncate(0)
+            os.write(lock.fileno(), str(os.getpid()).encode())
         yield
 
 
@@ -51,16 +51,6 @@ def _held(path: str, lock: IO[str]) -> CliError:
         exit=UNREACHABLE,
         where=f"sqlite:{path}",
         hint=f"Wait for it, or end it: kill {pid}. What it was doing is resumed.",
-    )
-
-
-def _claimed(path: str, detail: str) -> CliError:
-    return CliError(
-        detail,
-        error="log.claimed",
-        exit=UNREACHABLE,
-        where=f"sqlite:{path}",
-        hint="Nothing of ours was written since. Start the worker again when the other one has ended.",
     )
 
 
@@ -81,6 +71,7 @@ def work(
     from streams.runtime.tuning import tune_collector
 
     path, world = log_path(log_url(log)), working_world(models, duty.totals)
+    FLAGS.log = path
     need_folder(path)
     pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
@@ -122,8 +113,7 @@ def working_world(models: Models, totals: Totals | None) -> World:
 
 
 def _finished(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outcome:
-    """How the worker's run ended. Raises a ``CliError`` where its set-up or its claim is gone."""
-    from state.journal import Fenced
+    """How the worker's run ended. Raises a ``CliError`` where its set-up is broken."""
     from streams.backbones.port import BackboneError
 
     log = worker.log
@@ -131,39 +121,21 @@ def _finished(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outc
         return asyncio.run(_run(worker, duty, pages))
     except BackboneError as error:
         raise as_cli(error, log.db.execute(OPEN).fetchone()[0]) from error
-    except Fenced as error:
-        raise _claimed(str(log.path), str(error)) from error
     finally:
         log.close()
 
 
 async def _run(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outcome:
-    drain_when_told(worker.world, lambda _: worker.drain())
-    try:
-        async with _pages(worker, pages):
-            return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
-    finally:
-        await worker.world.close()
-
-
-@asynccontextmanager
-async def _pages(worker: Worker, place: tuple[str, int] | None) -> AsyncGenerator[None]:
-    """The worker's web pages, where they are wanted. Raises a ``CliError`` if the port is taken."""
-    if place is None:
-        yield
-        return
-    from streams.cli.observing import taken
+    from streams.cli.observing import serving
     from streams.telemetry.worker import Pages
 
-    pages = Pages(worker)
+    drain_when_told(worker.world, lambda _: worker.drain())
     try:
-        await pages.start(*place)
-    except OSError as error:
-        raise taken(*place, error, "--metrics") from error
-    try:
-        yield
+        with closing(Pages(worker)) as shown:
+            async with serving(shown.told, pages):
+                return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
     finally:
-        await pages.stop()
+        await worker.world.close()
 
 
 def report(outcome: Outcome) -> int:
@@ -171,11 +143,12 @@ def report(outcome: Outcome) -> int:
     for episode in outcome.parked:
         say(f"{episode}: parked; see metalogue doctor")
     if outcome.spent is not None:
+        total = f"--total-{'time' if outcome.spent == 'seconds' else outcome.spent}"
         raise CliError(
             f"{outcome.spent} spent",
             error="budget.spent",
             exit=SPENT,
-            hint="Start the worker again with a higher total: it resumes.",
+            hint=f"Give the same command again with a higher {total}: what is open goes on.",
         )
     for held in outcome.held[:10]:
         say(f"{held}: waits")

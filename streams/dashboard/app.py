@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,27 +15,30 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from schemas.events.codec import BadEvent
 from streams.analysis.graph_page import STYLE
 from streams.cli.errors import CliError
+from streams.cli.log_faults import fault_of
 from streams.dashboard import letters, looking, numbers, words
 from streams.dashboard.glass import Glass
 from streams.dashboard.guard import Guard, alone
-from streams.telemetry.metrics import CONTENT_TYPE, exposed
+from streams.dashboard.live import Live
+from streams.telemetry.metrics import CONTENT_TYPE, Sample, exposed
+from streams.web.bodies import Bodies
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from streams.runtime.embedded.log import SqliteLog
+    from streams.web.hosts import Hosts
 
 HERE: Final = Path(__file__).parent
-LIVE_S: Final = 1.0
-"""Browsers are told of changes so often at most."""
-STILL_S: Final = 15.0
-"""After so long without a change they are told that we are still here."""
+LAST_S: Final = 3.0
+"""How long a dashboard that ends waits for its last look at the log."""
 PAGES: Final = {
     "/": ("overview", "Overview"),
     "/episodes": ("episodes", "Episodes"),
@@ -68,7 +73,7 @@ class Dashboard:
         self.templates.filters.update(words.FILTERS)
         self.templates.globals.update(words.GLOBALS)
 
-    def app(self, host: str) -> Starlette:
+    def app(self, hosts: Hosts) -> Starlette:
         """The application, which follows the log while it is up."""
         pages = [Route(path, self._page(path)) for path in PAGES]
         return Starlette(
@@ -76,14 +81,19 @@ class Dashboard:
                 *pages,
                 Route("/dead-letter/replay", self.replay, methods=["POST"]),
                 Route("/graph/drawn", self.drawn),
-                Route("/live", self.live),
+                Route("/live", Live(self.glass), methods=["GET"]),
                 Route("/metrics", self.metrics),
                 Route("/livez", self.livez),
                 Route("/readyz", self.readyz),
                 Mount("/static", StaticFiles(directory=HERE / "static")),
             ],
-            middleware=[Middleware(Guard, host=host)],
-            exception_handlers={HTTPException: self.failed, CliError: self.failed},
+            middleware=[
+                Middleware(Guard, hosts=hosts),
+                Middleware(Bodies, most_bytes=letters.MOST_BYTES),
+            ],
+            exception_handlers=dict.fromkeys(
+                (HTTPException, CliError, sqlite3.Error, BadEvent), self.failed
+            ),
             lifespan=self.lifespan,
         )
 
@@ -94,7 +104,7 @@ class Dashboard:
         thread.start()
         yield
         self.glass.stopped.set()
-        await asyncio.to_thread(thread.join)
+        await asyncio.to_thread(thread.join, LAST_S)  # it may wait for a broker that says nothing
 
     # -- pages -------------------------------------------------------------------------------------
 
@@ -118,6 +128,7 @@ class Dashboard:
         own |= {
             "failed": self.glass.failed,
             "away": self.glass.away,
+            "heard_ms": self.glass.heard_ms,
             "may_change": bool(self.token),
         }
         said = {name: value for name, value in request.query_params.items() if len(value) < 500}
@@ -140,40 +151,28 @@ class Dashboard:
             status, detail = error.status_code, error.detail
         elif isinstance(error, CliError):
             detail, hint = error.detail, error.hint
+        elif (found := fault_of(error)) is not None:
+            status, detail, hint = 503, found.detail, found.hint
+        else:
+            status = 500
         return self.shown(request, "failed", "Not here", {"detail": detail, "hint": hint}, status)
 
     # -- changing something ------------------------------------------------------------------------
 
     async def replay(self, request: Request) -> Response:
         """Send a dead letter on again, for whoever has the token."""
-        given = await letters.form_of(request)
-        able = self.glass, self.writable, self.token
-        found = await asyncio.to_thread(letters.replay, *able, given)
+        given = await letters.form_of(request, self.token)
+        found = await asyncio.to_thread(letters.replay, self.glass, self.writable, given)
         return self.shown(request, "replayed", "Dead letter", found, found["status"])
 
     # -- for programs ------------------------------------------------------------------------------
 
-    async def live(self, request: Request) -> Response:
-        """Server-sent events: one whenever the log changed, its data the number of the change."""
-        return StreamingResponse(self._changes(request), media_type="text/event-stream")
-
-    async def _changes(self, request: Request) -> AsyncGenerator[str]:
-        seen, still = self.glass.version, 0.0
-        yield f"retry: 2000\nevent: hello\ndata: {seen}\n\n"
-        while not self.glass.stopped.is_set() and not await request.is_disconnected():
-            await asyncio.sleep(LIVE_S)
-            still += LIVE_S
-            if self.glass.version != seen:
-                seen, still = self.glass.version, 0.0
-                yield f"event: changed\ndata: {seen}\n\n"
-            elif still >= STILL_S:
-                still = 0.0
-                yield ": still here\n\n"
-
     def metrics(self, request: Request) -> Response:
         """The log's metrics, up to the last look."""
+        age_s = time.monotonic() - self.glass.heard_s
         with self.glass.lock:
-            text = exposed(self.glass.counts.samples())
+            counted = self.glass.counts.samples()
+            text = exposed([*counted, Sample("metalogue_log_read_age_seconds", age_s)])
         return Response(text.encode(), headers={"content-type": CONTENT_TYPE})
 
     def livez(self, request: Request) -> Response:

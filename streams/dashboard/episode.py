@@ -16,6 +16,7 @@ from streams.analysis.drawing import described, headline
 from streams.cli.show.rows import Row, grouped, items_of, rows
 from streams.cli.show.sheet import Sheet
 from streams.cli.show.tree import tree_in
+from streams.judging import words
 from streams.runtime.embedded.log import SqliteLog
 
 STRIP: Final = 1000
@@ -214,6 +215,7 @@ def page(log: SqliteLog, state: State, sheet: Sheet) -> dict[str, Any]:
         "call_limit": opened.limits.calls if opened is not None else None,
         "token_limit": opened.limits.tokens if opened is not None else None,
         "calibrated": getattr(sheet.closed, "calibrated", None),
-        "outcome": state.outcomes.outcome(sheet.episode) if sheet.closed is not None else "",
+        "known": state.outcomes.of,
+        "unread": words(sheet.judged),
         **beside(log, sheet.episode),
     }

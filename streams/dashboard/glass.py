@@ -6,6 +6,7 @@ One thread reads what is new, a stretch at a time; pages read under the same loc
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -18,9 +19,12 @@ from streams.cli.errors import CliError
 from streams.dashboard.rates import Rates
 from streams.dashboard.reading import ReadOnlyLog, reading
 from streams.rebuild import fold
+from streams.runtime.embedded.rows import now_ms
 from streams.telemetry.counts import Counts
 
 POLL_S = 0.25
+OLD_S = 10.0
+"""What is shown is called old when its source has said nothing for so long."""
 STRETCH = 5_000
 """Records that are folded at once, so that no page waits for long."""
 MOVES = """
@@ -41,8 +45,13 @@ class Glass:
         self.stopped = threading.Event()
         self.failed: str | None = None
         """Why learned state cannot be shown, if it cannot."""
-        self.away: str | None = None
-        """Why nothing new can be read, if it cannot: what is shown is older."""
+        self.source: str | None = None
+        self.file_wrong: str | None = None
+        """What was wrong at the last look with what the file follows, and with the file itself."""
+        self.heard_s, self.heard_ms = time.monotonic(), now_ms()
+        """When everything that was there had been read: by the monotonic clock, and Unix time."""
+        self.steps: int = 0
+        self.was_old = False
         self.version = 0
         """Grows whenever anything changed."""
         self._begin()
@@ -63,24 +72,57 @@ class Glass:
         """Keep up with the log until stopped; run this in one thread."""
         try:
             while not self.stopped.is_set():
-                self.caught()
-                more = self.refresh()
+                more = self.look()
                 self.stopped.wait(0.0 if more else POLL_S)
         finally:
             self.log.close()
             self.counts.close()
 
+    def look(self) -> bool:
+        """Take in what is new, as far as it can be read. Returns whether there is more."""
+        self.caught()
+        try:
+            more = self.refresh()
+        except (sqlite3.Error, OSError) as error:
+            self._found(self.source, f"{self.path}: {getattr(error, 'strerror', None) or error}")
+            return False
+        self._found(self.source, None)
+        if self.source is None:
+            self.heard_s, self.heard_ms = time.monotonic(), now_ms()
+        return more
+
     def caught(self) -> None:
         """Bring the file up to date, where it follows something else that may be away."""
         if self.catch_up is None:
             return
-        before = self.away
         try:
             self.catch_up()
-            self.away = None
+            self._found(None, self.file_wrong)
         except CliError as error:
-            self.away = f"{error.where or 'the log'}: {error.detail}"
-        self.version += before != self.away
+            self._found(f"{error.where or 'the log'}: {error.detail}", self.file_wrong)
+
+    def _found(self, source: str | None, file: str | None) -> None:
+        self.version += (source, file) != (self.source, self.file_wrong)
+        self.source, self.file_wrong = source, file
+
+    @property
+    def away(self) -> str | None:
+        """Why nothing new can be read, if it cannot: what is shown is older.
+
+        A source may say nothing at all, while whoever asks it waits. One that is read step by step is there.
+        """
+        steps: int = getattr(self.catch_up, "steps", 0)
+        if steps != self.steps:
+            self.steps, self.heard_s = steps, time.monotonic()
+        silent_s = time.monotonic() - self.heard_s
+        silent = f"no answer for {silent_s:.0f} s" if silent_s > OLD_S else None
+        return self.source or self.file_wrong or silent
+
+    def tick(self) -> None:
+        """Let those who follow know when what is shown has become old, or is not any more."""
+        old = self.away is not None
+        self.version += old != self.was_old
+        self.was_old = old
 
     def refresh(self) -> bool:
         """Take in what is new, up to a stretch. Returns whether there is more."""
@@ -95,8 +137,8 @@ class Glass:
         return more
 
     def _again_if_replaced(self) -> None:
-        """Another log at the same path is read from its beginning."""
-        if self.path.exists() and os.stat(self.path).st_ino != self.file:
+        """Another log at the same path is read from its beginning. Raises ``OSError`` where there is none."""
+        if os.stat(self.path).st_ino != self.file:
             self.log.close()
             self.counts.close()
             self._begin()

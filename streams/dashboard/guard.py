@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+    from streams.web.hosts import Hosts
+
 POLICY: Final = "content-security-policy"
 HEADERS: Final = {
     POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -34,25 +35,16 @@ def alone(style: str) -> dict[str, str]:
     return {POLICY: policy}
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
-    return host in LOOPBACK or host.startswith("127.")
-
-
 def may_change(token: str | None, given: str) -> bool:
     """Whether what was given is the token; nothing is, where none is set."""
     return bool(token) and hmac.compare_digest(str(token).encode(), given.encode())
 
 
 class Guard:
-    """Answers only for hosts that were meant, and tells browsers what they may load.
+    """Answers only for hosts that were meant, and tells browsers what they may load."""
 
-    On loopback a page from elsewhere could reach us under a name of its own (DNS rebinding): there only
-    names of this machine are answered.
-    """
-
-    def __init__(self, app: ASGIApp, host: str) -> None:
-        self.app, self.local = app, is_loopback(host)
+    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
+        self.app, self.hosts = app, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,18 +61,11 @@ class Guard:
                 ]
             await send(message)
 
-        if self.local and not is_loopback(_host(scope)):
+        said = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if len(said) != 1 or not self.hosts.answered(said[0]):
             from starlette.responses import PlainTextResponse
 
-            refusal = PlainTextResponse("not a name of this machine\n", 421)
+            refusal = PlainTextResponse("not a name that is answered here\n", 421)
             await refusal(scope, receive, guarded)
             return
         await self.app(scope, receive, guarded)
-
-
-def _host(scope: Scope) -> str:
-    headers: dict[bytes, bytes] = dict(scope["headers"])
-    said = headers.get(b"host", b"").decode("latin-1")
-    if said.startswith("["):
-        return said[1:].partition("]")[0]
-    return said.partition(":")[0]

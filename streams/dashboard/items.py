@@ -8,8 +8,10 @@ from math import inf
 from typing import Any, Final
 
 from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import KnowledgeConsolidated
 from schemas.identity import learning_id
+from state.folds.grades import Known
 from state.folds.lives import Life, name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
@@ -168,20 +170,27 @@ def item(
         return None
     had = state.lives.used_in
     used = [episode for episode in state.lives.uses if any(one is life for one in had(episode))]
-    outcomes = [(episode, state.outcomes.outcome(episode)) for episode in reversed(used)]
+    used.reverse()
     return {
         "life": life,
         "key": key,
         "scope": scope,
         "worth": worth(life, share_right(batches, scope)),
         "effects": shown(measured.get((scope, key), {})),
-        "uses": outcomes[:USES_SHOWN],
-        "more": max(len(outcomes) - USES_SHOWN, 0),
-        "evidence": [(e, state.outcomes.outcome(e)) for e in life.item.evidence],
+        "uses": [_graded(state, log, episode) for episode in used[:USES_SHOWN]],
+        "more": max(len(used) - USES_SHOWN, 0),
+        "evidence": [_graded(state, log, episode) for episode in life.item.evidence],
         "written": _written(log, scope, life),
         "newest": state.memories[scope].latest.number,
         "source": learning_id(scope, life.item.batch),
     }
+
+
+def _graded(state: State, log: SqliteLog, episode: str) -> tuple[str, Known, bool]:
+    """An episode with what is known of its answer, and whether it gave one."""
+    closed = log.find(episode, "closed")
+    answered = not isinstance(closed, EpisodeClosed) or closed.answer is not None
+    return episode, state.outcomes.of(episode), answered
 
 
 def _written(log: SqliteLog, scope: str, life: Life) -> KnowledgeConsolidated | None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 PAGE: Final = 50
 MOST_BYTES: Final = 4 << 20
+MOST_OF_STRANGERS: Final = 64 << 10
+"""Bytes that are read of a form before it has given the token."""
+NOT_THE_TOKEN: Final = "that is not the token"
 
 
 def letters_page(glass: Glass, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -53,30 +56,45 @@ def _found(glass: Glass, number: str) -> Letter:
         return letter(log, int(number))
 
 
-async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form as browsers send it. Raises what is shown as a page of its own."""
-    body = b""
+async def form_of(request: Request, token: str | None) -> dict[str, str]:
+    """The fields of a form as browsers send it, for whoever gives the token.
+
+    ``token`` is the word that whoever may change something has to give; none, and nobody may. It is looked
+    at as soon as it has come: strangers are not listened to. Raises what is shown as a page of its own.
+    """
+    body, trusted = b"", False
+    if not token:
+        raise HTTPException(403, "this dashboard only reads")
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
-            raise HTTPException(413, f"a letter has at most {MOST_BYTES:,} bytes here")
+        first, more, _ = body.partition(b"&")
+        if not trusted and more:
+            trusted = _trusted(first, token)
+        if not trusted and len(body) > MOST_OF_STRANGERS:
+            raise HTTPException(403, "the token has to be given first")
+    fields = _fields(body)
+    if not may_change(token, fields.get("token", "")):
+        raise HTTPException(403, NOT_THE_TOKEN)
+    return fields
+
+
+def _fields(body: bytes) -> dict[str, str]:
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
     return {name: values[-1] for name, values in fields.items()}
 
 
-def replay(
-    glass: Glass,
-    writable: Callable[[], SqliteLog],
-    token: str | None,
-    given: Mapping[str, str],
-) -> dict[str, Any]:
-    """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with.
+def _trusted(first: bytes, token: str) -> bool:
+    """Whether a form begins with the token. Raises where it begins with another one."""
+    given = _fields(first).get("token")
+    if given is not None and not may_change(token, given):
+        raise HTTPException(403, NOT_THE_TOKEN)
+    return given is not None
 
-    ``token`` is the word that whoever may change something has to give; none, and nobody may.
-    """
-    if not may_change(token, given.get("token", "")):
-        what = "that is not the token" if token else "this dashboard only reads"
-        raise HTTPException(403, what)
+
+def replay(
+    glass: Glass, writable: Callable[[], SqliteLog], given: Mapping[str, str]
+) -> dict[str, Any]:
+    """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with."""
     found = _found(glass, given.get("n", ""))
     value = _mended(found, given.get("text"))
     with closing(writable()) as log:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from schemas.identity import episode_parts
+from state.folds.grades import Known
 from state.folds.state import State
 from streams.runtime.embedded.log import SqliteLog
 
@@ -68,7 +69,8 @@ class Line:
     state: str
     """waiting, running, or how it ended."""
     answer: str | None
-    outcome: str
+    known: Known | None
+    """What is known of the answer; nothing where there is none to be graded."""
     confidence: float | None
     calibrated: float | None
     source: str | None
@@ -139,7 +141,7 @@ def _line(row: Sequence[Any], state: State) -> Line:
         policy=began.get("policy") or said.get("policy"),
         state=ended.get("status", waiting),
         answer=ended.get("answer"),
-        outcome=state.outcomes.outcome(episode) if ended and episode.startswith("p/") else "",
+        known=state.outcomes.of(episode) if ended and episode.startswith("p/") else None,
         call_limit=limits.get("calls"),
         began_ms=opened_ms or at_ms,
         ended_ms=closed_ms,
@@ -183,7 +185,7 @@ def _answer(row: Sequence[Any], state: State) -> Line:
         policy=said.get("policy"),
         state=said.get("status", ""),
         answer=said.get("answer"),
-        outcome=state.outcomes.outcome(episode),
+        known=state.outcomes.of(episode),
         call_limit=None,
         began_ms=None,
         ended_ms=at_ms,

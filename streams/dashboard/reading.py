@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
+from streams.runtime.embedded.files import connect_to_read
 from streams.runtime.embedded.log import SqliteLog
 
 
@@ -16,8 +15,7 @@ class ReadOnlyLog(SqliteLog):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        self.db = connect_to_read(path, threads=True)
         self.db.execute("pragma busy_timeout=5000")
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from streams.web.connections import AT_ONCE, Connection
+
 if TYPE_CHECKING:
     import socket
     from types import FrameType
@@ -35,7 +37,10 @@ class Server(uvicorn.Server):
 def serve(app: Starlette, listening: socket.socket, told: Callable[[], None]) -> None:
     """Serve on a socket that listens already, until SIGINT or SIGTERM."""
     options: dict[str, Any] = {
-        "log_level": "warning",
+        "log_level": "error",  # whoever sends nonsense would fill the log with warnings
+        "http": Connection,
+        "ws": "none",
+        "backlog": AT_ONCE,
         "access_log": False,
         "server_header": False,
         "timeout_graceful_shutdown": GOODBYE_S,

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from schemas.events.codec import plain
 from streams.cli.show.facts import headline
-from streams.cli.show.words import clean, count, kilo, one_line, plural
+from streams.cli.show.words import clean, count, counted, graded, kilo, one_line, plural
 
 UNKNOWN = "unknown"
 
@@ -67,8 +67,8 @@ def points(value: float | None) -> str:
 
 
 def known(value: bool | None) -> str:
-    """Right, wrong or unknown."""
-    return UNKNOWN if value is None else "right" if value else "wrong"
+    """Right or wrong, where anybody can judge."""
+    return "not judged" if value is None else "right" if value else "wrong"
 
 
 def plainly(value: Any) -> str:
@@ -110,6 +110,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "two": two,
     "points": points,
     "known": known,
+    "graded": graded,
     "plainly": plainly,
     "rate": rate,
     "cost": cost,
@@ -121,6 +122,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "headline": headline,
 }
 GLOBALS: Mapping[str, Callable[..., Any]] = {
+    "counted": counted,
     "link": link,
     "lasted": lasted,
     "plural": plural,

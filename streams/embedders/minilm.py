@@ -1,7 +1,7 @@
 """MiniLM: vectors of sentences by their meaning, from a model of 23 million parameters in NumPy.
 
-The same batch gives the same vectors on the same machine; other batches and other machines may give
-other last bits, so a vector is kept where it is first made and never made again.
+A text has one vector on one machine, whatever it is asked with; another machine may give other last
+bits, so a vector is kept where it is first made and never made again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of the published weights: others would make vectors that cannot be compared."""
 NEEDED = ("safetensors", "tokenizers", "threadpoolctl")
 TOKENS = 128
-"""Of one forward pass, padding too: more of them do not fit a core's cache, and take longer each."""
+"""Of one forward pass: more of them do not fit a core's cache, and take longer each."""
 
 
 class MiniLm:
@@ -60,8 +60,9 @@ class MiniLm:
 class Model:
     """Tokeniser and encoder, loaded. Raises ``SetupBroken`` for weights that are not the known ones.
 
-    It runs on one thread: for small matrices more gain little, and on a busy machine they wait for
-    each other.
+    Each pass runs on one thread: for small matrices more gain little, and they share a product out in an
+    order of their own. BLAS keeps to one from the first model on and for as long as the process lives:
+    were the limit only set around a pass, then of two at a time the first to end would lift the other's.
     """
 
     def __init__(self, weights: Path) -> None:
@@ -77,38 +78,30 @@ class Model:
         self._tokens.enable_truncation(LONGEST)
         self._tokens.no_padding()
         self._threads: Any = _untyped("threadpoolctl").ThreadpoolController()
+        self._alone()
 
     def vectors(self, texts: list[str]) -> list[tuple[float, ...]]:
-        """One vector for each text, those of like length in one pass."""
+        """One vector for each text, several short ones in one pass."""
         from streams.backbones.openai.body import encodable
 
         read = self._tokens.encode_batch([encodable(text) for text in texts])
-        ids = [each.ids for each in read]
-        found: dict[int, tuple[float, ...]] = {}
-        for places in passes([len(each) for each in ids]):
-            found |= zip(places, self._pass([ids[at] for at in places]), strict=True)
-        return [found[at] for at in range(len(texts))]
+        parts = passes([each.ids for each in read])
+        with self._alone():  # some libraries count threads by the thread that calls
+            return [tuple(row) for part in parts for row in self._encoder(part).tolist()]
 
-    def _pass(self, texts: list[list[int]]) -> list[tuple[float, ...]]:
-        import numpy as np
-
-        tokens = np.zeros((len(texts), max(map(len, texts))), dtype=np.int64)
-        mask = np.zeros(tokens.shape, dtype=np.float32)
-        for row, ids in enumerate(texts):
-            tokens[row, : len(ids)] = ids
-            mask[row, : len(ids)] = 1
-        with self._threads.limit(limits=1):
-            return [tuple(row) for row in self._encoder(tokens, mask).tolist()]
+    def _alone(self) -> Any:
+        """One thread for BLAS, from now on; as it was before at the end of a ``with``."""
+        return self._threads.limit(limits=1, user_api="blas")
 
 
-def passes(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts by length, so many together as hold ``TOKENS`` when padded; one at least."""
-    part: list[int] = []
-    for at in sorted(range(len(lengths)), key=lambda at: (lengths[at], at)):
-        if part and lengths[at] * (len(part) + 1) > TOKENS:
+def passes(texts: Sequence[list[int]]) -> Iterator[list[list[int]]]:
+    """The texts in order, so many together as hold ``TOKENS``; one at least."""
+    part: list[list[int]] = []
+    for ids in texts:
+        if part and sum(map(len, part)) + len(ids) > TOKENS:
             yield part
             part = []
-        part.append(at)
+        part.append(ids)
     if part:
         yield part
 

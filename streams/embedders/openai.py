@@ -29,6 +29,7 @@ class OpenAIEmbedder:
         *,
         base_url: str | None = None,
         key_source: str | None = None,
+        url_source: str | None = None,
         options: Options | None = None,
         environ: Mapping[str, str] | None = None,
         roads: Roads | None = None,
@@ -38,7 +39,9 @@ class OpenAIEmbedder:
             detail = "an embedder needs its model by name: embedder=openai:MODEL"
             raise SetupBroken("model", "openai", detail)
         found = os.environ if environ is None else environ
-        self._site = find_site(found, model=model, base_url=base_url, key_source=key_source)
+        self._site = find_site(
+            found, model=model, base_url=base_url, key_source=key_source, url_source=url_source
+        )
         self._model, options = model, options or Options()
         self._road = (roads or Roads()).road(self._site.where, model, options.max_connections)
         self._line = Line(self._site, options, self._road)
@@ -100,7 +103,7 @@ class OpenAIEmbedder:
             return arrived
         if arrived.hold_s:
             self._persistence.hold(arrived.hold_s)
-        found = read_vectors(arrived.raw, len(texts), self._dimensions)
+        found = read_vectors(arrived.raw, len(texts), self._dimensions, self._site.masked)
         return self._site.hidden(found) if isinstance(found, Fault) else found
 
     def _error(self, fault: Fault, tally: Tally) -> Exception:

@@ -10,7 +10,7 @@ from schemas.usage import add
 
 
 class Embedder(Protocol):
-    """A source of vectors: equal texts get equal vectors, all of one length."""
+    """A source of vectors: equal texts get equal vectors in whatever batch, all of one length."""
 
     @property
     def name(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
 from typing_extensions import TypeIs
 
 from schemas.vectors import HALF_LIMIT
-from streams.backbones.openai.faults import Fault, of_status
+from streams.backbones.openai.faults import Fault, as_it_is, of_status
 from streams.backbones.openai.reading import count, no_object, objects, parse, part
 
 
@@ -28,14 +29,16 @@ class Vectors:
         return len(self.vectors[0])
 
 
-def read_vectors(raw: bytes, count: int, dimensions: int = 0) -> Vectors | Fault:
+def read_vectors(
+    raw: bytes, count: int, dimensions: int = 0, masked: Callable[[str], str] = as_it_is
+) -> Vectors | Fault:
     """The vectors of so many texts, by their index; each of so many dimensions, where that is known."""
     value = parse(raw)
     if not isinstance(value, dict):
-        return no_object(raw)
+        return no_object(raw, masked)
     told = cast("dict[str, Any]", value)
     if told.get("error") and not told.get("data"):
-        return of_status(502, told)
+        return of_status(502, told, masked=masked)
     data = objects(told.get("data"))
     placed = {str(each.get("index", at)): each.get("embedding") for at, each in enumerate(data)}
     found = [_vector(placed.get(str(at))) for at in range(count)]

@@ -33,6 +33,7 @@ def build(text: str, wishes: Wishes) -> Embedder:
                 what,
                 base_url=wishes.base_url,
                 key_source=wishes.key_source,
+                url_source=wishes.url_source,
                 environ=wishes.environ,
                 roads=wishes.roads,
             )

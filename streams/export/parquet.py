@@ -30,8 +30,10 @@ TITLE = "# Export of a Metalogue log"
 QUERIES = {
     "accuracy_by_batch": """
 select scope, batch, count(*) as members,
-  sum(case when outcome = 'unknown' then 1 else 0 end) as unknown,
-  avg(case when outcome = 'right' then 1.0 when outcome <> 'unknown' then 0.0 end) as accuracy
+  sum(case when graded = 'undecided' then 1 else 0 end) as undecided,
+  sum(case when graded = 'not graded' then 1 else 0 end) as not_graded,
+  avg(case when graded = 'right' then 1.0 when graded in ('wrong', 'withheld') then 0.0 end)
+    as accuracy
 from batches group by scope, batch order by scope, batch
 """,
     "restart_ratio": """

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from state.folds.grades import GradesFold
 from state.projections.arms import FIGURES, of_memory
 from state.projections.episodes import EPISODES
 from state.projections.graph import (
@@ -95,17 +96,21 @@ def _batches(chosen: Chosen) -> Iterator[Row]:
     """Members as each batch was closed last: again without those that were forgotten since."""
     closed = (json.loads(row[8]) for row in chosen.closings())
     newest = {(each["scope"], each["batch"]): each for each in closed}
-    return (row for each in newest.values() for row in _members(each) if chosen.is_part_of(row))
+    grades = chosen.source.state.outcomes
+    members = (row for each in newest.values() for row in _members(each, grades))
+    return filter(chosen.is_part_of, members)
 
 
-def _members(closed: dict[str, Any]) -> Iterator[Row]:
+def _members(closed: dict[str, Any], grades: GradesFold) -> Iterator[Row]:
     for place, member in enumerate(closed["members"]):
+        answered = closed["outcomes"][place] != "withheld"
         yield {
             "scope": closed["scope"],
             "batch": closed["batch"],
             "place": place,
             "episode": member,
             "outcome": closed["outcomes"][place],
+            "graded": grades.of(member).standing(answered),
             "memory_version": closed["previous"],
         }
 
@@ -188,7 +193,7 @@ BATCHES = Exported(
         Column("batch", "int", "number of the batch in its scope"),
         Column("place", "int", "place of the member in its batch"),
         Column("episode", "text", "the member"),
-        *shared("outcome", "memory_version"),
+        *shared("outcome", "graded", "memory_version"),
     ),
     _batches,
 )

@@ -14,17 +14,16 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from pathlib import Path
 from threading import Lock
 from typing import Final, Self, cast, get_args
 
 from handlers.answers.grade import Grade, agree, grade_reference
 from schemas.outcome import Outcome
+from streams.child import python, variables
 
 SYMPY: Final = "sympy@1"
 MATH_VERIFY: Final = "math-verify@1"
@@ -63,15 +62,13 @@ class _Worker:
 
     def start(self) -> subprocess.Popen[bytes]:
         """A fresh worker that imported its libraries: loading them is not charged to a grade."""
-        home = str(Path(__file__).resolve().parents[2])
-        paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
         present = [name for name in _MODULES.values() if find_spec(name) is not None]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "streams.grading.opinions", *present],
+            python("-m", "streams.grading.opinions", *present),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=variables(),
             start_new_session=True,
         )
         self.line(START_S)

@@ -15,14 +15,15 @@ import orjson
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.learning import PositionVoided, SeriesOpened, Timing
-from schemas.identity import digest, hash01
+from schemas.identity import digest, hash01, names_a_file
 from schemas.problem import Feedback, Limits, Perturbed, Problem, ProblemRecord, Profile
 from schemas.settings import BadSetting
 from streams.policies import NoPolicy
+from streams.producing.others import Others
 from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
 from streams.producing.sources import BadLine, Line, parse
-from streams.runtime.embedded.intake import episode_of, scope_of
+from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 
 Order: TypeAlias = Literal["released", "shuffled"]
@@ -103,8 +104,9 @@ class Produced:
 class Producer:
     """One produce of one source into one log."""
 
-    def __init__(self, log: SqliteLog, plan: Plan) -> None:
+    def __init__(self, log: SqliteLog, plan: Plan, others: Others | None = None) -> None:
         self.log, self.plan, self.done = log, plan, Produced()
+        self.others = Others(log) if others is None else others
         self.places: dict[str, Places] = {}
         self.texts: dict[tuple[str, str], str] = {}
         self.seen: set[str] = set()
@@ -112,6 +114,7 @@ class Producer:
 
     def run(self, lines: Iterable[Line], *, dry: bool = False) -> Produced:
         """Take every line, then append everything in one commit."""
+        self.others.look()
         for line, record in self._ordered(self._read(lines)):
             try:
                 self._take(record)
@@ -151,16 +154,27 @@ class Producer:
             return
         self.seen.add(episode)
         position = None if place is None else place.next()
-        if self.log.has_message("problems", episode):
+        if self._is_there(episode):
             self.done.known += 1
             return
         self.done.produced += 1
         problem = problem.model_copy(update={"position": position})
+        headers: dict[str, Any] = {}
+        if policy is not None and names_a_file(policy.name):
+            headers = {SCOPE: scope_of(policy, problem)}
         self.messages.append(
-            ("problems", episode, {}, problem.model_dump_json(exclude_defaults=True).encode())
+            ("problems", episode, headers, problem.model_dump_json(exclude_defaults=True).encode())
         )
         if record.answer is not None:
             self._label(problem, record)
+
+    def _is_there(self, episode: str) -> bool:
+        """Whether somebody put it on the log before, under whatever name, and be it long admitted."""
+        return (
+            self.log.has_message("problems", episode)
+            or episode in self.others.episodes
+            or bool(self.log.holding([episode], "admitted"))
+        )
 
     def _problem(
         self, record: ProblemRecord, perturbed: Perturbed | None
@@ -215,8 +229,9 @@ class Producer:
     def _known_text(self, problem: Problem) -> str | None:
         prefix = episode_of(problem, "cot").rpartition("/")[0]
         row = self.log.db.execute(KNOWN, (prefix + "/", prefix + "0")).fetchone()
-        # Not by json_extract: SQLite's texts end at U+0000.
-        return None if row is None else str(orjson.loads(row[0])["problem"])
+        if row is None:
+            return self.others.texts.get((problem.domain, problem.id))
+        return str(orjson.loads(row[0])["problem"])  # not by json_extract: its texts end at U+0000
 
     def _place(self, problem: Problem, policy: Policy[Any] | None) -> Places | None:
         """Where positions of this problem's series are handed out; none for late members and streams."""

@@ -13,9 +13,13 @@ from pydantic import BaseModel, ValidationError
 
 from schemas.identity import canonical
 from schemas.problem import ProblemRecord, finite
+from schemas.written import DECOMPOSED, TWICE, Twice, is_composed, once
 from streams import datasets
 
 M = TypeVar("M", bound=BaseModel)
+
+FIELD_CHARS = 100
+"""Of a field's name that are said; a line may name it as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,12 @@ def _from_set(source: str, data: str | None) -> Iterator[Line]:
         raise NoSource(str(error)) from error
 
 
-def _column(text: str, field: str) -> int:
-    return max(text.find(f'"{field}"'), 0) + 1
+def _column(text: str, field: str, time: int = 1) -> int:
+    """Where a name stands for the so-manieth time, else the line's first column."""
+    at = -1
+    for _ in range(time):
+        at = text.find(f'"{field}"', at + 1)
+    return max(at, 0) + 1
 
 
 def parse(raw: bytes) -> ProblemRecord:
@@ -89,6 +97,7 @@ def parse_as(model: type[M], raw: bytes) -> M:
         raise BadLine(1, "", f"expected an object, found {_name_of(found)}", "input.type")
     value = cast("dict[str, Any]", found)
     _check_canonical(text, value)
+    _check_names(text, value)
     try:
         return model.model_validate(value, strict=True)
     except ValidationError as error:
@@ -108,6 +117,14 @@ def _check_canonical(text: str, value: dict[str, Any]) -> None:
             raise BadLine(_column(text, field), field, "nested too deep", "input.value") from error
 
 
+def _check_names(text: str, value: dict[str, Any]) -> None:
+    """One name has one spelling, or what looks like one problem would be two."""
+    for field in ("id", "problem_id"):
+        name = value.get(field)
+        if isinstance(name, str) and not is_composed(name):
+            raise BadLine(_column(text, field), field, DECOMPOSED, "input.field")
+
+
 def _text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
@@ -119,11 +136,14 @@ def _text(raw: bytes) -> str:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise BadLine(error.colno, "", f"not JSON: {error.msg}", "input.json") from error
     except RecursionError as error:
         raise BadLine(1, "", "not JSON: nested too deep", "input.json") from error
+    except Twice as error:
+        field = error.name[:FIELD_CHARS]
+        raise BadLine(_column(text, error.name, 2), field, TWICE, "input.field") from error
     except ValueError as error:
         said, _, _ = str(error).partition("; use sys.")  # Python's advice on long numbers is for us
         raise BadLine(1, "", f"not JSON: {said}"[:200], "input.json") from error
@@ -156,7 +176,10 @@ def _bad_field(text: str, error: ValidationError) -> BadLine:
     field = ".".join(str(part) for part in first["loc"])
     column = _column(text, str(first["loc"][0])) if first["loc"] else 1
     return BadLine(
-        column, field, _words(first["type"], first["msg"], first.get("input")), "input.field"
+        column,
+        field[:FIELD_CHARS],
+        _words(first["type"], first["msg"], first.get("input")),
+        "input.field",
     )
 
 

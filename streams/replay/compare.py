@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
-import orjson
 from msgspec import structs
 
 from schemas.events.base import Event
 from schemas.events.codec import plain
 from schemas.events.episode import EpisodeClosed
-from schemas.identity import canonical
 from streams.defects import moved
 
 TOLERANCE = 1e-9
@@ -56,12 +54,6 @@ def as_placed(recorded: Event, derived: Event) -> Event:
     if not moved(recorded.ended_by, derived.ended_by):
         return derived
     return structs.replace(derived, ended_by=recorded.ended_by)
-
-
-def with_end(answer: bytes, closed: Event) -> bytes:
-    """An answer that says what ended its episode as this closing does."""
-    assert isinstance(closed, EpisodeClosed)
-    return canonical(orjson.loads(answer) | {"ended_by": closed.ended_by})
 
 
 def same(left: Event, right: Event) -> bool:

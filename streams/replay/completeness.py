@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from schemas.asking import Diverged
+from schemas.events.base import Event
 from schemas.events.codec import BadEvent, decode
-from schemas.events.episode import TextKept
+from schemas.events.episode import Completed, EpisodeOpened, TextKept
+from schemas.events.learning import BatchClosed
 from schemas.identity import text_digest, text_key
+from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 
 TEXTS = "select episode, address, kind, body from records where kind = 'text.kept' order by offset"
-HEADLESS = """
-select episode, min(address) from records r where topic = 'events'
-  and (address = 'closed' or address glob '[0-9]*')
-  and not exists (select 1 from records o where o.episode = r.episode and o.address = 'opened')
-  group by episode order by min(offset)
-"""
+KEPT = "select substr(episode, 3) from records where kind = 'text.kept' and episode like 't/%'"
 
 
 def unreadable(log: SqliteLog, episode: str | None = None) -> list[Diverged]:
@@ -43,9 +43,23 @@ def misfiled(log: SqliteLog) -> list[Diverged]:
     return found
 
 
-def headless(log: SqliteLog) -> list[Diverged]:
-    """Episodes with steps or an end on record, but no beginning."""
-    return [
-        Diverged(episode, "opened", "episode.opened", "nothing", f"a record before {address}")
-        for episode, address in log.db.execute(HEADLESS)
-    ]
+def lacking(log: SqliteLog, wanted: Mapping[str, str], left: Leftovers) -> Iterator[Diverged]:
+    """Texts that records refer to by their digest and that are not there; ``wanted`` says by whom first."""
+    kept = {digest for (digest,) in log.db.execute(KEPT)}
+    for digest, where in wanted.items():
+        if digest not in kept:
+            yield Diverged(
+                text_key(digest), "text", "text", "nothing", f"a text that {where} refers to"
+            )
+    left.add("texts", "no record refers to them", len(kept - wanted.keys()))
+
+
+def referred(event: Event) -> str | None:
+    """The digest of the text that a record refers to."""
+    match event:
+        case Completed():
+            return event.asked.split(" ", 3)[2] if event.asked.startswith("Complete ") else None
+        case EpisodeOpened() | BatchClosed():
+            return event.settings
+        case _:
+            return None

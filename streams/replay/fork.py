@@ -19,12 +19,14 @@ from streams.drive import replayed
 from streams.episodes import Work, conclude, settings_of
 from streams.grants import NO_GRANT, Grant
 from streams.learner import Learner
+from streams.policies import Find, NoPolicy, find_recorded
 from streams.records import LogRecords
 from streams.relay import close
 from streams.replay.change import Change, Reusing, lacking
 from streams.replay.differ import paid
 from streams.replay.verify import before, numbered
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.sides import alone_on, beside
 from streams.scopes import settings_text
 from streams.tally import Tally
 from streams.world import World
@@ -57,7 +59,7 @@ class Forked:
 
 def forked_work(
     log: SqliteLog,
-    find: Callable[[str], Policy[Any]],
+    find: Find,
     parent: str,
     change: Change,
     backbones: str,
@@ -66,7 +68,7 @@ def forked_work(
     """The fork's work and the parent's record. Raises ``CannotFork``."""
     journal = log.journal(parent)
     admitted, was = _parent(parent, journal, change)
-    policy = find(change.policy or was.policy)
+    policy = _policy(find, change, was)
     kept = admitted.problem.settings if policy.name == was.policy else {}
     problem = admitted.problem.model_copy(update={"settings": {**kept, **change.settings}})
     settings = settings_of(policy, problem)
@@ -82,6 +84,16 @@ def forked_work(
     admitted = structs.replace(admitted, problem=problem)
     memory = lacking(memory, change.without)
     return Work(episode, admitted, opened, policy, settings, memory, prefix), journal
+
+
+def _policy(find: Find, change: Change, was: EpisodeOpened) -> Policy[Any]:
+    """Which policy goes on. Raises ``CannotFork`` where it is not here."""
+    try:
+        if change.policy is not None:
+            return find(change.policy)
+        return find_recorded(find, was.policy, was.policy_version)
+    except NoPolicy as error:
+        raise CannotFork(str(error)) from error
 
 
 def _opened(
@@ -120,6 +132,10 @@ def _parent(
     return admitted, opened
 
 
+def silent(said: str) -> None:
+    """Nobody listens."""
+
+
 def memories_of(
     log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str
 ) -> Mapping[int, Any]:
@@ -143,27 +159,38 @@ def check_prefix(work: Work) -> None:
 
 
 async def run_fork(
-    log: SqliteLog, work: Work, change: Change, parent: dict[str, Event], world: World
+    log: SqliteLog,
+    work: Work,
+    change: Change,
+    parent: dict[str, Event],
+    world: World,
+    told: Callable[[str], None] = silent,
 ) -> Forked:
     """Run a fork to its end under a claim of its own; no relay sees it. Raises ``CannotFork``.
 
-    A prefix that the changed policy or settings do not repeat cannot be kept.
+    A prefix that the changed policy or settings do not repeat cannot be kept. ``told`` hears where it
+    waits for another process that makes the same fork.
     """
-    known = log.find(work.episode, "closed")
     prefix = before(parent, change.at)
     kept = sum(isinstance(event, Completed) for event in prefix.values())
-    if isinstance(known, EpisodeClosed):
-        return Forked(work.episode, known, kept, paid(log.journal(work.episode)))
-    check_prefix(work)
-    opened = parent["opened"]
-    assert isinstance(opened, EpisodeOpened)
-    writer = log.claim("fork", log.free_partition())
-    run = replace(work.run(writer, None), world=Reusing(world, change, opened, numbered(parent)))
-    writer.keep(work.opened.settings, settings_text(work.settings))
-    writer.state("events", work.episode, "opened", work.opened)
-    conclusion, seconds = await conclude(work, run)
-    own = {address: event for address, event in work.journal.items() if address not in prefix}
-    closed = close(Tally.of(own), conclusion, seconds)
-    writer.state("events", work.episode, "closed", closed)
-    await writer.commit()
+    async with alone_on(log, work.episode, world, told):
+        known = log.find(work.episode, "closed")
+        if isinstance(known, EpisodeClosed):
+            return Forked(work.episode, known, kept, paid(log.journal(work.episode)))
+        work.journal.update(numbered(log.journal(work.episode)))
+        check_prefix(work)
+        opened = parent["opened"]
+        assert isinstance(opened, EpisodeOpened)
+        answering = Reusing(world, change, opened, numbered(parent))
+        with beside(log, "fork", work.episode) as writer:
+            writer.keep(work.opened.settings, settings_text(work.settings))
+            writer.state("events", work.episode, "opened", work.opened)
+            run = replace(work.run(writer, None), world=answering)
+            conclusion, seconds = await conclude(work, run)
+            own = {
+                address: event for address, event in work.journal.items() if address not in prefix
+            }
+            closed = close(Tally.of(own), conclusion, seconds)
+            writer.state("events", work.episode, "closed", closed)
+            await writer.commit()
     return Forked(work.episode, closed, kept, paid(own))

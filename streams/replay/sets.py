@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from handlers.policies.base import Policy
+from handlers.policies.base import Trace
 from schemas.asking import Exhausted
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from schemas.memory import Memory
 from streams.drive import Run, replayed
 from streams.episodes import Work
-from streams.relay import Closing
+from streams.policies import Find, find_recorded
+from streams.relay import Closing, trace_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.sets import SetWork, closings, conclude_set, ending, opening_of, prepare_set
 
 Record: TypeAlias = dict[str, Event]
-Find: TypeAlias = Callable[[str], Policy[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class Derived:
     """The set's own named records: address, what is recorded, what follows."""
     run: Run
     members: list[tuple[Work, Record, Closing | None]]
+    work: SetWork
+
+    def part(self, member: Work) -> Trace:
+        """What of the set's record is about one member."""
+        return self.work.together.part(trace_of(self.run.journal), member.task.subject)
 
 
 def recorded_set(
@@ -42,7 +47,8 @@ def recorded_set(
     admitted = records[0][1]["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
     held = memories(admitted.scope)
-    work = prepare_set(episode, journal, records, find(opened.policy), held, "")
+    policy = find_recorded(find, opened.policy, opened.policy_version)
+    work = prepare_set(episode, journal, records, policy, held, "")
     return work, [record for _, record in records]
 
 
@@ -66,4 +72,4 @@ def derive_set(
     ]
     if any(closed):
         own.append(("closed", log.find(episode, "closed"), ending()))
-    return Derived(own, run, members)
+    return Derived(own, run, members, work)

@@ -1,17 +1,21 @@
 """Verification: every policy is run again over its recorded answers, with no world to ask.
 
-Facts, closings, answers, reflections, checker's grades, batches and memory versions must all come out
-as they were recorded. An episode whose policy@version is not installed is not verifiable, never passed.
+Facts, closings, answers, reflections, grades, batches and memory versions must all come out as they were
+recorded. An episode whose policy@version is not installed is not verifiable, never passed.
+
+What no policy states is compared with what the log says of it elsewhere: places, claims and times of records,
+problems and answers on their topics, series, grades and texts. What is said once only cannot be compared:
+that is left out, and told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import orjson
 from msgspec import structs
 
 from handlers.policies.base import Policy
@@ -20,28 +24,36 @@ from schemas.events.base import Event
 from schemas.events.codec import BadEvent
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import BatchClosed, MemoryVersioned
-from schemas.identity import canonical, is_numbered
+from schemas.identity import is_numbered
 from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.drive import Run, replayed
 from streams.episodes import PolicyChanged, Work, conclude, opening, resolved
 from streams.grants import Grant
 from streams.learner import Learner
-from streams.policies import NoPolicy
+from streams.policies import NoPolicy, find_recorded
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing
-from streams.replay.compare import as_placed, as_recorded, difference, same, with_end
-from streams.replay.completeness import headless, misfiled, unreadable
+from streams.replay.announced import Announced
+from streams.replay.claimed import Sort, cut_off, freed, misnumbered, sort_of, strayed, unclaimed
+from streams.replay.compare import as_placed, as_recorded, difference, same
+from streams.replay.completeness import lacking, misfiled, referred, unreadable
+from streams.replay.grades import Grades
+from streams.replay.left_out import LeftOut, Leftovers
+from streams.replay.messages import Messages
 from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
+from streams.replay.standing import disordered, gaps, headless, misplaced
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
 from streams.scopes import Scope
 from streams.tally import Tally
 from streams.windows import Due
 
-LATER_IN_ANSWERS = ("confidence_source", "calibrated")
-EPISODES = "select episode from records where kind = 'episode.opened' order by offset"
+EPISODES = """
+select episode from records where kind = 'episode.opened' or address = 'admitted'
+  group by episode order by min(offset)
+"""
 
 
 @dataclass(slots=True)
@@ -52,6 +64,8 @@ class Verified:
     facts: int = 0
     diverged: list[Diverged] = field(default_factory=list[Diverged])
     unverifiable: list[str] = field(default_factory=list[str])
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    """What nobody can compare, for the log says it once only."""
 
 
 def expect(episode: str, address: str, recorded: Event | None, derived: Event) -> None:
@@ -70,33 +84,82 @@ class Verifier:
         self.log, self.find = log, find
         self.learner = Learner(find, LogRecords(log))
         self.done = Verified()
+        self.left = Leftovers()
+        self.sort: Sort = sort_of(log)
+        self.messages = Messages(log, self.sort, self.left)
+        self.grades = Grades(log, self.left)
+        self.announced = Announced()
+        self.texts: dict[str, str] = {}
+        """Digests that records refer to, and where first."""
         self.not_here: dict[str, str] = {}
         """Why episodes are not verifiable, those too that only have a part in such a one."""
 
     def run(self, only: str | None = None) -> Verified:
         """Verify the whole log, or what was learned and one episode."""
-        if only is None:
-            self.done.diverged += [*misfiled(self.log), *headless(self.log)]
+        with _as_it_stands(self.log):
+            if only is None:
+                self._note(misfiled(self.log))
+                self._guard("-", self._standing)
+            self._run(only)
+        self.done.left_out = self.left.all()
+        return self.done
+
+    def _run(self, only: str | None) -> None:
         try:
             records = list(self.log.records("learning"))
         except BadEvent:
             self.done.diverged += unreadable(self.log)
-            return self.done
+            return
         for record in records:
+            self._refers(record.episode, record.address, record.event)
             self._guard(record.episode, partial(self._learned, record))
             self._guard(
                 record.episode,
                 partial(self.learner.feed, record.episode, record.address, record.event),
             )
+            self.announced.heard(record.event)
         for episode in self._episodes(only):
             self._guard(episode, partial(self._episode, episode))
-        return self.done
+        if only is None:
+            self._guard("-", self._told_elsewhere)
 
     def _episodes(self, only: str | None) -> Iterator[str]:
         rows = self.log.db.execute(EPISODES).fetchall()
         yield from (row[0] for row in rows if only is None or row[0] == only)
 
-    def _guard(self, episode: str, check: Callable[[], None]) -> None:
+    def _refers(self, episode: str, address: str, event: Event) -> None:
+        text = referred(event)
+        if text is not None:
+            self.texts.setdefault(text, f"{episode} at {address}")
+
+    # -- what no policy states ---------------------------------------------------------------------
+
+    def _standing(self) -> None:
+        """Whether records stand where they may, under whose claim, and at what time."""
+        log, sort = self.log, self.sort
+        self._note(misplaced(log, sort, self.left))
+        self._note(headless(log, whole=sort != "part"))
+        self._note(disordered(log))
+        if sort == "part":
+            self.left.add("the rest of the log", "this is a part without its claims", None)
+            return
+        for check in (misnumbered, unclaimed, freed, cut_off, strayed):
+            self._note(check(log, sort))
+        if sort == "file":
+            self._note(gaps(log))
+
+    def _told_elsewhere(self) -> None:
+        """What topics, texts and series say, compared with all episodes."""
+        self.left.add("what may be cut off at the end", "no head of the log is kept", None)
+        self._note(self.messages.forged())
+        self._note(self.messages.unadmitted())
+        self._note(lacking(self.log, self.texts, self.left))
+        self._note(self.announced.misstated(settled=self.messages.settled))
+
+    def _note(self, found: Iterable[Diverged]) -> None:
+        self.done.diverged += found
+
+    def _guard(self, episode: str, check: Callable[[], object]) -> None:
         try:
             check()
         except Diverged as error:
@@ -153,8 +216,14 @@ class Verifier:
         closed = scope.batches[version.number]
         self._installed(scope.policy, closed)
         ended = self.log.find(episode, "closed")
+        journal = numbered(self.log.journal(episode))
+        if ended is None and scope.policy.learns != "none":
+            raise Diverged(episode, "closed", "episode.closed", "nothing", "a record")
+        if ended is None and journal:
+            raise Diverged(
+                episode, min(journal), "length", "a record", "a policy that learns nothing"
+            )
         if isinstance(ended, EpisodeClosed):
-            journal = numbered(self.log.journal(episode))
             spy = Counting()
             derived = replayed(learn(scope, closed, self.learner, None, None, journal, spy.see))
             expect(episode, "closed", ended, derived)
@@ -186,8 +255,10 @@ class Verifier:
 
     def _episode(self, episode: str) -> None:
         journal = self.log.journal(episode)
-        opened = journal["opened"]
-        assert isinstance(opened, EpisodeOpened)
+        self._accounts(episode, journal)
+        opened = journal.get("opened")
+        if not isinstance(opened, EpisodeOpened):
+            return  # nobody began it yet
         if opened.members is not None:
             self._set(episode)
         elif opened.within is None:
@@ -195,13 +266,27 @@ class Verifier:
         elif opened.within in self.not_here:  # else a member's part is derived with its set
             self._not_verifiable(episode, self.not_here[opened.within])
 
+    def _accounts(self, episode: str, journal: dict[str, Event]) -> None:
+        """What an episode's records say, compared with what the log says of it elsewhere."""
+        for address, event in journal.items():
+            self._refers(episode, address, event)
+        admitted = journal.get("admitted")
+        if isinstance(admitted, ProblemAdmitted):
+            self._guard(episode, partial(self.messages.admitted, episode, admitted))
+            self._guard(episode, partial(self.announced.admitted, episode, journal))
+        opened = journal.get("opened")
+        if isinstance(opened, EpisodeOpened) and opened.within is None:
+            met = journal.values()
+            self._guard(episode, partial(self.messages.answered, episode, journal, met))
+        self._guard(episode, lambda: self._note(self.grades.compared(episode, journal)))
+
     def _alone(self, episode: str, journal: dict[str, Event], opened: EpisodeOpened) -> None:
         source = self.log.journal(opened.parent) if opened.parent else journal
         admitted = source["admitted"]
         assert isinstance(admitted, ProblemAdmitted)
         if opened.parent and opened.at:
             journal = before(source, opened.at) | journal
-        policy = self.find(opened.policy)
+        policy = find_recorded(self.find, opened.policy, opened.policy_version)
         memories = self._memories(admitted.scope)
         work = recorded_work(self.log, episode, admitted, journal, policy, memories)
         run = work.run(None, None)
@@ -233,6 +318,8 @@ class Verifier:
             self._opening(member, structs.replace(member.opened, within=None))
             if end is not None:
                 self._closing(member.episode, record, end)
+                met = dict(found.part(member).events).values()
+                self.messages.answered(member.episode, record, met)
                 self.done.episodes += 1
         self._count(found.run, found.run.journal, episode)
 
@@ -248,23 +335,22 @@ class Verifier:
 
     def _closing(self, episode: str, journal: dict[str, Event], end: Closing) -> None:
         expect(episode, "closed", journal["closed"], end.closed)
-        placed = as_placed(journal["closed"], end.closed)
         expect(episode, "reflected", journal.get("reflected"), end.reflected)
         for address, graded in end.graded:
             expect(episode, address, journal.get(address), graded)
-        self._answer(episode, end.answer if placed is end.closed else with_end(end.answer, placed))
-
-    def _answer(self, episode: str, derived: bytes) -> None:
-        query = "select value from messages where topic = 'answers' and key = ?"
-        row = self.log.db.execute(query, (episode,)).fetchone()
-        if row is not None and bytes(row[0]) not in (derived, _without_calibration(derived)):
-            raise Diverged(episode, "closed", "answer", bytes(row[0]).decode(), derived.decode())
 
 
-def _without_calibration(answer: bytes) -> bytes:
-    """An answer as builds gave it that did not calibrate."""
-    said = orjson.loads(answer)
-    return canonical({name: said[name] for name in said if name not in LATER_IN_ANSWERS})
+@contextmanager
+def _as_it_stands(log: SqliteLog) -> Generator[None]:
+    """One look at a log, whoever writes meanwhile."""
+    if log.db.in_transaction:
+        yield
+        return
+    log.db.execute("begin")
+    try:
+        yield
+    finally:
+        log.db.execute("rollback")
 
 
 class Counting:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import orjson
 
-from handlers.answers.grade import CHECKERS, Grade
-from schemas.events.learning import Graded, Reflected
+from handlers.answers.grade import CHECKERS, VERDICT, Grade
+from schemas.events.episode import EpisodeClosed, ProblemAdmitted
+from schemas.events.learning import Graded
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from streams.grading.grader import Grading
-from streams.relay import graded_address
-
-VERDICT = "verdict@1"
+from streams.relay import evidence_of, graded_address
 
 
 def as_text(reference: Any) -> str:
@@ -30,30 +30,77 @@ def said(feedback: Feedback, answered: bool) -> Grade:
     return Grade(outcome=outcome, grader=VERDICT, detail=f"score {score}")
 
 
-async def opinion(grader: Grading, reflected: Reflected, feedback: Feedback) -> Grade:
+class Judged(Protocol):
+    """An answer that can be judged: whose it is, to what."""
+
+    @property
+    def scope(self) -> str:
+        """The scope that its problem belongs to."""
+        ...
+
+    @property
+    def domain(self) -> str:
+        """Its problem's domain."""
+        ...
+
+    @property
+    def dataset(self) -> str | None:
+        """The data set that its problem comes from."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Its problem's text."""
+        ...
+
+    @property
+    def answer(self) -> str | None:
+        """The answer, if one was given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The answer of an episode that leaves nothing to learn from, as a solve does."""
+
+    scope: str
+    domain: str
+    dataset: str | None
+    problem: str
+    answer: str | None
+
+    @classmethod
+    def of(cls, admitted: ProblemAdmitted, closed: EpisodeClosed) -> Solved:
+        """From what is on its record."""
+        problem = admitted.problem
+        asked = (problem.domain, problem.dataset, problem.problem)
+        return cls(admitted.scope, *asked, closed.answer)
+
+
+async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
     """The grade that feedback stands for: a verdict, the domain's checker, or a comparison."""
     if feedback.reference is None:
-        return said(feedback, reflected.answer is not None)
-    checker = CHECKERS.get(reflected.domain)
+        return said(feedback, judged.answer is not None)
+    checker = CHECKERS.get(judged.domain)
     if checker is not None:
-        return checker(reflected.problem, reflected.answer)
+        return checker(judged.problem, judged.answer)
     return await grader.grade(
-        reflected.answer,
+        judged.answer,
         as_text(feedback.reference),
-        dataset=reflected.dataset or reflected.domain,
-        problem=reflected.problem,
+        dataset=judged.dataset or judged.domain,
+        problem=judged.problem,
     )
 
 
-async def graded(grader: Grading, reflected: Reflected, feedback: Feedback) -> tuple[str, Graded]:
+async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:
     """The record that feedback makes of an answer, and its address: each pair is graded once."""
-    grade = await opinion(grader, reflected, feedback)
+    grade = await opinion(grader, judged, feedback)
     event = Graded(
-        scope=reflected.scope,
+        scope=judged.scope,
         outcome=grade.outcome,
         grader=grade.grader,
         by="feedback",
         source=feedback.by,
         detail=grade.detail or None,
     )
-    return graded_address(event, feedback.model_dump(mode="json")), event
+    return graded_address(event, evidence_of(feedback)), event

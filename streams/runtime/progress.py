@@ -32,6 +32,11 @@ class Outcome:
     spent: str | None = None
 
 
+def warn_of_stray(note: str) -> None:
+    """Tell an operator that somebody else wrote on the log."""
+    _log.warning("%s; metalogue verify names all such records", note)
+
+
 def warn_of_lost(scope: str, why: str) -> None:
     """Tell an operator at once of a scope whose policy is not here: its problems wait without an end."""
     _log.warning("%s: nothing is begun or learned in it by this worker: %s", scope, why)

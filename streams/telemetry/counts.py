@@ -67,7 +67,6 @@ class Counts(Reader):
     def samples(self) -> Iterator[Sample]:
         """Every metric of the log, as far as it was read."""
         found = self.figures
-        batches = list(found.batches.values())
         yield from plain(
             {
                 "metalogue_problems_produced_total": found.problems,
@@ -85,9 +84,9 @@ class Counts(Reader):
                 "metalogue_log_bytes": self._one(BYTES),
             }
         )
-        right, graded = sum(b.right for b in batches), sum(b.graded for b in batches)
-        members = sum(b.members for b in batches)
-        outcomes = {"right": right, "not_right": graded - right, "unknown": members - graded}
+        then = found.closings
+        outcomes = {"right": then["right"], "not_right": then["wrong"] + then["withheld"]}
+        outcomes["unknown"] = then["unknown"]
         yield from labelled("metalogue_batch_members_total", "outcome", outcomes)
         yield from labelled("metalogue_records_total", "topic", self.topics)
         yield from labelled("metalogue_answers_total", "status", self.answers)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import orjson
+
+from schemas.events.codec import decode
+from schemas.events.learning import Graded
+from schemas.identity import learning_parts
+from state.folds.grades import GradesFold
+from streams.runtime.embedded.files import connect_to_read
 
 SPAN = 20_000
 """Records that one reading takes in at most, so that it never holds the worker up for long."""
@@ -24,7 +29,7 @@ select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.promp
 EVENTS = """
 select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (
     'problem.admitted', 'episode.closed', 'episode.parked', 'episode.adopted', 'batch.closed',
-    'memory.versioned', 'lesson.distilled', 'knowledge.consolidated') order by offset
+    'memory.versioned', 'lesson.distilled', 'knowledge.consolidated', 'graded') order by offset
 """
 END = "select coalesce(max(offset), 0) from records"
 PROBLEMS = """
@@ -66,16 +71,21 @@ class Spent:
 
 @dataclass(slots=True)
 class BatchFigures:
-    """One closed batch: how many members were right, what they spent, what it taught."""
+    """One closed batch: how many members are right as far as is known now, what they spent, what it taught."""
 
     scope: str
     number: int
     members: int
-    right: int
-    graded: int
     spent: Spent
+    right: int = 0
+    graded: int = 0
     lessons: int = 0
     versioned: bool = False
+
+    def count(self, outcome: str, by: int = 1) -> None:
+        """Count a member's outcome, or take it back."""
+        self.right += by * (outcome == "right")
+        self.graded += by * (outcome != "unknown")
 
 
 @dataclass(slots=True)
@@ -109,6 +119,10 @@ class Figures:
     lessons: int = 0
     rules: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     latest: Answered | None = None
+    closings: Counter[str] = field(default_factory=Counter[str])
+    """Members by what was known of them when their batch was closed, which is what was learned from."""
+    grades: GradesFold = field(default_factory=GradesFold)
+    member_of: dict[str, BatchFigures] = field(default_factory=dict[str, BatchFigures])
     open: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What closed episodes spent that are in no closed batch yet."""
     waits: list[str] = field(default_factory=list[str])
@@ -130,6 +144,8 @@ class Figures:
                 self.parked += 1 if kind == "episode.parked" else -1
             case "batch.closed":
                 self._batch(orjson.loads(body))
+            case "graded":
+                self._graded(episode, body)
             case "memory.versioned" | "lesson.distilled" | "knowledge.consolidated":
                 self._learned(kind, episode, body)
             case _:
@@ -150,20 +166,31 @@ class Figures:
     def _batch(self, body: dict[str, Any]) -> None:
         if body.get("revision") is not None:
             return
-        outcomes: list[str] = body["outcomes"]
-        spent = [self.open.pop(member, Spent()) for member in body["members"]]
-        self.batches[body["scope"], body["batch"]] = BatchFigures(
-            scope=body["scope"],
-            number=body["batch"],
-            members=len(outcomes),
-            right=outcomes.count("right"),
-            graded=len(outcomes) - outcomes.count("unknown"),
-            spent=sum(spent, Spent()),
-        )
+        members: list[str] = body["members"]
+        spent = [self.open.pop(member, Spent()) for member in members]
+        batch = BatchFigures(body["scope"], body["batch"], len(members), sum(spent, Spent()))
+        self.batches[batch.scope, batch.number] = batch
+        self.closings.update(body["outcomes"])
+        for member in members:
+            self.member_of[member] = batch
+            batch.count(self.grades.outcome(member))
+
+    def _graded(self, episode: str, body: str) -> None:
+        """A grade may come after its batch was closed, and a person's verdict after any other."""
+        event, before = decode("graded", body), self.grades.outcome(episode)
+        assert isinstance(event, Graded)
+        self.grades.feed(episode, event)
+        batch = self.member_of.get(episode)
+        if batch is not None:
+            batch.count(before, -1)
+            batch.count(self.grades.outcome(episode))
 
     def _learned(self, kind: str, episode: str, body: str) -> None:
-        scope, _, number = episode.removeprefix("b/").rpartition("/")
-        batch = self.batches.get((scope, int(number.partition(".")[0])))
+        parts = learning_parts(episode)
+        if parts is None:
+            return  # nobody of ours wrote it
+        scope, number, _ = parts
+        batch = self.batches.get((scope, number))
         if kind == "knowledge.consolidated":
             event = orjson.loads(body)
             self.rules[scope, event["role"]] = len(event["rules"])
@@ -181,9 +208,7 @@ class Reader:
     """Reads figures through a connection of its own; nothing is written."""
 
     def __init__(self, path: str | Path) -> None:
-        uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
-        # Whoever reads from several threads sees to it that one does at a time.
-        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        self.db = connect_to_read(Path(path), threads=True)
         self.figures = Figures()
         self.offset = self.problems = 0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
-from urllib.parse import quote
 
 import orjson
 
 from streams.rebuild import snapshot_path
+from streams.runtime.embedded.files import connect_to_read
 from streams.telemetry.figures import Figures
 
 UNREAD = """
@@ -57,8 +57,7 @@ def _unfolded(db: sqlite3.Connection) -> int | None:
     if not file or not kept.exists():
         return None
     with suppress(sqlite3.Error, KeyError, TypeError, ValueError):
-        uri = f"file:{quote(str(kept))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True)) as read:
+        with closing(connect_to_read(kept)) as read:
             offset = int(orjson.loads(read.execute(HEAD).fetchone()[0])["offset"])
         return max(int(db.execute(END).fetchone()[0]) - offset, 0)
     return None

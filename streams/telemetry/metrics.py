@@ -70,6 +70,9 @@ OF_LOG: Final[Mapping[str, Metric]] = MappingProxyType(
         ),
         "metalogue_stage_lag": Metric("gauge", "What waits before a stage", ("stage",)),
         "metalogue_log_bytes": Metric("gauge", "Size of the log's file"),
+        "metalogue_log_read_age_seconds": Metric(
+            "gauge", "Seconds since the dashboard had read all that was there"
+        ),
     }
 )
 OF_BOTH: Final[Mapping[str, Metric]] = MappingProxyType(
@@ -92,6 +95,13 @@ OF_WORKER: Final[Mapping[str, Metric]] = MappingProxyType(
         "metalogue_tasks_running": Metric("gauge", "Episodes and batches under way"),
         "metalogue_episodes_ready": Metric("gauge", "Episodes that wait for a slot"),
         "metalogue_episodes_blocked": Metric("gauge", "Episodes that wait for a memory version"),
+        "metalogue_appends_waiting": Metric("gauge", "Records that the log has not acknowledged"),
+        "metalogue_append_wait_seconds": Metric(
+            "gauge", "How long the oldest of them has waited; 0 while none waits"
+        ),
+        "metalogue_append_age_seconds": Metric(
+            "gauge", "Seconds since the log last acknowledged a record of this worker"
+        ),
     }
 )
 OF_KAFKA: Final[Mapping[str, Metric]] = MappingProxyType(
@@ -99,6 +109,11 @@ OF_KAFKA: Final[Mapping[str, Metric]] = MappingProxyType(
         "metalogue_records_appended_total": Metric("counter", "Records that this worker appended"),
         "metalogue_lease_waits_total": Metric("counter", "Calls that waited for a heartbeat"),
         "metalogue_problems_queued": Metric("gauge", "Problems read and not yet admitted"),
+        "metalogue_partition_lag": Metric(
+            "gauge",
+            "Records of an owned partition that are still to be read",
+            ("topic", "partition"),
+        ),
         "metalogue_partitions_owned": Metric("gauge", "Partitions that this worker owns"),
         "metalogue_takeover_seconds": Metric("gauge", "Longest take-over of a partition"),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -50,7 +51,7 @@ class Sender:
 
         logging.getLogger(OTLPSpanExporter.__module__).setLevel(logging.ERROR)
         self.url = endpoint_of(url)
-        self.exporter = OTLPSpanExporter(endpoint=self.url, timeout=TIMEOUT_S)
+        self.exporter = OTLPSpanExporter(endpoint=self.url, timeout=TIMEOUT_S, session=_straight())
         self.resource = Resource.create({"service.name": "metalogue"})
         self.scope = InstrumentationScope("metalogue")
 
@@ -84,6 +85,20 @@ class Sender:
         """Let go of the connection."""
         shutdown: Any = self.exporter.shutdown
         shutdown()
+
+
+def _straight() -> Any:
+    """A session for which a redirect is a refusal: elsewhere nobody asked for spans, nor for the headers' keys."""
+    requests: Any = import_module("requests")
+
+    def refuse(response: Any, **_: Any) -> None:
+        if 300 <= response.status_code < 400:
+            response.close()
+            raise requests.TooManyRedirects(f"HTTP {response.status_code}, which is not followed")
+
+    session = requests.Session()
+    session.hooks["response"].append(refuse)
+    return session
 
 
 def _context(trace: int, span: int) -> Any:

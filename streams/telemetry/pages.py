@@ -12,10 +12,15 @@ from streams.telemetry.metrics import CONTENT_TYPE
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a worker says of itself when it is asked."""
+    """What a worker says of itself when it is asked.
+
+    A supervisor ends a process that is not alive, so only a process that hangs is not; where nothing can be
+    read or appended it would find the same after its restart, and is not ready.
+    """
 
     alive: Callable[[], bool]
-    ready: Callable[[], bool]
+    unready: Callable[[], Awaitable[str | None]]
+    """Why it cannot work just now; nothing where it can."""
     metrics: Callable[[], Awaitable[str]]
 
 
@@ -24,10 +29,10 @@ async def serve(told: Told, host: str, port: int) -> Any:
     web: Any = import_module("aiohttp.web")
 
     async def livez(_: Any) -> Any:
-        return _said(web, told.alive(), "nothing moved")
+        return _said(web, None if told.alive() else "nothing moved")
 
     async def readyz(_: Any) -> Any:
-        return _said(web, told.ready(), "not yet")
+        return _said(web, await told.unready())
 
     async def metrics(_: Any) -> Any:
         body = (await told.metrics()).encode()
@@ -42,5 +47,5 @@ async def serve(told: Told, host: str, port: int) -> Any:
     return runner
 
 
-def _said(web: Any, good: bool, bad: str) -> Any:
-    return web.Response(text="ok\n" if good else f"{bad}\n", status=200 if good else 503)
+def _said(web: Any, wrong: str | None) -> Any:
+    return web.Response(text=f"{wrong or 'ok'}\n", status=200 if wrong is None else 503)

@@ -139,6 +139,7 @@ def graded(log: str, record: Record) -> Span:
         "gen_ai.evaluation.score.value": SCORE_OF.get(event.outcome),
         "gen_ai.evaluation.explanation": event.detail,
         "metalogue.graded_by": event.by,
+        "metalogue.graded_source": event.source,
     }
     return Span(
         trace_of(log, episode),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING
 
+from streams.runtime.embedded.health import Probe
+from streams.runtime.embedded.rows import now_ms
 from streams.telemetry.counts import Counts
 from streams.telemetry.metrics import Sample, exposed, plain
-from streams.telemetry.pages import Told, serve
+from streams.telemetry.pages import Told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,9 +21,14 @@ if TYPE_CHECKING:
 
 def under_way(worker: Worker) -> list[Sample]:
     """What one worker does just now, and has done since it started."""
-    schedule = worker.schedule
+    schedule, writer = worker.schedule, worker.writer
     return plain(
         {
+            "metalogue_appends_waiting": len(writer.rows),
+            "metalogue_append_wait_seconds": max(now_ms() - writer.at_ms, 0) / 1000
+            if writer.rows
+            else 0,
+            "metalogue_append_age_seconds": monotonic() - writer.appended_s,
             "metalogue_tasks_running": len(schedule.tasks),
             "metalogue_episodes_ready": len(schedule.ready),
             "metalogue_episodes_blocked": sum(map(len, schedule.blocked.values())),
@@ -56,22 +64,25 @@ class Counting:
 
 
 class Pages:
-    """The web pages of a worker."""
+    """The web pages of a worker on an embedded log."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
-        self.counting = Counting(worker.log.path)
-        self.served: Any = None
+        self.counting, self.probe = Counting(worker.log.path), Probe(worker.log.path)
 
-    async def start(self, host: str, port: int) -> None:
-        """Listen. Raises ``OSError`` if the port is taken."""
-        told = Told(lambda: True, lambda: not self.worker.world.draining, self._metrics)
-        self.served = await serve(told, host, port)
+    @property
+    def told(self) -> Told:
+        """What they say. Whatever answers at all is alive: there is one event loop."""
+        return Told(lambda: True, self._unready, self._metrics)
+
+    async def _unready(self) -> str | None:
+        if self.worker.world.draining:
+            return "draining"
+        return await asyncio.to_thread(self.probe.trouble)
 
     async def _metrics(self) -> str:
         return exposed([*await self.counting.samples(), *under_way(self.worker)])
 
-    async def stop(self) -> None:
-        """Listen no more."""
-        await self.served.cleanup()
+    def close(self) -> None:
+        """Let go of the log."""
         self.counting.close()

@@ -31,7 +31,7 @@ from state.folds.grades import GradesFold
 from streams.drive import drive, replayed
 from streams.episodes import Work, prepare
 from streams.learner import Learner
-from streams.policies import NoPolicy, find
+from streams.policies import NoPolicy, find, find_recorded
 from streams.records import LogRecords
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.grades import as_text
@@ -173,7 +173,8 @@ def _work(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
         return None
     memories = learner.memory(admitted.scope).versions
     try:
-        return prepare(episode, admitted, journal, find(opened.policy), memories, "")
+        policy = find_recorded(find, opened.policy, opened.policy_version)
+        return prepare(episode, admitted, journal, policy, memories, "")
     except (ReplayError, NoPolicy, BadSetting):
         return None
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from handlers.policies.base import Policy
+from streams.child import python, variables
 from streams.trials import contract
 from streams.trials.learning import closes_batches, learned_memory, reflection
 from streams.trials.trial import CASES, Broken, Case, Trial, crashed, fresh, resumed
@@ -50,6 +48,7 @@ class Suite:
         return [first] + [await self._finding(name, check) for name, check in self._checks()]
 
     def _checks(self) -> Iterable[tuple[str, Callable[[], Awaitable[str]]]]:
+        yield "roles", self.roles
         yield "facts", self.facts
         yield "deterministic", self.deterministic
         yield "processes", self.processes
@@ -74,6 +73,11 @@ class Suite:
         for trial in self.trials:
             contract.concluded(trial)
         return f"{len(self.trials)} runs, with replies as asked and rough ones"
+
+    async def roles(self) -> str:
+        """It asks the roles that it declares, so that each can be given a backbone by name."""
+        asked = set[str]().union(*(contract.asks_as_declared(self.policy, t) for t in self.trials))
+        return f"asks {', '.join(sorted(asked)) or 'none'}, as declared"
 
     async def facts(self) -> str:
         """It states facts of known kinds, and they survive being written down."""
@@ -155,11 +159,7 @@ def elsewhere(name: str, hash_seed: str, case: Case) -> list[dict[str, str]]:
 
 def digests_elsewhere(names: Sequence[str], hash_seed: str) -> list[list[dict[str, str]]]:
     """The digests of every case's run, policy by policy, in one other process."""
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    variables = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
-    command = [sys.executable, "-P", "-m", "streams.trials.elsewhere", *names]
-    done = subprocess.run(
-        command, env=variables, capture_output=True, timeout=PROCESS_S, check=True
-    )
+    command = python("-m", "streams.trials.elsewhere", *names)
+    environ = variables(PYTHONHASHSEED=hash_seed)
+    done = subprocess.run(command, env=environ, capture_output=True, timeout=PROCESS_S, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()[-len(names) :]]

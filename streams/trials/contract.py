@@ -66,6 +66,21 @@ def states_known_facts(case: Case, journal: Mapping[str, Event]) -> int:
     return len(facts)
 
 
+def asks_as_declared(policy: Policy[Any], trial: Trial) -> set[str]:
+    """Every role that was asked stands in the policy's ``roles``; which those are."""
+    asked: set[str] = set()
+    for address in trial.addresses:
+        event = trial.journal[address]
+        if isinstance(event, Completed):
+            role = event.asked.split(" ")[1]
+            if role not in policy.roles:
+                declared = ", ".join(policy.roles) or "none"
+                detail = f"asks the role {role!r}; Policy(roles=...) declares {declared}"
+                raise Broken(trial.case, detail, address)
+            asked.add(role)
+    return asked
+
+
 def alike(trial: Trial, again: Trial, when: str) -> None:
     """Two runs left the same record and came to the same conclusion."""
     for address in sorted({*trial.journal, *again.journal}, key=address_order):

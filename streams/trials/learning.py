@@ -23,7 +23,7 @@ from streams.episodes import opening
 from streams.policies import NoPolicy
 from streams.relay import closing
 from streams.scopes import constants_of, scope_made
-from streams.trials.contract import alike, states_known_facts
+from streams.trials.contract import alike, asks_as_declared, states_known_facts
 from streams.trials.trial import Bounded, Broken, Case, Trial, settings_of, steered
 
 SCOPE = "check"
@@ -60,6 +60,7 @@ async def learned_memory(policy: Policy[Any], trials: list[Trial]) -> Memory:
     alike(first, await _learned(policy, batch, case, {}), "in a second run of learn")
     alike(first, await _learned(policy, batch, case, first.journal), "in a replay of learn")
     states_known_facts(case, first.journal)
+    asks_as_declared(policy, first)
     _folds(policy, case, batch, [first.journal[address] for address in first.addresses])
     learned = Learned()
     for address in first.addresses:

@@ -45,6 +45,15 @@ def test_the_dashboard_is_published_on_this_machine_alone() -> None:
     assert read(CHART / "values.yaml")["dashboard"]["enabled"] is False
 
 
+def test_workers_are_told_to_serve_their_pages_to_others() -> None:
+    """By themselves they serve them to their own machine, where no probe of a cluster comes from."""
+    wide = ["--metrics", "0.0.0.0:6066"]
+    assert read(COMPOSE)["services"]["worker"]["command"][-2:] == wide
+    template = (CHART / "templates" / "worker.yaml").read_text(encoding="utf-8")
+    assert 'args: [worker, --metrics, "0.0.0.0:6066"]' in template
+    assert "containerPort: 6066" in template
+
+
 def test_the_chart_s_values_fit_its_schema() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     values = read(CHART / "values.yaml")

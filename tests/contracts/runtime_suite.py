@@ -23,18 +23,21 @@ from schemas.events.learning import (
     EmbedderChanged,
     MemoryVersioned,
 )
-from schemas.identity import episode_id
+from schemas.identity import episode_id, names_a_file
 from schemas.problem import Feedback, Limits, Problem
 from schemas.vectors import pack, unpack
+from state.folds.state import State
 from streams.backbones.port import SetupBroken
+from streams.cli.doctor.adopting import voided
 from streams.embedders.hashed import hashed
 from streams.learner import Learner
 from streams.lineage import command
 from streams.policies import NoPolicy
+from streams.rebuild import fold
 from streams.records import LogRecords
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
-from streams.runtime.embedded.intake import scope_of
+from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Find, Life, OnKafka, Runtime, in_one_process
@@ -105,6 +108,23 @@ def only_the_other(name: str) -> Policy[Any]:
     if name == "pupil":
         raise NoPolicy("pupil.py: no such file")
     return both(name)
+
+
+OWN = "pupil.py:PUPIL"
+
+
+def not_given(name: str) -> Policy[Any]:
+    """Where no file was given."""
+    if names_a_file(name):
+        raise NoPolicy(f"{name} was not given")
+    return both(name)
+
+
+def by_file(name: str, *, told: bool) -> tuple[str, str, dict[str, Any], bytes]:
+    """A problem of a policy's file; its producer had that file, and told its scope, or it did not."""
+    topic, key, headers, value = alone(name, OWN)
+    problem = Problem.model_validate_json(value)
+    return topic, key, {**headers, **({SCOPE: scope_of(both(OWN), problem)} if told else {})}, value
 
 
 def no_number(given: PupilSettings) -> dict[str, Any]:
@@ -228,6 +248,28 @@ class RuntimeSuite:
         assert headers["__metalogue.errors.topic"] == "problems"
         assert len(messages(log, "answers")) == 1
 
+    def test_what_says_a_thing_twice_or_spells_a_name_apart_is_kept_as_it_came(
+        self, runtime: Runtime
+    ) -> None:
+        """Readers differ in which of two values they take; accents apart would make two problems of one."""
+        twice = b'{"id": "a", "problem": "1", "domain": "d", "policy": "pupil", "problem": "2"}'
+        apart = '{"id": "e\u0301", "problem": "1", "domain": "d", "policy": "pupil"}'.encode()
+        verdicts = b'{"domain": "d", "problem_id": "b", "verdict": true, "verdict": false}'
+        runtime.log().publish(
+            [
+                *(("problems", f"{at}", {}, raw) for at, raw in enumerate((twice, apart))),
+                ("feedback", "said", {}, verdicts),
+                alone("b"),
+            ]
+        )
+        assert runtime.live(Life(settle=True)) == Outcome()
+        log = runtime.log()
+        found = {value: headers for _, _, headers, value in log.messages("dead-letters")}
+        said = {raw: found[raw]["__metalogue.errors.message"].partition(":")[0] for raw in found}
+        assert {raw: said[raw] for raw in (twice, apart)} == {twice: "problem", apart: "id"}
+        assert len(messages(log, "answers")) == 1
+        assert count(log, "graded") == 0
+
     def test_feedback_that_comes_late_is_graded_and_learned_from(self, runtime: Runtime) -> None:
         runtime.log().publish([alone("a")])
         assert runtime.live(Life(settle=True)) == Outcome()
@@ -237,6 +279,32 @@ class RuntimeSuite:
             runtime.log().publish([("feedback", "said", {}, body)])
             assert runtime.live(Life(settle=True)) == Outcome()
         assert count(runtime.log(), "graded") == 1
+
+    @pytest.mark.parametrize("late", [False, True])
+    def test_the_newest_verdict_of_a_person_stands(self, runtime: Runtime, late: bool) -> None:
+        """Whatever it speaks of, and whatever a reference says before it or after it."""
+        problem = Problem(id="a", problem="1", domain="d", policy="pupil")
+        episode = episode_of(problem, "pupil")
+        said = [
+            Feedback(domain="d", problem_id="a", reference="no", by="source"),
+            Feedback(episode=episode, verdict=False, by="bob"),
+            Feedback(domain="d", problem_id="a", verdict=True, by="ann"),
+            Feedback(domain="d", problem_id="a", reference="nor that", by="source"),
+        ]
+        runtime.log().publish([alone("a")] if late else [])
+        for number, each in enumerate(said):
+            body = each.model_dump_json(exclude_none=True).encode()
+            runtime.log().publish([("feedback", f"said.{number}", {}, body)])
+            assert runtime.live(Life(settle=True)) == Outcome()
+        if not late:
+            runtime.log().publish([alone("a")])
+            assert runtime.live(Life(settle=True)) == Outcome()
+        log = runtime.log()
+        assert count(log, "graded") == 4
+        known = fold(log, State()).outcomes.of(episode)
+        assert (known.outcome, known.by) == ("right", "ann")
+        assert learned(log).grades.of(episode) == known
+        assert verified(log) == []
 
     def test_an_episode_of_another_build_is_parked_until_a_person_lets_it_go_on(
         self, runtime: Runtime
@@ -290,6 +358,48 @@ class RuntimeSuite:
         assert runtime.live(Life(find=only_the_other)) == Outcome()
         assert runtime.live(Life(find=both)) == Outcome()
         assert meant_by_both(runtime.log()) == two_undisturbed
+
+    def test_who_waits_for_a_policy_that_never_comes_back_is_taken_out(
+        self, runtime: Runtime
+    ) -> None:
+        runtime.log().publish(*publication(problems()))
+        runtime.log().publish([alone("a")])
+        runtime.live(Life(find=both, drains_after=2 * 3 * WINDOW + 1, delays=(1, 4)))
+        begun, waiting = unfinished(runtime.log())
+        answers = len(messages(runtime.log(), "answers"))
+        left = runtime.live(Life(find=only_the_other))
+        assert left is not None
+        assert left.held
+        log = runtime.log()
+        log.publish((), [each for name in begun | waiting for each in voided(log, name)])
+        for find in (only_the_other, both, only_the_other):
+            assert runtime.live(Life(find=find)) == Outcome()
+        log = runtime.log()
+        assert len(messages(log, "answers")) == answers, "and nobody works on them any more"
+        taken = {r.episode for r in log.records(kinds=["episode.adopted"])}
+        assert taken == begun | waiting
+        runtime.log().publish(*publication(problems()))
+        again = runtime.live(Life(find=both))
+        assert again == Outcome(), f"to produce them again changes nothing, and left {again}"
+        assert len(messages(runtime.log(), "answers")) == answers
+        verifier = Verifier(runtime.log(), both)
+        assert verifier.run().diverged == []
+
+    def test_a_problem_of_a_file_that_was_not_given_waits_for_it(self, runtime: Runtime) -> None:
+        runtime.log().publish([by_file("w", told=True), by_file("x", told=False), alone("z")])
+        left = runtime.live(Life(find=not_given))
+        assert left is not None
+        (episode,) = left.held
+        assert left.parked == []
+        assert episode.startswith("p/d/w/")
+        log = runtime.log()
+        assert [json.loads(each)["problem_id"] for each in messages(log, "answers")] == ["z"]
+        (refused,) = messages(log, "dead-letters")
+        assert json.loads(refused)["id"] == "x"
+
+        assert runtime.live(Life(find=both)) == Outcome()
+        answers = [json.loads(each) for each in messages(runtime.log(), "answers")]
+        assert [each["problem_id"] for each in answers] == ["z", "w"]
 
     @pytest.mark.parametrize(
         ("silent_on", "ended_by"),

@@ -232,7 +232,7 @@ def test_a_lost_record_is_noticed_at_its_version(
 def learning_log(history: list[Taught], outcomes: list[str], span: int) -> list[Said]:
     """A series of one scope, batch by batch, with grades."""
     series = structs.replace(opened("s", len(history), 1), scope=SCOPE, policy="mc2")
-    log: list[Said] = [("n/s", "series", series)]
+    log: list[Said] = [(f"n/{SCOPE}/s", "series", series)]
     facts, _ = told(history, span)
     for number in range(1, len(history) + 1):
         name, episode = f"p/{number}", learning_id(SCOPE, number)

@@ -47,10 +47,10 @@ class Arrivals:
             scope=SCOPE, series=SERIES, size=self.size, window=self.window, timing="barrier",
             policy="mgv_acquisition", policy_version="1", profile="service", settings={}, seed=0, walk=1,
         )  # fmt: skip
-        made.feed(f"n/{SCOPE}/s", "series", opened)
+        made.feed(f"n/{SCOPE}/{SERIES}", "series", opened)
         for place in self.voids:
             void = PositionVoided(scope=SCOPE, series=SERIES, position=place, reason="never came")
-            made.feed(f"n/{SCOPE}/s", f"void.{place}", void)
+            made.feed(f"n/{SCOPE}/{SERIES}", f"void.{place}", void)
         return made
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,17 @@ def broker(folder: Path, verb: str, **environ: str) -> str:
     if done.returncode:
         raise RuntimeError(done.stderr or done.stdout)
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+
+
+@contextmanager
+def frozen(node: Path) -> Generator[None]:
+    """The broker while it is stopped where it stands: its connections are open and say nothing."""
+    pid = int((node / "node" / "pid").read_text())
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 class Cluster:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.live.kafka_here import Cluster, ended, eventually, missing
+from tests.live.kafka_here import Cluster, broker, ended, eventually, frozen, missing
 from tests.streams.dashboard.serving import Site, serving
 
 WHY = missing()
@@ -67,3 +68,48 @@ def test_it_follows_workers_from_the_first_problem_to_the_last_answer(cluster: C
         answered = site.get("/answers").text
         rows = re.findall(r'<th scope="row">\s*<a href="/episode', answered)
         assert len(rows) == cluster.stats()["answers"] == 20
+
+
+OLD = "These figures are old"
+
+
+def test_it_says_that_its_figures_are_old_while_brokers_are_frozen_or_away(
+    cluster: Cluster, node: tuple[str, Path]
+) -> None:
+    cluster.out(*SERIES)
+    with serving(cluster.url, METALOGUE_HOME=str(cluster.home)) as site:
+        assert eventually(lambda: behind(site)["intake"] == 20)
+        assert OLD not in site.get("/").text
+        with frozen(node[1]):
+            page = eventually(lambda: OLD in (page := site.get("/")).text and page.text, 30)
+            assert "no answer for" in page
+            assert age(site) > 5
+        eventually(lambda: OLD not in site.get("/").text)
+        broker(node[1], "stop")
+        try:
+            assert eventually(lambda: OLD in site.get("/episodes").text, 30)
+            assert site.get("/answers").status == 200
+        finally:
+            broker(node[1], "start")
+        eventually(lambda: OLD not in site.get("/").text)
+        assert age(site) < 5
+
+
+def age(site: Site) -> float:
+    """Seconds since the log was read to its end."""
+    found = re.search(
+        r"^metalogue_log_read_age_seconds (\S+)$", site.get("/metrics").text, re.MULTILINE
+    )
+    assert found is not None
+    return float(found[1])
+
+
+def test_it_ends_when_told_though_the_broker_says_nothing(
+    cluster: Cluster, node: tuple[str, Path]
+) -> None:
+    with serving(cluster.url, METALOGUE_HOME=str(cluster.home)) as site:
+        with frozen(node[1]):
+            eventually(lambda: OLD in site.get("/").text, 30)
+            began = time.monotonic()
+            site.end()
+        assert time.monotonic() - began < 10

@@ -68,21 +68,28 @@ def test_every_query_says_something(db: sqlite3.Connection, folder: Path) -> Non
 
 def test_accuracy_by_batch(db: sqlite3.Connection, folder: Path) -> None:
     batches = answers(db, folder, "accuracy_by_batch")
-    assert sum(members for _, _, members, _, _ in batches) == PROBLEMS
-    assert [unknown for *_, unknown, _ in batches] == [0] * len(batches)
-    right = db.execute("select count(*) from episodes where outcome = 'right'").fetchone()[0]
-    assert sum(members * accuracy for _, _, members, _, accuracy in batches) == pytest.approx(right)
+    assert sum(members for _, _, members, *_ in batches) == PROBLEMS
+    assert [
+        unknown for *_, undecided, ungraded, _ in batches for unknown in (undecided, ungraded)
+    ] == [0] * (2 * len(batches))
+    right = db.execute("select count(*) from episodes where graded = 'right'").fetchone()[0]
+    assert (
+        right == db.execute("select count(*) from episodes where outcome = 'right'").fetchone()[0]
+    )
+    assert sum(members * accuracy for _, _, members, *_, accuracy in batches) == pytest.approx(
+        right
+    )
 
 
 def test_what_nobody_graded_is_no_wrong_answer() -> None:
     """Withheld counts as not right; without any label there is no accuracy."""
-    outcomes = {1: ("right", "wrong", "withheld", "unknown"), 2: ("unknown", "unknown")}
+    graded = {1: ("right", "wrong", "withheld", "undecided"), 2: ("not graded", "undecided")}
     with closing(sqlite3.connect(":memory:")) as db:
-        db.execute("create table batches(scope, batch, outcome)")
-        members = [("s", batch, each) for batch, all_ in outcomes.items() for each in all_]
+        db.execute("create table batches(scope, batch, graded)")
+        members = [("s", batch, each) for batch, all_ in graded.items() for each in all_]
         db.executemany("insert into batches values (?, ?, ?)", members)
         found = db.execute(QUERIES["accuracy_by_batch"]).fetchall()
-    assert found == [("s", 1, 4, 1, pytest.approx(1 / 3)), ("s", 2, 2, 2, None)]
+    assert found == [("s", 1, 4, 1, 0, pytest.approx(1 / 3)), ("s", 2, 2, 1, 1, None)]
 
 
 def test_a_call_without_usage_makes_the_sum_unknown() -> None:

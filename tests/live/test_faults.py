@@ -41,6 +41,7 @@ REFUSED = {
         429, "insufficient_quota", "You exceeded your current quota", type="insufficient_quota"
     ),
     "payment": fails(402, "payment_required", "Payment Required"),
+    "moved": Answer(status=308, headers={"location": f"http://127.0.0.1:9/v1?key={KEY}"}),
 }
 CODES = {
     "auth": "auth",
@@ -48,6 +49,7 @@ CODES = {
     "model": "model",
     "quota": "quota",
     "payment": "quota",
+    "moved": "moved",
 }
 
 
@@ -92,7 +94,7 @@ def test_nothing_is_closed_or_charged_and_a_restart_finishes(
     assert reading(path, end_of) == undisturbed
 
 
-@pytest.mark.parametrize("name", ["auth", "model", "quota"])
+@pytest.mark.parametrize("name", ["auth", "model", "quota", "moved"])
 def test_the_message_names_what_to_mend(serve: Serve, folder: Path, name: str) -> None:
     endpoint = serve(after(0, REFUSED[name]))
     produced(folder / "a.db", "game24:901-902", policy="cot", values={})
@@ -101,6 +103,7 @@ def test_the_message_names_what_to_mend(serve: Serve, folder: Path, name: str) -
         "auth": "key refused, HTTP 401 invalid_api_key; key from OPENAI_API_KEY",
         "model": "check cannot be asked, HTTP 404 model_not_found",
         "quota": "quota spent, HTTP 429 insufficient_quota",
+        "moved": "HTTP 308 sends us to http://127.0.0.1:9/v1; no redirect is followed: give",
     }
     assert said.startswith(f"{endpoint.url}: {what[name]}")
 
@@ -171,6 +174,44 @@ def test_solve_ends_when_nobody_answers(folder: Path, monkeypatch: pytest.Monkey
     assert first == f"{url}: connection refused [model.unreachable, exit 6]"
     assert "No problem was closed or charged" in hint
     assert reading(folder / "a.db", seeds) == set()
+
+
+PUT_OFF = fails(429, "rate_limit_exceeded", "slow down", headers={"retry-after": "6.2"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said", "mend"),
+    [
+        (
+            PUT_OFF,
+            "busy",
+            "it puts us off, HTTP 429 rate_limit_exceeded slow down; 3 attempts in",
+            "later",
+        ),
+        (PUT_OFF, "busy", ", and it asks for a pause of 7 s [", "a worker, which waits"),
+        (fails(503), "busy", "it puts us off, HTTP 503; 3 attempts in 0 s [", "later"),
+        (
+            fails(500, None, "oops"),
+            "failing",
+            "it answers that it fails, HTTP 500 oops;",
+            "Look at",
+        ),
+    ],
+)
+def test_solve_says_what_the_endpoint_did_when_it_gives_up(
+    serve: Serve, folder: Path, answer: Answer, code: str, said: str, mend: str
+) -> None:
+    """It runs: nobody has to start it."""
+    endpoint = serve(after(0, answer))
+    words = ("solve", "2+2", "--backbone", f"{QUICK}&max_attempts=3", "--log", folder / "a.db")
+    done = call(*words)
+    assert (done.code, len(endpoint.asked)) == (6, 3)
+    first, hint = done.err.strip().splitlines()[-2:]
+    assert first.startswith(f"{endpoint.url}: ")
+    assert first.endswith(f"[model.{code}, exit 6]")
+    assert said in first
+    assert mend in hint
+    assert "Start the endpoint" not in hint
 
 
 @pytest.mark.slow

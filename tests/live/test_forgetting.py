@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import pytest
 from schemas.problem import Limits
 from streams.lineage import asked, command
 from streams.runtime.embedded.log import SqliteLog
-from tests.streams.cli.calling import Called, call
+from tests.crash.processes import until
+from tests.streams.cli.calling import Called, call, process
 from tests.streams.cli.learned import made, rows
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
@@ -130,6 +131,62 @@ def everything(tables: Path) -> str:
     from state.tables.registry import TABLES
 
     return str([connected(tables).open_table(name).to_arrow().to_pylist() for name in TABLES])
+
+
+def in_bytes(texts: list[str], folder: Path) -> list[str]:
+    """Which of these texts stand in some file of a folder, old versions of tables among them."""
+    held = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    return [text for text in texts if text.encode() in held]
+
+
+def is_out_of(folder: Path, texts: list[str]) -> bool:
+    """Whether none of these texts stands in it; not while its files come and go."""
+    with suppress(FileNotFoundError):
+        return not in_bytes(texts, folder)
+    return False
+
+
+def words_of(log: Path, problem: str) -> list[str]:
+    """Its text, the answer of a fork of it, and lines that only its lessons have."""
+    admitted = "select json_extract(body, '$.problem.problem'), episode from records where address = 'admitted'"
+    ((text, episode),) = rows(
+        log, f"{admitted} and json_extract(body, '$.problem.id') = ?", problem
+    )
+    words = ("--at", "1", "--set", "max_rounds=1", "--json", "--backbone", "rehearsal:seed=9")
+    forked = call("fork", str(episode), *words, "--log", log)
+    query = "select text from lessons where subject != ?"
+    others = "\n".join(str(each) for (each,) in rows(log, query, f"game24/{problem}"))
+    lines = "\n".join(texts_of(log, problem)).splitlines()
+    own = [line for line in lines if line and line not in others]
+    assert own
+    return [str(text), forked.rows[0]["answer"], *own]
+
+
+def test_the_bytes_of_the_tables_hold_nothing_of_it(log: Path) -> None:
+    """At once, with nobody at work and nothing rebuilt; nor do old versions that readers could go back to."""
+    problem, tables = taught(log), log.with_name("a.db.tables")
+    words = words_of(log, problem)
+    assert call("rebuild", "--log", log).code == 0
+    assert in_bytes(words, tables) == words
+    told(log, problem, "--yes", *MODEL)
+    assert in_bytes(words, tables) == []
+    assert call("rebuild", "--log", log).lines[-1] == state_hash(log)
+
+
+def test_a_projector_at_work_takes_it_out_of_the_tables(log: Path) -> None:
+    problem, tables = taught(log), log.with_name("a.db.tables")
+    words = words_of(log, problem)
+    with process("projector", "--log", log, cwd=log.parent) as projector:
+        assert projector.stderr is not None
+        while b"ready" not in projector.stderr.readline():
+            pass
+        assert in_bytes(words, tables) == words
+        done = forget(log, problem, "--yes", *MODEL)
+        assert f"{projector.pid}: it writes them without it" in done.err
+        assert until(lambda: is_out_of(tables, words), projector)
+        projector.terminate()
+        assert projector.wait(30) == 0
+    assert in_bytes(words, tables) == []
 
 
 def test_new_episodes_pin_the_newest_revision(log: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +29,10 @@ class Hub:
     breaks: int = 0
     """Downloads that break off half-way."""
     asked: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    keys: list[str] = field(default_factory=list[str])
+    """The keys that came with what was asked."""
+    files: str = ""
+    """The host that keeps the files, where it is another one."""
     url: str = ""
 
     def ranges(self) -> list[str]:
@@ -52,9 +57,14 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 
         def head(self, size: int, start: int = 0) -> bool:
             hub.asked.append((self.command, self.path, self.headers.get("Range", "")))
+            hub.keys += self.headers.get_all("Authorization", [])
             known = self.path == "/owner/repo/resolve/main/sub/model.gguf"
-            self.send_response(404 if not known else 206 if start else 200)
-            self.send_header("Content-Length", str(size if known else 0))
+            moved = known and bool(hub.files)
+            self.send_response(404 if not known else 302 if moved else 206 if start else 200)
+            self.send_header("Content-Length", str(size if known and not moved else 0))
+            if moved:
+                self.send_header("Location", hub.files + self.path)
+                self.send_header("X-Linked-ETag", f'"{hub.named}"')
             if known:
                 self.send_header("ETag", f'"{hub.named}"')
                 self.send_header("X-Repo-Commit", "0" * 40)
@@ -63,7 +73,7 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             else:
                 self.send_header("X-Error-Code", "EntryNotFound")
             self.end_headers()
-            return known
+            return known and not moved
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -71,8 +81,8 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-@pytest.fixture
-def hub() -> Iterator[Hub]:
+@contextmanager
+def listening() -> Generator[Hub]:
     made = Hub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler(made))
     made.url = f"http://127.0.0.1:{server.server_port}"
@@ -84,10 +94,16 @@ def hub() -> Iterator[Hub]:
     server.server_close()
 
 
-def pull(hub: Hub, folder: Path, name: str = NAME) -> tuple[int, str, str]:
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with listening() as made:
+        yield made
+
+
+def pull(hub: Hub, folder: Path, name: str = NAME, **more: str) -> tuple[int, str, str]:
     """The command in a process of its own: the client reads its endpoint when it is loaded."""
     here = {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "METALOGUE_HOME": str(folder)}
-    done = process("models", "pull", name, cwd=folder, **here)
+    done = process("models", "pull", name, cwd=folder, **here, **more)
     out, err = done.communicate(timeout=60)
     return done.returncode, out.decode().strip(), err.decode()
 
@@ -136,3 +152,15 @@ def test_what_the_hub_does_not_have_is_said(hub: Hub, tmp_path: Path) -> None:
     assert (code, out) == (5, "")
     assert "404" in err
     assert "llamacpp:PATH" in err
+
+
+def test_a_file_of_another_host_is_fetched_there_without_the_key(hub: Hub, tmp_path: Path) -> None:
+    """Hubs keep large files elsewhere: that redirect is meant, and the key is the hub's alone."""
+    with listening() as between, listening() as files:
+        hub.files, between.files = between.url, files.url
+        code, path, err = pull(hub, tmp_path, HF_TOKEN="hf_never_to_be_seen")
+        assert code == 0, err
+        assert Path(path).read_bytes() == MODEL
+        assert files.ranges() == [""]
+        assert set(hub.keys) == {"Bearer hf_never_to_be_seen"}
+        assert between.keys == files.keys == []

@@ -43,6 +43,7 @@ class Broker:
     groups: dict[str, Any] = field(default_factory=dict[str, Any])
     waiting: set[asyncio.Future[None]] = field(default_factory=set[asyncio.Future[None]])
     left: int | None = None
+    frozen: asyncio.Future[None] | None = None
 
     by_name: ClassVar[dict[str, Broker]] = {}
 
@@ -67,6 +68,15 @@ class Broker:
             log.append(Entry(topic, partition, len(log), key, value, list(headers), at))
         self.tell()
         return base
+
+    def freeze(self) -> None:
+        """Let appends wait until ``thaw``."""
+        self.frozen = asyncio.get_running_loop().create_future()
+
+    def thaw(self) -> None:
+        if self.frozen is not None:
+            self.frozen.set_result(None)
+            self.frozen = None
 
     def tell(self) -> None:
         waiting, self.waiting = self.waiting, set()
@@ -121,6 +131,8 @@ class Producer:
     async def send_batch(self, batch: Batch, topic: str, *, partition: int) -> Awaitable[Any]:
         told = asyncio.get_running_loop().create_future()
         await asyncio.sleep(0)
+        if self.broker.frozen is not None:
+            await self.broker.frozen
         told.set_result(SimpleNamespace(offset=self.broker.append(topic, partition, batch.rows)))
         return told
 
@@ -190,9 +202,16 @@ class Admin:
             self.broker.make(each.name, each.num_partitions)
         return SimpleNamespace(topic_errors=[(each.name, 0, None) for each in topics])
 
-    async def describe_topics(self) -> list[dict[str, Any]]:
-        names = await self.list_topics()
-        return [{"topic": name, "partitions": self.broker.partitions(name)} for name in names]
+    async def describe_topics(self, topics: list[str] | None = None) -> list[dict[str, Any]]:
+        names = await self.list_topics() if topics is None else topics
+        return [{"topic": name, "partitions": self._described(name)} for name in names]
+
+    def _described(self, topic: str) -> list[dict[str, Any]]:
+        return [{"partition": p, "isr": [1]} for p in self.broker.partitions(topic)]
+
+    async def describe_configs(self, resources: list[Any]) -> list[Any]:
+        told = [(0, "", 2, each.name, [("min.insync.replicas", "1")]) for each in resources]
+        return [SimpleNamespace(resources=told)]
 
     async def list_consumer_group_offsets(self, group: str) -> dict[Any, Any]:
         found: dict[Any, Any] = defaultdict(lambda: None)

@@ -116,11 +116,11 @@ def _every_role() -> list[Role]:
 def test_prompts_render(role: Role) -> None:
     """Figures 11 to 25: cold prompts leave optional sections out, full ones mark each."""
     template = role.template
-    needed = {s.variable: f"<{s.heading}>" for s in template.sections if not s.optional}
-    full = {s.variable: f"<{s.heading}>" for s in template.sections}
+    needed = {s.variable: f"[{s.heading}]" for s in template.sections if not s.optional}
+    full = {s.variable: f"[{s.heading}]" for s in template.sections}
     cold, warm = shown(role.question(needed)), shown(role.question(full))
     for section in template.sections:
-        assert f"### {section.heading}\n<{section.heading}>" in warm
+        assert f"### {section.heading}\n[{section.heading}]" in warm
         assert (f"### {section.heading}" in cold) is not section.optional
     assert warm.startswith(template.system)
     assert template.system.endswith(template.reply.block())

@@ -149,6 +149,17 @@ def test_an_endpoint_that_answers_nobody_is_asked_until_it_is_back() -> None:
     assert called(dead, Caller(patience=AT_ONCE)).attempts == 101
 
 
+def test_that_an_endpoint_is_gone_and_back_is_told_once_each(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caller = Caller(patience=AT_ONCE)
+    for _ in range(2):
+        assert called(Scripted([down("lost"), down("lost"), REPLY]), caller).text == "four"
+    told = [record.getMessage() for record in caplog.records]
+    assert ["[model.unreachable]" in each for each in told] == [True, False, True, False]
+    assert all(each.startswith("http://e: answers again after 0 s") for each in told[1::2])
+
+
 def test_alone_one_question_is_given_up_and_no_second_before_an_answer() -> None:
     caller = Caller(patience=AT_ONCE)
     with pytest.raises(Stuck, match="and no other"):

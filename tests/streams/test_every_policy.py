@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from handlers.policies.registry import POLICIES
+from schemas.events.episode import Completed
 from schemas.problem import Limits
 from streams.policies import find
 from streams.replay.verify import Verifier
@@ -16,6 +17,11 @@ from tests.crash.series import produced, quick, worked
 from tests.normal import spelled_otherwise
 
 CALLS, PROBLEMS = 12, 4
+
+
+def completions(log: SqliteLog) -> list[Completed]:
+    events = (record.event for record in log.records(kinds=["completed"]))
+    return [event for event in events if isinstance(event, Completed)]
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -30,6 +36,8 @@ def test_it_keeps_its_limit_and_is_verified_from_its_log(tmp_path: Path, name: s
     assert len(answers) == PROBLEMS
     assert all(1 <= each["usage"]["calls"] <= CALLS for each in answers)
     assert {each["status"] for each in answers} <= {"answered", "abstained", "exhausted"}
+    roles = {event.asked.split(" ")[1] for event in completions(log)}
+    assert roles <= set(POLICIES[name].roles)
     asked = world.asked.total()
     done = Verifier(log, find).run()
     assert (done.diverged, done.unverifiable) == ([], [])

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,20 @@ FORMULAS = [
     ("\ud800", "x^2", "unknown"),
     ("x^{x", "x", "unknown"),
 ]
+
+
+def test_a_file_of_the_working_directory_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Called like a module that the worker of the second opinions imports first of all."""
+    pytest.importorskip("sympy")
+    ran = tmp_path / "ran"
+    for name in ("json", "resource", "sympy", "handlers"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    with Grading() as opened:
+        assert opened.grade_now("1+x^2", "x^2+1").outcome == "right"
+    assert not ran.exists()
 
 
 @pytest.fixture(scope="module")

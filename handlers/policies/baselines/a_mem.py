@@ -89,6 +89,7 @@ A_MEM = Policy(
     version="1",
     about="linked notes of past trajectories that evolve guide search and answer",
     settings=MemorySettings,
+    roles=("reasoner", "distiller"),
     solve=solve,
     learns="self",
     reflect=reflect,

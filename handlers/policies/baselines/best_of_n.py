@@ -141,6 +141,7 @@ BEST_OF_N = Policy(
     version="1",
     about="sixteen chains of thought; a verifier, a checker or a vote picks one",
     settings=BestOfSettings,
+    roles=("reasoner", "confidence"),
     solve=solve,
     confidence_source="stated",
 )

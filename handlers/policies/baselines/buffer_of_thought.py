@@ -231,6 +231,7 @@ BUFFER_OF_THOUGHT = Policy(
     version="1",
     about="after Buffer of Thoughts, simplified: distilled problems, templates by similarity, new ones kept",
     settings=BufferSettings,
+    roles=("reasoner", "distiller"),
     solve=solve,
     learns="self",
     reflect=reflect,

@@ -61,12 +61,18 @@ def greedy(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
 
 
 COT = Policy(
-    name="cot", version="1", about="one chain of thought", settings=ChainSettings, solve=cot
+    name="cot",
+    version="1",
+    about="one chain of thought",
+    settings=ChainSettings,
+    roles=("reasoner",),
+    solve=cot,
 )
 GREEDY = Policy(
     name="greedy",
     version="1",
     about="one chain of thought at temperature 0",
     settings=ChainSettings,
+    roles=("reasoner",),
     solve=greedy,
 )

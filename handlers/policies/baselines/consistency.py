@@ -70,6 +70,7 @@ SELF_CONSISTENCY = Policy(
     version="1",
     about="five chains of thought and a majority vote",
     settings=ConsistencySettings,
+    roles=("reasoner",),
     solve=solve,
     confidence_source="vote_share",
 )

@@ -35,5 +35,10 @@ def io(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
 
 
 IO = Policy(
-    name="io", version="1", about="the answer alone, no reasoning", settings=ChainSettings, solve=io
+    roles=("reasoner",),
+    name="io",
+    version="1",
+    about="the answer alone, no reasoning",
+    settings=ChainSettings,
+    solve=io,
 )

@@ -46,6 +46,7 @@ DIRECT_TRAJECTORY = Policy(
     version="1",
     about="shows the most similar past trajectories, then searches and answers",
     settings=MemorySettings,
+    roles=("reasoner",),
     solve=solve,
     learns="labels",
     reflect=reflect,

@@ -229,6 +229,7 @@ EVO_PROMPT = Policy(
     version="1",
     about="after EvoPrompt, simplified: instructions crossed and mutated on a first batch; the best solves",
     settings=EvoSettings,
+    roles=("reasoner", "consolidator"),
     solve=solve,
     learns="labels",
     learn=learn,

@@ -84,6 +84,7 @@ EXPEL = Policy(
     version="1",
     about="insights with up and down votes, renewed after each batch, guide search and answer",
     settings=MemorySettings,
+    roles=("reasoner", "consolidator"),
     solve=solve,
     learns="labels",
     reflect=reflect,

@@ -182,6 +182,7 @@ MACM = Policy(
     version="1",
     about="after MACM, simplified: conditions mined and judged one by one, then executions that vote",
     settings=MacmSettings,
+    roles=("thinker", "judge", "executor"),
     solve=solve,
     confidence_source="vote_share",
 )

@@ -61,5 +61,6 @@ MCR = Policy(
     version="1",
     about="five chains of thought, then one call that reads them all and answers",
     settings=ConsistencySettings,
+    roles=("reasoner",),
     solve=solve,
 )

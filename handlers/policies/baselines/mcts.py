@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, log, sqrt
+from math import inf, sqrt
 from typing import Any, ClassVar
 
 from pydantic import NonNegativeFloat, PositiveInt
 
+from handlers.learning.elementary import log
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.tree import NEED, START, State, closing, concluded, grow_all
 from schemas.asking import Steps
@@ -138,6 +139,7 @@ REST_MCTS = Policy(
     version="1",
     about="Monte Carlo tree search over partial chains; a judge's value is backed up",
     settings=MctsSettings,
+    roles=("thinker", "judge"),
     solve=solve,
     confidence_source="value",
 )

@@ -124,5 +124,6 @@ META_PROMPTING = Policy(
     version="1",
     about="after meta-prompting, simplified: a conductor calls fresh experts, none of whom runs code",
     settings=ConductorSettings,
+    roles=("conductor", "expert"),
     solve=solve,
 )

@@ -96,5 +96,6 @@ META_REASONING = Policy(
     version="1",
     about="the model picks one of seven methods, which is then run as it is set",
     settings=ChooserSettings,
+    roles=("meta_reasoner", "reasoner", "thinker", "judge", "critic"),
     solve=solve,
 )

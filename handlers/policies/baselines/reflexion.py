@@ -122,5 +122,6 @@ REFLEXION = Policy(
     about="after Reflexion, simplified: attempt, evaluate, reflect in words, try again up to three "
     "times",
     settings=ReflexionSettings,
+    roles=("reasoner", "evaluator", "reflector"),
     solve=solve,
 )

@@ -128,5 +128,6 @@ SELF_REFINE = Policy(
     version="1",
     about="a draft, then feedback by its author and a revision, at most three times",
     settings=RevisionSettings,
+    roles=("reasoner", "critic"),
     solve=solve,
 )

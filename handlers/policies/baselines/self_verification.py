@@ -50,5 +50,6 @@ SELF_VERIFICATION = Policy(
     version="1",
     about="a draft that its author checks and mends, at most three times",
     settings=RevisionSettings,
+    roles=("reasoner", "verifier"),
     solve=solve,
 )

@@ -99,5 +99,6 @@ TOOL_REASONING = Policy(
     version="1",
     about="calls a search tool as needed, six times at most, and answers from what it found",
     settings=ToolSettings,
+    roles=("reasoner",),
     solve=solve,
 )

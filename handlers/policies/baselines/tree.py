@@ -172,6 +172,7 @@ TOT = Policy(
     version="1",
     about="breadth-first tree of thoughts: five candidates a node, valued, two kept, depth two",
     settings=TreeSettings,
+    roles=("thinker", "judge"),
     solve=solve,
     confidence_source="value",
 )

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp
 from typing import Any, ClassVar
 
 from pydantic import PositiveInt
 
+from handlers.learning.elementary import exp
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.roles.role import Role, choice, text
 from handlers.roles.steps import shown
@@ -159,6 +159,7 @@ TTPI = Policy(
     about="after TTPI, simplified: stages in four manners, the least perplexing one stays; "
     "needs log-probabilities",
     settings=TtpiSettings,
+    roles=("reasoner",),
     solve=solve,
     confidence_source="logprob",
 )

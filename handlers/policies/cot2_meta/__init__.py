@@ -35,6 +35,7 @@ COT2_META = Policy(
     version="1",
     about="tree search: oracle and confidence score trajectories; code prunes, repairs, stops",
     settings=Cot2Settings,
+    roles=("thinker", "oracle", "confidence", "repairer", "reasoner", "fallback"),
     solve=solve,
     confidence_source="stated",
 )

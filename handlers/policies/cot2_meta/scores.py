@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import log, sqrt
+from math import sqrt
 
+from handlers.learning.elementary import log
 from handlers.policies.cot2_meta.settings import Cot2Settings, exact
 from handlers.roles.oracle import Score, Scores
 

@@ -10,6 +10,7 @@ from typing import Any
 from handlers.learning.graph import EMPTY
 from handlers.policies.around import guided, unlearned
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trace
+from handlers.policies.bases import BASES
 from handlers.policies.graph_memory.activate import PRINCIPLE, advise
 from handlers.policies.graph_memory.build import Growing, build, consolidated, keep_cases
 from handlers.policies.graph_memory.runs import canonical, transcript
@@ -80,6 +81,7 @@ GRAPH_MEMORY = Policy(
     version="3",
     about="principles that similar cases activate in a weighted graph guide search and answer",
     settings=GraphSettings,
+    roles=(*dict.fromkeys(r for base in BASES.values() for r in base.roles), "inducer", "grounder"),
     solve=solve,
     learns="labels",
     reflect=reflect,

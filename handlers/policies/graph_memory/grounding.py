@@ -51,12 +51,14 @@ ALWAYS: Mapping[type[Event], str] = {
     reasoning.Voted: "combine",
     search.SearchDecided: "combine",
     search.ThoughtJudged: "check",
+    reasoning.Generated: "reason",
+    episode.Checked: "check",
 }
 DECIDED: frozenset[type[Event]] = frozenset(
     {
-        *(episode.EpisodeClosed, episode.Checked, reasoning.Generated, reasoning.MonitorReported),
-        *(reasoning.ControllerActed, search.OracleScored, search.ConfidenceStated),
-        *(monitoring.ExperienceFelt, monitoring.StrategyMatched, monitoring.SearchSteered),
+        *(episode.EpisodeClosed, reasoning.MonitorReported, reasoning.ControllerActed),
+        *(search.OracleScored, search.ConfidenceStated, monitoring.ExperienceFelt),
+        *(monitoring.StrategyMatched, monitoring.SearchSteered),
         graph.ToolCalled,
     }
 )
@@ -95,8 +97,6 @@ def action_of(event: Event) -> tuple[str, ...]:
     match event:
         case episode.EpisodeClosed():
             return ("answer" if event.status == "answered" else "stop",)
-        case reasoning.Generated():
-            return ("reason",)
         case reasoning.MonitorReported():
             return ("fault" if event.flag == "YES" else "check",)
         case reasoning.ControllerActed():
@@ -109,8 +109,6 @@ def action_of(event: Event) -> tuple[str, ...]:
             return ("suffice" if event.intensity == "standard" else "gap",)
         case graph.ToolCalled():
             return _tool(event)
-        case episode.Checked():
-            return ("check",)
         case _:
             action = BY_ACT[type(event).act]
             return () if action is None else (action,)

@@ -38,6 +38,7 @@ MC2 = Policy(
     version="1",
     about="Reasoner, Monitor, Controller in rounds; lessons and rules of a batch guide the next",
     settings=Mc2Settings,
+    roles=("reasoner", "monitor", "controller", "composer", "distiller", "consolidator"),
     solve=solve,
     learns="self",
     reflect=reflect,

@@ -15,6 +15,7 @@ META_REASONER = Policy(
     version="1",
     about="one step at a time; a bandit learns which strategy to advise after a progress report",
     settings=MetaReasonerSettings,
+    roles=("step", "reporter", "judge", "meta_reasoner"),
     solve=solve,
     learns="self",
     reflect=reflect,

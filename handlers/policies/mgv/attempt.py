@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp
 
 from handlers.answers.normalise import canonical
+from handlers.learning.elementary import exp
 from handlers.policies.baselines.consistency import vote
 from handlers.policies.mgv.knowledge import Mind
 from handlers.policies.mgv.signals import Felt, exclusive

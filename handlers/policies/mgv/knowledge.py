@@ -67,8 +67,18 @@ class Knowledge:
 
     def calibrator(self, signal: str) -> Calibrator | None:
         """From a raw confidence of this kind to the chance of being right, once that can be told."""
-        known = [(case["signals"].get(signal), KNOWN[case["outcome"]]) for case in self.labelled]
-        return fit([(raw, right) for raw, right in known if raw is not None])
+        if signal not in self._calibrators:
+            known = [
+                (case["signals"].get(signal), KNOWN[case["outcome"]]) for case in self.labelled
+            ]
+            pairs = [(raw, right) for raw, right in known if raw is not None]
+            self._calibrators[signal] = fit(pairs)
+        return self._calibrators[signal]
+
+    @cached_property
+    def _calibrators(self) -> dict[str, Calibrator | None]:
+        """Those that were asked for: an attempt asks for one each time, and its fit takes a while."""
+        return {}
 
     def hardness(self, problem: str, min_cases: int) -> float:
         """h of a problem."""

@@ -35,16 +35,14 @@ def _own(trace: Trace, subject: str) -> Iterator[tuple[str, Event]]:
                 own = True
             case ExperienceKept():
                 own = next(kept, None) == subject
-            case CasesReached():
-                own = event.subject == subject
-                if own:
-                    yield from waiting
-                waiting.clear()
-            case _ if (about := getattr(event, "subject", None)) is not None:
-                own = about == subject
             case _:
-                waiting.append((address, event))
-                own = False
+                about = getattr(event, "subject", None)
+                own = about is not None and about == subject
+                if about is None:
+                    waiting.append((address, event))
+        if isinstance(event, CasesReached) and "." not in address:
+            yield from waiting if own else ()
+            waiting.clear()
         if own:
             yield address, event
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp
 from statistics import median
 from typing import Any, Literal, TypeAlias
 
+from handlers.learning.elementary import exp
 from handlers.policies.mgv.knowledge import Knowledge
 from handlers.policies.mgv.settings import RetrievalSettings
 from handlers.policies.mgv.signals import CLOSE, Knowing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -11,6 +12,8 @@ from streams.backbones.llamacpp.options import Options
 from streams.backbones.openai.body import encodable
 from streams.backbones.port import ModelRequest
 
+_TURNS = re.compile(r"<(?=\|[^|<>\s]{1,40}\|>|/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+"""Where a mark begins by which models tell who speaks: ``<|im_start|>``, ``<start_of_turn>``, ``[INST]``."""
 _SEEDS = (1 << 32) - 1  # the highest one means: any
 
 
@@ -19,7 +22,7 @@ def body_of(request: ModelRequest, options: Options) -> bytes:
     sampling = request.sampling
     cap = min(sampling.max_tokens or options.max_tokens, options.max_tokens)
     body: dict[str, Any] = {
-        "messages": [{"role": role, "content": encodable(text)} for role, text in request.messages],
+        "messages": [{"role": role, "content": spoken(text)} for role, text in request.messages],
         "seed": request.seed % _SEEDS,
         "max_tokens": cap,
         "cache_prompt": options.cache,
@@ -36,3 +39,11 @@ def body_of(request: ModelRequest, options: Options) -> bytes:
     if options.constrained and request.reply is not None:
         body["grammar"] = grammar_of(request.reply, cap)
     return orjson.dumps(body)
+
+
+def spoken(text: str) -> str:
+    """A message's text without marks of turns: llama.cpp would take one in a problem for the end of it.
+
+    A blank behind a mark's first sign keeps its words and takes its power.
+    """
+    return _TURNS.sub(lambda found: f"{found[0]} ", encodable(text))

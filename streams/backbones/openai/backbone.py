@@ -8,7 +8,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from streams.backbones.openai.body import CAP_NAMES, body_of, mended
+from streams.backbones.openai.body import (
+    CAP_NAMES,
+    Body,
+    adapted,
+    body_of,
+    left_out,
+    refused_by,
+    uncapped,
+)
 from streams.backbones.openai.faults import MOMENT, SETUP, Fault, Kind
 from streams.backbones.openai.line import Line, need_client
 from streams.backbones.openai.options import MODEL, OFFICIAL, Options, find_site
@@ -40,6 +48,7 @@ class OpenAIBackbone:
         base_url: str | None = None,
         api_key: str | None = None,
         key_source: str | None = None,
+        url_source: str | None = None,
         options: Options | None = None,
         environ: Mapping[str, str] | None = None,
         roads: Roads | None = None,
@@ -47,7 +56,12 @@ class OpenAIBackbone:
         need_client()
         found = os.environ if environ is None else environ
         self._site = find_site(
-            found, model=model, base_url=base_url, api_key=api_key, key_source=key_source
+            found,
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            key_source=key_source,
+            url_source=url_source,
         )
         self._options = options or Options()
         self._model = self._site.model
@@ -57,6 +71,7 @@ class OpenAIBackbone:
         self._line = Line(self._site, self._options, self._road)
         self._persistence = Persistence(self._options, self._road)
         self._finding: asyncio.Task[str] | None = None
+        self._refused: set[str] = set()
 
     def __repr__(self) -> str:
         return f"OpenAIBackbone({self.name!r}, {self._site.where!r})"
@@ -90,15 +105,33 @@ class OpenAIBackbone:
         Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``.
         """
         model = await self.model()
-        body, tally = body_of(request, model, self._options, self._cap_name), Tally()
-        outcome = await self._ask(body, tally, request.seed)
-        while isinstance(outcome, Fault) and (other := mended(body, outcome)) is not None:
-            body = other
-            self._cap_name = next((name for name in CAP_NAMES if name in body), self._cap_name)
-            outcome = await self._ask(body, tally, request.seed)
+        asked, tally = body_of(request, model, self._options, self._cap_name), Tally()
+        sent = adapted(asked, self._refused)
+        outcome = await self._ask(sent, tally, request.seed)
+        while (
+            isinstance(outcome, Fault) and (other := self._other(asked, sent, outcome)) is not None
+        ):
+            sent = other
+            outcome = await self._ask(sent, tally, request.seed)
         if isinstance(outcome, Heard):
-            return self._reply(outcome, tally, model)
+            return self._reply(outcome, tally, model, left_out(asked, sent))
         return self._without(outcome, tally, model)
+
+    def _other(self, asked: Body, sent: Body, fault: Fault) -> Body | None:
+        """What to send instead where the endpoint refuses a parameter; none where that is not the fault.
+
+        What it refuses is left out of every later call too, and each reply's record names it.
+        """
+        refused = refused_by(fault, sent)
+        if not refused:
+            return uncapped(sent, fault)
+        if not refused <= self._refused:
+            self._refused |= refused
+            named = " and ".join(sorted(refused))
+            _log.warning(
+                "%s refuses %s, so it is asked without: %s", self._site.where, named, fault.detail
+            )
+        return adapted(asked, self._refused)
 
     async def model(self) -> str:
         """The model that is asked: the one set, else the only one that the endpoint offers.
@@ -124,16 +157,20 @@ class OpenAIBackbone:
                 return arrived
             if arrived.hold_s:
                 self._persistence.hold(arrived.hold_s)
-            heard = read(arrived.raw)
+            heard = read(arrived.raw, self._site.masked)
             return self._site.hidden(heard) if isinstance(heard, Fault) else heard
 
         return await self._persistence.ask(send, tally, seed)
 
-    def _reply(self, heard: Heard, tally: Tally, model: str) -> ModelReply:
+    def _reply(
+        self, heard: Heard, tally: Tally, model: str, dropped: tuple[str, ...]
+    ) -> ModelReply:
         return ModelReply(
-            text=heard.text,
+            text=self._site.unkeyed(heard.text),
+            thought=None if heard.thought is None else self._site.unkeyed(heard.thought),
+            dropped=dropped,
             finish=heard.finish,
-            model=heard.model or model,
+            model=self._site.unkeyed(heard.model or model),
             attempts=tally.attempts,
             free=tally.free,
             prompt_tokens=heard.prompt_tokens,
@@ -167,7 +204,7 @@ class OpenAIBackbone:
                 "quota": f"quota spent, {detail}; {self._site.key_source}",
                 "model": f"{self._model or 'no model'} cannot be asked, {detail}",
             }
-            raise SetupBroken(fault.kind, where, said[fault.kind])
+            raise SetupBroken(fault.kind, where, said.get(fault.kind, detail))
 
     async def _find(self) -> str:
         return self._only(await self._offered())
@@ -176,7 +213,7 @@ class OpenAIBackbone:
         tally = Tally()
         found = await self._persistence.ask(self._line.models, tally, 0)
         if not isinstance(found, Fault):
-            return model_ids(found.raw)
+            return [self._site.unkeyed(name) for name in model_ids(found.raw)]
         if found.kind in ("model", "error", "refusal"):  # endpoints need not list their models
             return []
         self._raise(found, tally)

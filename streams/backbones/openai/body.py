@@ -1,9 +1,12 @@
-"""What is sent: model, messages and seed; all else only where it was set."""
+"""What is sent: model, messages and seed; all else only where it was set, and where it is not refused."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias
+
+import orjson
 
 from schemas.questions import Sampling
 from streams.backbones.openai.faults import Fault
@@ -11,6 +14,8 @@ from streams.backbones.openai.options import Options
 from streams.backbones.port import ModelRequest
 
 CAP_NAMES = ("max_tokens", "max_completion_tokens")  # the older name is the one every server knows
+NEEDED = frozenset({"model", "messages"})
+Body: TypeAlias = dict[str, Any]
 _ABOUT_SIZE = re.compile(r"max_(?:completion_)?tokens|context|completion", re.IGNORECASE)
 _SEEDS = 1 << 31  # some servers keep a seed in 32 bits
 
@@ -34,7 +39,11 @@ def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) 
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     if options.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return body
+    if options.reasoning_effort:
+        body["reasoning_effort"] = options.reasoning_effort
+    if options.chat_template_kwargs:
+        body["chat_template_kwargs"] = orjson.loads(options.chat_template_kwargs)
+    return body | (orjson.loads(options.extra_body) if options.extra_body else {})
 
 
 def _sampling(sampling: Sampling, cap_name: str) -> dict[str, Any]:
@@ -48,17 +57,42 @@ def _sampling(sampling: Sampling, cap_name: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def mended(body: dict[str, Any], fault: Fault) -> dict[str, Any] | None:
-    """The body to try instead, if the fault is our cap on tokens; nothing if it is not.
+def adapted(body: Body, refused: AbstractSet[str]) -> Body:
+    """The body without the parameters that an endpoint refuses; a cap goes by its other name if that one is left."""
+    rest = {name: value for name, value in body.items() if name not in refused}
+    for name, other in (CAP_NAMES, CAP_NAMES[::-1]):
+        if name in body and name in refused and other not in refused:
+            rest[other] = body[name]
+    if "stream" in refused:
+        rest.pop("stream_options", None)
+    return rest
 
-    A server that knows the cap by its other name gets that one. One that finds it too large gets
-    none: its own is smaller then, so no more can come back than was asked for.
+
+def refused_by(fault: Fault, sent: Body) -> frozenset[str]:
+    """Parameters of ours that a refusal names; none where it is about anything else.
+
+    Of two that exclude each other, such as ``temperature`` and ``top_p``, only the second is given up.
     """
+    if fault.kind != "model":
+        return frozenset()
+    named = fault.names & (sent.keys() - NEEDED)
+    if fault.excludes and {"temperature", "top_p"} <= named:
+        named -= {"temperature"}
+    # "Use max_completion_tokens instead" names what is not sent, and is no refusal of it.
+    return frozenset(named)
+
+
+def uncapped(body: Body, fault: Fault) -> Body | None:
+    """The body without a cap that the endpoint finds too large: its own is smaller, so no more can come back."""
     cap = next((name for name in CAP_NAMES if name in body), None)
-    if cap is None or fault.kind not in ("model", "error"):
+    if cap is None or fault.kind != "error" or not _ABOUT_SIZE.search(fault.detail):
         return None
-    rest = {name: value for name, value in body.items() if name != cap}
-    if fault.kind == "error":
-        return rest if _ABOUT_SIZE.search(fault.detail) else None
-    other = CAP_NAMES[1 - CAP_NAMES.index(cap)]
-    return rest | {other: body[cap]} if cap in fault.detail else None
+    return {name: value for name, value in body.items() if name != cap}
+
+
+def left_out(asked: Body, sent: Body) -> tuple[str, ...]:
+    """Names of the parameters that a call was meant to have and did not; a cap counts by either name."""
+    names = {name for name in asked if name not in sent}
+    if any(name in sent for name in CAP_NAMES):
+        names -= {*CAP_NAMES}
+    return tuple(sorted(names))

@@ -1,7 +1,9 @@
 """Why an attempt failed, and whose fault it is: the set-up's, the moment's or the prompt's.
 
-- *auth model quota*: the set-up's. Every call would meet it, so no problem may be charged for it.
-  A 400 or 422 belongs here when it refuses a parameter that we send for every call, or the model.
+- *auth model quota moved proxy tls*: the set-up's. Every call would meet it, so no problem may be
+  charged for it. A 400 or 422 belongs here when it refuses a parameter that we send for every call, or the
+  model. *moved*: the endpoint sends us elsewhere. *proxy*, *tls*: who stands between us does not let us
+  through; nobody can say who it is that answers.
 - *lost failed busy unasked*: the moment's. Nothing came, or the endpoint said that it fails or put us
   off; worth asking again. *unasked*: others found it down, so it was not asked at all.
 - *timeout junk*: no usable answer, perhaps a paid one; asked once more, then recorded as it is.
@@ -11,13 +13,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 Kind: TypeAlias = Literal[
     "auth",
     "model",
     "quota",
+    "moved",
+    "proxy",
+    "tls",
     "lost",
     "failed",
     "busy",
@@ -28,13 +34,14 @@ Kind: TypeAlias = Literal[
     "refusal",
 ]
 
-SETUP: frozenset[Kind] = frozenset({"auth", "model", "quota"})
+SETUP: frozenset[Kind] = frozenset({"auth", "model", "quota", "moved", "proxy", "tls"})
 LOST: frozenset[Kind] = frozenset({"lost", "failed"})
 MOMENT: frozenset[Kind] = frozenset({*LOST, "busy", "unasked"})
 ONCE_MORE: frozenset[Kind] = frozenset({"timeout", "junk"})
 
 BY_STATUS: dict[int, Kind] = {
-    **dict.fromkeys((401, 403, 407), "auth"),
+    **dict.fromkeys((401, 403), "auth"),
+    407: "proxy",
     **dict.fromkeys((404, 405, 410, 415), "model"),
     402: "quota",
     **dict.fromkeys((408, 409, 425), "failed"),
@@ -65,12 +72,36 @@ _NO_PARAMETER = re.compile(
     r"extra_forbidden|extra inputs|not permitted|is not supported with this model",
     re.IGNORECASE,
 )
+_REFUSES = re.compile(
+    r"\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|deprecated|forbidden)|not (?:supported|permitted|allowed|"
+    r"available)|extra inputs|extra_forbidden|does(?: not|n't) support|only the default|cannot find field|"
+    r"cannot (?:both )?be (?:specified|used|set)",
+    re.IGNORECASE,
+)
+"""What may refuse a parameter, if it names one of ours as well."""
+_EXCLUDES = re.compile(r"cannot both|only one of|use only one|mutually exclusive", re.IGNORECASE)
+_NAMES = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,60}")
+_NOT_TLS = re.compile(r"http request (?:was sent )?to (?:an )?https (?:port|server)", re.IGNORECASE)
 _OURS = frozenset(
     {
         *("model", "seed", "temperature", "top_p", "stop", "logprobs"),
         *("response_format", "stream", "stream_options"),
+        *("reasoning_effort", "chat_template_kwargs"),
     }
 )
+_CAPS = frozenset({"max_tokens", "max_completion_tokens"})
+"""They may also be too large for one call, which refuses them for no other."""
+
+
+MOST_SAID = 4096
+"""Characters of what an endpoint says of an error that are looked at."""
+MOST_SHOWN = 300
+"""Characters of it that people are shown."""
+
+
+def as_it_is(text: str) -> str:
+    """Nothing is hidden."""
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +115,37 @@ class Fault:
     detail: str
     pause: float | None = None
     free: bool = False
+    names: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Words of the error that may be a parameter's name."""
+    excludes: bool = False
+    """Whether it says that parameters exclude each other."""
 
 
-def of_status(status: int, body: object, pause: float | None = None) -> Fault:
-    """The fault that an HTTP status and the error body with it stand for."""
+def of_status(
+    status: int,
+    body: object,
+    pause: float | None = None,
+    masked: Callable[[str], str] = as_it_is,
+) -> Fault:
+    """The fault that an HTTP status and the error body with it stand for; ``masked`` hides a key in its text."""
     error = _error(body)
-    said = [str(error[name]) for name in ("code", "type", "message") if error.get(name)]
-    everything = " ".join((*said, str(error.get("metadata", ""))))
-    kind = _kind(status, everything, error.get("param"), pause)
+    # The key is looked for before anything is cut: half a key is no key any more, and still a secret.
+    said = [
+        masked(str(error[name]))[:MOST_SAID]
+        for name in ("code", "type", "message")
+        if error.get(name)
+    ]
+    everything = " ".join((*said, str(error.get("metadata", ""))[:MOST_SAID]))
+    parameter = error.get("param")
+    kind = _kind(status, everything, parameter, pause)
+    names = frozenset(
+        _NAMES.findall(f"{everything} {parameter if isinstance(parameter, str) else ''}")
+    )
     # A refused key may come back in the message; the first word is the code.
-    shown = " ".join(said[:1] if kind == "auth" else said)
-    return Fault(kind, f"HTTP {status} {shown}".strip()[:300], pause, free=True)
+    shown = " ".join(" ".join(said[:1] if kind == "auth" else said).split())
+    detail = f"HTTP {status} {shown}".strip()[:MOST_SHOWN]
+    excludes = _EXCLUDES.search(everything) is not None
+    return Fault(kind, detail, pause, free=True, names=names, excludes=excludes)
 
 
 def _error(body: object) -> dict[str, Any]:
@@ -122,7 +173,7 @@ def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kin
         return BY_STATUS[status]
     if status in (400, 422):
         return _bad_request(said, parameter)
-    return "failed" if status >= 500 else "error"
+    return "error" if 400 <= status < 500 else "failed"
 
 
 def _is_spent(status: int, said: str, pause: float | None) -> bool:
@@ -137,6 +188,10 @@ def _is_spent(status: int, said: str, pause: float | None) -> bool:
 def _bad_request(said: str, parameter: object) -> Kind:
     if _TOO_LONG.search(said):
         return "error"
-    if parameter in _OURS or _NO_MODEL.search(said) or _NO_PARAMETER.search(said):
+    if _NOT_TLS.search(said):
+        return "tls"
+    names = f"{said} {parameter}" if isinstance(parameter, str) else said
+    refuses = _REFUSES.search(said) and not (_OURS | _CAPS).isdisjoint(_NAMES.findall(names))
+    if parameter in _OURS or refuses or _NO_MODEL.search(said) or _NO_PARAMETER.search(said):
         return "model"
     return "error"

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import socket
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from streams.backbones.openai.faults import Fault, of_status
+from streams.backbones.openai.faults import Fault
 from streams.backbones.openai.options import Options, Site
-from streams.backbones.openai.patience import asked_pause
+from streams.backbones.openai.proxies import need_http_proxy
+from streams.backbones.openai.raised import fault_of
 from streams.backbones.openai.rates import hold_back
 from streams.backbones.openai.road import Road
+from streams.backbones.openai.transport import MOST_BYTES, TooLong, client, pieces
 from streams.backbones.port import SetupBroken
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
-
-KEEP_S = (
-    4.0  # common servers close an idle connection after 5 s: be first, or the next call is lost
-)
-
-TRANSPORTS = ("httpx", "httpcore")
-NO_CONNECTION = ("ConnectError", "ClientConnector")  # as httpx and aiohttp name what they raise
 
 
 def need_client() -> None:
@@ -93,38 +87,40 @@ class Line:
         except Exception as error:
             if clock.limit.expired():
                 return Fault("timeout", clock.told)
-            fault = _fault(error)
+            fault = fault_of(error, self.options.connect_s)
             if fault is None:
                 detail = self.site.hidden(Fault("error", f"{type(error).__name__}: {error}")).detail
                 raise SetupBroken("client", self.site.where, detail) from error
             return self.site.hidden(fault)
 
-    async def _read(self, stream: AsyncStream[object], clock: Clock) -> Arrived:
+    async def _read(self, stream: AsyncStream[object], clock: Clock) -> Arrived | Fault:
         """The body, piece by piece: each shows that the endpoint is still at work."""
-        pieces: list[bytes] = []
+        found, came = bytearray(), 0
         try:
-            async for piece in stream.response.aiter_bytes():
-                pieces.append(piece)
-                self.road.pieces += 1
-                clock.heard()
+            async with aclosing(pieces(stream.response)) as coming:
+                async for piece in coming:
+                    found += piece
+                    came += 1
+                    self.road.pieces += 1
+                    clock.heard()
+        except TooLong:
+            return Fault("junk", f"a reply of more than {MOST_BYTES >> 20} MiB")
         finally:
-            self.road.pieces -= len(pieces)
+            self.road.pieces -= came
             await stream.close()
-        return Arrived(b"".join(pieces), hold_back(stream.response.headers))
+        return Arrived(bytes(found), hold_back(stream.response.headers))
 
     def _opened(self) -> AsyncOpenAI:
         """The client. Raises ``SetupBroken`` where a proxy or certificate of the environment forbids one."""
-        try:
-            return self._open()
-        except (OSError, ValueError, ImportError) as error:
-            detail = f"no client can be made: {type(error).__name__}: {error}"
-            raise SetupBroken("client", self.site.where, detail) from error
-
-    def _open(self) -> AsyncOpenAI:
         if self._closed:
             raise RuntimeError(f"the backbone at {self.site.where} is closed")
         if self._client is None:
-            self._client = _client(self.site, self.options)
+            need_http_proxy(self.site)
+            try:
+                self._client = client(self.site, self.options)
+            except Exception as error:  # of the system, of the client or of its transport
+                detail = f"no client can be made: {type(error).__name__}: {error}"
+                raise SetupBroken("client", self.site.where, detail) from error
         return self._client
 
 
@@ -159,55 +155,3 @@ def _stream() -> type[AsyncStream[object]]:
     from openai import AsyncStream
 
     return AsyncStream[object]
-
-
-def _client(site: Site, options: Options) -> AsyncOpenAI:
-    """The official client over aiohttp: its own transport slows down with each connection."""
-    import openai
-
-    most = options.max_connections
-    limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
-        max_connections=most, max_keepalive_connections=most, keepalive_expiry=KEEP_S
-    )
-    try:
-        transport = openai.DefaultAioHttpClient(limits=limits)
-    except RuntimeError:  # a client that came without it
-        transport = openai.DefaultAsyncHttpxClient(limits=limits)
-    return openai.AsyncOpenAI(
-        api_key=site.key,
-        base_url=site.url,
-        max_retries=0,
-        timeout=openai.Timeout(None, connect=options.connect_s),
-        http_client=transport,
-    )
-
-
-def _fault(error: Exception) -> Fault | None:
-    """What an exception of the client or its transport stands for; any other tells of no attempt."""
-    import aiohttp
-    import openai
-
-    if isinstance(error, openai.APIStatusError):
-        pause = asked_pause(error.response.headers, datetime.now(UTC))
-        return of_status(error.status_code, error.body, pause)
-    if isinstance(error, (openai.APIError, aiohttp.ClientError, OSError)) or _of_transport(error):
-        return _lost(error)
-    return None
-
-
-def _of_transport(error: Exception) -> bool:
-    """Whether the client's transport raised it while a body came in; its package has changed its name."""
-    return type(error).__module__.startswith(TRANSPORTS)
-
-
-def _lost(error: BaseException) -> Fault:
-    """No answer; free only where no connection came about."""
-    free, root = False, error
-    while root.__cause__ is not None:
-        root = root.__cause__
-        free = free or type(root).__name__.startswith(NO_CONNECTION)
-    if isinstance(root, ConnectionRefusedError):
-        return Fault("lost", "connection refused", free=free)
-    if isinstance(root, socket.gaierror):
-        return Fault("lost", "no such host", free=free)
-    return Fault("lost", str(root) or type(root).__name__, free=free)

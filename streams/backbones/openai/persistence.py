@@ -36,11 +36,13 @@ class Tally:
     seconds: float = 0.0
     free: bool = True  # whether the failed attempts can have cost nothing
     faults: Counter[Kind] = field(default_factory=Counter[Kind])
+    pause_s: float | None = None  # what the last fault's server asked for
 
     def note(self, fault: Fault) -> None:
         """One more attempt without a reply."""
         self.faults[fault.kind] += 1
         self.free = self.free and fault.free
+        self.pause_s = fault.pause
 
 
 class Persistence:
@@ -157,6 +159,7 @@ class Persistence:
             answered=breaker.answered,
             failures=breaker.failures,
             again=(lambda: breaker.allows(monotonic())) if breaker.is_open else None,
+            pause_s=tally.pause_s,
         )
 
     def _attempts(self, kind: Kind) -> int:

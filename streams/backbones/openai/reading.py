@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 import orjson
 
-from streams.backbones.openai.faults import Fault, of_status
+from streams.backbones.openai.faults import MOST_SAID, Fault, as_it_is, of_status
 from streams.backbones.openai.sse import is_stream, one_completion
 
 Json: TypeAlias = dict[str, Any]
@@ -19,6 +20,8 @@ FINISHES = {
     **dict.fromkeys(("content_filter", "safety", "SAFETY", "refusal"), "refusal"),
 }
 _MOST_TOKENS = 1 << 53
+MOST_VALUES = 1 << 21
+"""Values of one JSON text that is read: three bytes make an empty list, and that takes eighty in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,7 @@ class Heard:
     """One completion as the server told it; what it left out is ``None``."""
 
     text: str
+    thought: str | None
     finish: str
     model: str | None
     prompt_tokens: int | None
@@ -41,27 +45,31 @@ class Heard:
         return len(self.text) // 4 if told is None else told
 
 
-def read(raw: bytes) -> Heard | Fault:
-    """The completion in a response body, streamed or whole."""
+def read(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Heard | Fault:
+    """The completion in a response body, streamed or whole; ``masked`` hides a key in an error's text."""
     value = one_completion(raw, parse) if is_stream(raw) else parse(raw)
     if not isinstance(value, dict):
-        return no_object(raw)
+        return no_object(raw, masked)
     told = cast("Json", value)
     if told.get("error") and not told.get("choices"):
         code = part(told, "error").get("code")
-        return of_status(code if isinstance(code, int) and 400 <= code < 600 else 502, told)
+        status = code if isinstance(code, int) and 400 <= code < 600 else 502
+        return of_status(status, told, masked=masked)
     return _completion(told)
 
 
-def no_object(raw: bytes) -> Fault:
+def no_object(raw: bytes, masked: Callable[[str], str] = as_it_is) -> Fault:
     """What a body stands for that is no JSON object: garbled, or a page of somebody in between."""
+    shown = masked(raw[:MOST_SAID].decode("latin-1"))[:80].encode("latin-1")
     if raw.lstrip()[:1] == b"<":
-        return Fault("failed", f"a page instead of a reply: {raw[:80]!r}", free=True)
-    return Fault("junk", f"not a JSON object: {raw[:80]!r}")
+        return Fault("failed", f"a page instead of a reply: {shown!r}", free=True)
+    return Fault("junk", f"not a JSON object: {shown!r}")
 
 
 def parse(raw: bytes) -> object:
-    """The JSON value, or ``None``. Lone surrogates pass: the world mends them."""
+    """The JSON value, or ``None``, also where it holds too many. Lone surrogates pass: the world mends them."""
+    if len(raw) > MOST_VALUES and sum(map(raw.count, (b",", b":", b"[", b"{"))) > MOST_VALUES:
+        return None
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -111,6 +119,7 @@ def _choice(told: Json, choice: Json) -> Heard | Fault:
         return Fault("junk", "a reply without content")
     return Heard(
         text=text or "",
+        thought=_name(message.get("reasoning_content")) or _name(message.get("reasoning")),
         finish=finish,
         model=_name(told.get("model")),
         prompt_tokens=count(usage.get("prompt_tokens")),

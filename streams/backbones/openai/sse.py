@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = dict[str, Any]
 
+MOST_CHUNKS = 1 << 18
+"""Tokens that a reply streams one by one; the longest of today's models end at half of it."""
+_EVENT = re.compile(rb"^data:([^\n]*)", re.MULTILINE)
 _STARTS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 
@@ -16,20 +20,21 @@ def is_stream(raw: bytes) -> bool:
 
 
 def one_completion(raw: bytes, parse: Callable[[bytes], object]) -> Json | None:
-    """The completion that the chunks add up to; nothing if it broke off or has a hole."""
+    """The completion that the chunks add up to; nothing if it broke off or has a hole.
+
+    What comes behind a hole, or behind more chunks than a reply can have tokens, is not looked at.
+    """
     whole = _Whole()
-    for data in _events(raw):
+    for number, found in enumerate(_EVENT.finditer(raw)):
+        data = found[1].strip()
         if data == b"[DONE]":
             whole.ended = True
         else:
             whole.take(parse(data))
+        whole.spoilt = whole.spoilt or number >= MOST_CHUNKS
+        if whole.spoilt:
+            break
     return whole.completion()
-
-
-def _events(raw: bytes) -> Iterator[bytes]:
-    for line in raw.replace(b"\r\n", b"\n").split(b"\n"):
-        if line.startswith(b"data:"):
-            yield line[5:].strip()
 
 
 class _Whole:
@@ -40,6 +45,7 @@ class _Whole:
         self.told: Json = {}
         self.text: list[str] = []
         self.refusal: list[str] = []
+        self.thought: list[str] = []
         self.logprobs: list[object] = []
         self.finish: object = None
 
@@ -66,7 +72,12 @@ class _Whole:
         self.ended = self.ended or bool(self.finish)
 
     def _delta(self, delta: Json) -> None:
-        for name, texts in (("content", self.text), ("refusal", self.refusal)):
+        thinks = "reasoning_content" if delta.get("reasoning_content") else "reasoning"
+        for name, texts in (
+            ("content", self.text),
+            ("refusal", self.refusal),
+            (thinks, self.thought),
+        ):
             value: object = delta.get(name)
             if isinstance(value, str):
                 texts.append(value)
@@ -80,6 +91,7 @@ class _Whole:
         message = {
             "content": "".join(self.text) if self.text else None,
             "refusal": "".join(self.refusal) or None,
+            "reasoning_content": "".join(self.thought) or None,
         }
         choice = {"message": message, "finish_reason": self.finish}
         choice["logprobs"] = {"content": self.logprobs}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
+from schemas.fence import sections_of
 from schemas.prompt import Message
 from schemas.reply import BLOCK
 
@@ -154,15 +155,8 @@ def _words(label: str, about: str) -> str:
 
 
 def _sections(text: str) -> tuple[tuple[str, str], ...]:
-    """Marked sections in order; a line that ends in ``###`` is an answer, no heading."""
-    first, *parts = f"\n{text}".split("\n### ")
-    found = [["", first.strip()]]
-    for part in parts:
-        heading, _, body = part.partition("\n")
-        if heading.rstrip().endswith("###"):
-            found[-1][1] += f"\n### {part}"
-        else:
-            found.append([heading.strip().casefold(), body.strip()])
+    """Marked sections in order, without the blanks around them."""
+    found = ((head.strip().casefold(), body.strip()) for head, body in sections_of(text))
     return tuple((head, body) for head, body in found if head or body)
 
 

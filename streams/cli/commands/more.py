@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, NewLog, app, group
+from streams.cli.options import Own
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -80,8 +81,14 @@ def doctor(
         Optional[str], typer.Option("--adopt", metavar="EPISODE", help="Go on with a parked one.")
     ] = None,
     void: Annotated[
-        Optional[str], typer.Option("--void", metavar="EPISODE", help="Take it out of its batch.")
+        Optional[str],
+        typer.Option(
+            "--void",
+            metavar="EPISODE",
+            help="Take out a parked one, or one (or a SCOPE's all) whose policy is not here.",
+        ),
     ] = None,
+    own: Own = [],  # noqa: B006 - typer copies it
     json: Json = False,
 ) -> int:
     """Look at machine, configuration and log; say what to do."""
@@ -183,6 +190,7 @@ def dlq_replay(
     file: Annotated[
         Optional[str], typer.Option("--file", metavar="MENDED", help="Mended bytes, or - to read.")
     ] = None,
+    own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
     """Send a dead letter on again, mended or as it is."""

@@ -13,6 +13,7 @@ from streams.cli.options import (
     LimitOptions,
     MaxConcurrency,
     ModelOptions,
+    Own,
     Tools,
     TotalOptions,
     grouped,
@@ -79,6 +80,7 @@ def run_recipe(
     log: NewLog = None,
     answering: ModelOptions,
     tools: Tools = None,
+    own: Own = [],  # noqa: B006 - typer copies it
     max_concurrency: MaxConcurrency = None,
     size: SizeOptions,
     limits: LimitOptions,
@@ -104,5 +106,6 @@ def run_recipe(
         out=folder,
         max_concurrency=max_concurrency or episodes_in_flight(),
         totals=totals.totals(),
+        own=own,
     )
     return run(wanted, json=json)

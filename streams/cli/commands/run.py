@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Optional
 
 import typer
@@ -14,7 +14,6 @@ from streams.cli.options import (
     MaxConcurrency,
     ModelOptions,
     Otlp,
-    Policy,
     ReadOptions,
     SeriesOptions,
     Tools,
@@ -51,7 +50,14 @@ def produce(
 class WorkerOptions:
     """What a worker does, and when it ends."""
 
-    policy: Policy = None
+    policies: Annotated[
+        list[str],
+        typer.Option(
+            "--policy",
+            metavar="NAME",
+            help="A policy, or FILE.py:NAME that problems may name; the first is that of the rest.",
+        ),
+    ] = field(default_factory=list[str])
     tools: Tools = None
     max_concurrency: MaxConcurrency = None
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing can move.")] = (
@@ -88,8 +94,9 @@ def worker(
     from streams.cli.working import work
 
     models, url = answering.models(limits.limits(), wanted.tools), log_url(log)
+    named = [policy_of(name).name for name in wanted.policies] or [policy_of(None).name]
     duty = Duty(
-        policy=policy_of(wanted.policy).name,
+        policy=named[0],
         until_idle=wanted.until_idle,
         settle=wanted.settle,
         max_concurrency=wanted.max_concurrency or episodes_in_flight(),
@@ -100,8 +107,8 @@ def worker(
         from streams.cli.kafka_working import refuse
         from streams.cli.kafka_working import work as work_on_kafka
 
-        refuse(metrics, otlp)
-        return work_on_kafka(url, models, duty)
+        refuse(otlp)
+        return work_on_kafka(url, models, duty, metrics=metrics)
     with watching(log) as watch:
         return work(
             log, models, duty, on_change=watch, tables=not no_tables, metrics=metrics, otlp=otlp

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app, group
-from streams.cli.options import By, Reason
+from streams.cli.options import By, Own, Reason
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -42,6 +42,7 @@ def show(
         Optional[str],
         typer.Option("--tree", metavar="FILE", help="Write its tree as .svg or .html."),
     ] = None,
+    own: Own = [],  # noqa: B006 - typer copies it
     log: Log = None,
     json: Json = False,
 ) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.options import By, ModelOptions, Otlp, Reason, grouped
+from streams.cli.options import By, ModelOptions, Otlp, Own, Reason, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -67,6 +67,7 @@ def export(
     reward: Annotated[
         str, typer.Option("--reward", help="With grpo: exact_match, or f1 for questions.")
     ] = "exact_match",
+    own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
     """Write Parquet files for offline analysis.
@@ -97,6 +98,7 @@ def forget(
     reason: Reason = None,
     by: By = None,
     answering: ModelOptions,
+    own: Own = [],  # noqa: B006
     call_limit: Annotated[
         Optional[int],
         typer.Option("--call-limit", metavar="N", min=1, help="Model calls a version."),

@@ -13,7 +13,7 @@ from streams.cli.show.library import Library, Shelf
 from streams.cli.show.page import Page, outcome
 from streams.cli.show.paste import command, hint
 from streams.cli.show.sheet import Sheet, read
-from streams.cli.show.words import cells, cut, one_line, plural, seconds
+from streams.cli.show.words import cells, counted, cut, one_line, plural
 from streams.telemetry.figures import Figures, Reader
 
 if TYPE_CHECKING:
@@ -141,13 +141,14 @@ def _tree(page: Page, sheet: Sheet) -> None:
     closed, admitted = sheet.closed, sheet.admitted
     if closed is None or admitted is None:
         return
-    sure = "unknown" if closed.confidence is None else f"{closed.confidence:.2f}"
+    graded = outcome(sheet.known, closed.answer is not None)
+    value, how = counted(closed.confidence, closed.calibrated)
+    sure = "confidence unknown" if value is None else f"confidence {value:.2f} {how}"
     name, asked = admitted.problem.id, cut(one_line(admitted.problem.problem), 24)
-    tail = f"  confidence {sure}  {plural(closed.usage.calls, 'call')}"
-    tail += f"  {seconds(closed.usage.seconds)}"
-    room = page.width - len(name) - cells(asked) - len(sheet.outcome) - len(tail) - 8
+    tail = f"  {sure}  {plural(closed.usage.calls, 'call')}"
+    room = page.width - len(name) - cells(asked) - cells(graded[0]) - len(tail) - 8
     given = cut(one_line(closed.answer or "no answer"), room)
-    page.line((name, "strong"), f' "{asked}" → {given}  ', outcome(sheet.outcome), tail)
+    page.line((name, "strong"), f' "{asked}" → {given}  ', graded, tail)
     found = branches(sheet)
     for branch in found:
         _branch(page, branch, last=branch is found[-1])

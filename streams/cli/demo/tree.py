@@ -65,7 +65,7 @@ def examples(log: SqliteLog, library: Library) -> list[str]:
     for record in log.records("learning", kinds=("reflected",)):
         event = record.event
         if isinstance(event, Reflected):
-            found.append((_worth(event, library.outcome(record.episode)), record.episode))
+            found.append((_worth(event, library.known(record.episode).outcome), record.episode))
     return [episode for _, episode in sorted(found, reverse=True)]
 
 

@@ -1,68 +1,113 @@
-"""Letting a parked episode go on, or taking it out of its batch so that the batch moves on."""
+"""What a person decides of episodes that cannot go on: one is adopted, or taken out of its batch.
+
+Those that are parked wait for a person; those of a scope whose policy is not here wait for the policy, and
+may wait for ever. Either decision is a record, so that every worker and every replay goes by it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitted
 from schemas.events.learning import PositionVoided
-from streams.cli.errors import FAILED, CliError, usage
+from schemas.identity import episode_parts
+from streams.cli.doctor.log import LATEST_PARKED, holder_of
+from streams.cli.doctor.policies import waiting
+from streams.cli.errors import FAILED, UNREACHABLE, CliError, usage
 from streams.cli.opening import open_log
 from streams.cli.output import say
 from streams.runtime.embedded.log import SqliteLog
 
+Statement = tuple[str, str, Event]
+"""Episode, address and event."""
+SHOWN = 5
+
 
 def let_go_on(log: str | None, adopt: str | None, void: str | None) -> None:
-    """State that a person decided. Raises ``CliError`` where the episode is not parked."""
+    """State that a person decided. Raises ``CliError`` where the episode waits for nobody."""
     if adopt is not None and void is not None:
         raise usage("give one of --adopt and --void", field="--adopt")
     opened = open_log(log, writes=True)
     try:
-        episode = _parked(opened, adopt or void or "")
-        said = list(_said(opened, episode, void=void is not None))
+        if void is None:
+            episodes = [_one(_parked(opened), adopt or "", "parked")]
+            said = [adopted(opened, each, void=False) for each in episodes]
+        else:
+            episodes = _meant(opened, void)
+            said = [each for episode in episodes for each in voided(opened, episode)]
         opened.publish(commands=said)
     finally:
         opened.close()
     left = "left out of its batch" if void is not None else "adopted"
-    say(f"{episode}: {left}; the next worker to start goes on with it")
+    for episode in episodes:
+        say(f"{episode}: {left}; the next worker to start goes on with it")
 
 
-def _parked(log: SqliteLog, given: str) -> str:
-    from streams.cli.doctor.log import LATEST_PARKED
+def adopted(log: SqliteLog, episode: str, *, void: bool) -> Statement:
+    """That a person let an episode go on, or took it out."""
+    before = sum(isinstance(each, EpisodeAdopted) for each in log.journal(episode).values())
+    return episode, f"adopted.{before}", EpisodeAdopted(void=void)
 
-    found = [row[0] for row in log.db.execute(LATEST_PARKED)]
+
+def voided(log: SqliteLog, episode: str) -> Iterator[Statement]:
+    """That an episode is taken out, and that nobody fills its place in the series, if it has one."""
+    yield adopted(log, episode, void=True)
+    journal = log.journal(episode)
+    admitted = journal.get("admitted")
+    assert isinstance(admitted, ProblemAdmitted)
+    problem, scope = admitted.problem, admitted.scope
+    if problem.series is not None and problem.position is not None:
+        parked = any(isinstance(each, EpisodeParked) for each in journal.values())
+        yield (
+            f"n/{scope}/{problem.series}",
+            f"void.{problem.position}",
+            PositionVoided(
+                scope=scope,
+                series=problem.series,
+                position=problem.position,
+                reason=f"{'parked' if parked else 'without its policy'}, and voided by a person",
+            ),
+        )
+
+
+def _parked(log: SqliteLog) -> list[str]:
+    return [str(row[0]) for row in log.db.execute(LATEST_PARKED)]
+
+
+def _meant(log: SqliteLog, given: str) -> list[str]:
+    """The episodes to take out: the one of this id, or all that wait in the scope of this name."""
+    without = waiting(log)
+    if without and (worker := holder_of(log.path)) is not None:
+        raise CliError(
+            f"process {worker} works on this log, and may have the policy that is not here",
+            error="log.busy",
+            exit=UNREACHABLE,
+            where=str(log.path),
+            hint=f"Void it when that one has ended: kill {worker}",
+        )
+    of_scope = [episode for episode, scope in without.items() if scope == given]
+    if of_scope:
+        return of_scope
+    parked = _parked(log)
+    episode = _one([*dict.fromkeys((*parked, *without))], given, "parked or without its policy")
+    return [episode]
+
+
+def _one(found: list[str], given: str, what: str) -> str:
+    """The one that is meant, by its id, its problem's id or a unique beginning. Raises a ``CliError``."""
     matching = [episode for episode in found if given in (episode, _problem(episode))]
     if len(matching) != 1:
         matching = [episode for episode in found if episode.startswith(given)]
     if len(matching) == 1:
-        return str(matching[0])
-    what = "names several parked episodes" if matching else "is not parked"
-    hint = f"Parked: {', '.join(found[:5])}" if found else "No episode is parked."
-    raise CliError(f"{given} {what}", error="episode.not_parked", exit=FAILED, hint=hint)
+        return matching[0]
+    why = f"names several that are {what}" if matching else f"is not {what}"
+    more = ", …" if len(found) > SHOWN else ""
+    hint = f"No episode is {what}."
+    if found:
+        hint = f"{what.capitalize()}: {', '.join(found[:SHOWN])}{more}"
+    raise CliError(f"{given} {why}", error="episode.not_parked", exit=FAILED, hint=hint)
 
 
 def _problem(episode: str) -> str:
-    from schemas.identity import episode_parts
-
     return episode_parts(episode)[1] if episode.startswith("p/") else ""
-
-
-def _said(log: SqliteLog, episode: str, *, void: bool) -> list[tuple[str, str, Event]]:
-    journal = log.journal(episode)
-    number = sum(isinstance(event, EpisodeParked) for event in journal.values()) - 1
-    adopted = (episode, f"adopted.{number}", EpisodeAdopted(void=void))
-    return [adopted, *(_void(journal) if void else ())]
-
-
-def _void(journal: dict[str, Event]) -> list[tuple[str, str, Event]]:
-    admitted = journal.get("admitted")
-    assert isinstance(admitted, ProblemAdmitted)
-    problem = admitted.problem
-    if problem.series is None or problem.position is None:
-        return []
-    event = PositionVoided(
-        scope=admitted.scope,
-        series=problem.series,
-        position=problem.position,
-        reason="parked, and voided by a person",
-    )
-    return [(f"n/{admitted.scope}/{problem.series}", f"void.{problem.position}", event)]

@@ -37,7 +37,7 @@ def checks(log: SqliteLog, url: str, option: str) -> Iterator[Check]:
     yield _file(log, url)
     yield _sound(log)
     yield _owner(log)
-    yield from policies.checks(log)
+    yield from policies.checks(log, option)
     yield from _parked(log, option)
     yield from _given_up(log, option)
     yield _refused(log, option)

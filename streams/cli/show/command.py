@@ -50,10 +50,12 @@ def _tree(sheet: Sheet, file: str) -> int:
 def _page(opened: SqliteLog, sheet: Sheet, log: str | None) -> int:
     from streams.cli.show.episode import page_of
 
-    runs = [] if sheet.admitted is None else runs_of(opened, sheet.admitted.problem.id)
-    name = sheet.episode
-    if sheet.admitted is not None and runs and runs[-1] == sheet.episode:
-        name = sheet.admitted.problem.id
+    name, runs = sheet.episode, list[str]()
+    if sheet.admitted is not None:
+        asked = sheet.admitted.problem
+        runs = runs_of(opened, asked.id, asked.domain)
+        if runs[-1:] == [sheet.episode] and runs == runs_of(opened, asked.id):
+            name = asked.id  # which means this one then, and nothing in another domain
     page_of(sheet, log, name, len(set(runs) - {sheet.episode})).show()
     return OK
 

@@ -20,6 +20,7 @@ from streams.cli.show.words import (
     sure,
     wrap,
 )
+from streams.judging import words as judged
 
 PROBLEM_LINES = 8
 ANSWER_CELLS = 200
@@ -97,6 +98,8 @@ def _status(page: Page, sheet: Sheet) -> None:
         )
     for line in joined(parts, page.width):
         page.line(line)
+    if (unread := judged(sheet.judged)) and not sheet.learning:
+        page.line((unread, "warn"))
 
 
 def _ending(sheet: Sheet) -> list[str | Span]:
@@ -109,7 +112,7 @@ def _ending(sheet: Sheet) -> list[str | Span]:
         return [(closed.status if closed.status != "answered" else "learned", "strong")]
     tone = {"answered": "strong", "failed": "bad"}.get(closed.status, "warn")
     said: list[str | Span] = [(closed.status, tone), " ", _answer(closed.answer), "   "]
-    return [*said, outcome(sheet.outcome), f"   {_confidence(sheet)}"]
+    return [*said, outcome(sheet.known, closed.answer is not None), f"   {_confidence(sheet)}"]
 
 
 def _answer(answer: str | None) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 from schemas.memory import Memory, MemoryItem
 from schemas.settings import meant
 from streams.cli.errors import OK, CliError, sentence, usage
+from streams.cli.finding import one_of
 from streams.cli.output import out_json
 from streams.cli.show.facts import headline
 from streams.cli.show.library import Library, Shelf, Use
-from streams.cli.show.page import Page, outcome
+from streams.cli.show.page import Page
 from streams.cli.show.paste import command
 from streams.cli.show.words import clean, count, one_line, pad, plural
 
@@ -104,19 +105,20 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
     """Print one lesson or rule in full."""
     library = Library.of(log)
     shelf = library.one(scope)
+    wanted = one_of(wanted, shelf.ids()) or wanted
     found = _versions_of(shelf, wanted)
     if not found and wanted in shelf.lessons:
         raise _gone(shelf, wanted)
     if not found:
-        hint = command("lessons", "list", log=log) + ", or " + command("knowledge", "show", log=log)
-        raise usage(f"no lesson or rule {wanted!r}", field="ID", error="lesson.unknown", hint=hint)
+        raise shelf.no_such(wanted, log)
     item = found[-1][1]
     if json:
         episodes = [
             {
                 "episode": use.episode,
                 "memory_version": use.version,
-                "outcome": library.outcome(use.episode),
+                "outcome": library.known(use.episode).outcome,
+                "graded": library.standing(use.episode),
             }
             for use in shelf.uses_of(item)
         ]
@@ -162,7 +164,7 @@ def _single(
         page.wrapped(line, indent=2)
     page.line()
     for episode in item.evidence:
-        page.line(("from  ", "dim"), f"{episode}   ", outcome(library.outcome(episode)))
+        page.line(("from  ", "dim"), f"{episode}   ", library.outcome(episode))
     if item.kind == "rule":
         backing = " ".join(shelf.backing(item, last)) or "no lessons"
         page.wrapped(f"written after batch {shelf.since(item, last)} from {backing}")
@@ -177,11 +179,11 @@ def _uses(page: Page, library: Library, uses: list[Use]) -> None:
     if not uses:
         page.line(("used  ", "dim"), "in no episode yet")
         return
-    counted = ", ".join(f"{number} {name}" for name, number in library.outcomes(uses).items())
+    counted = ", ".join(f"{number} {name}" for name, number in library.standings(uses).items())
     page.line(("used  ", "dim"), f"in {plural(len(uses), 'episode')}: {counted}")
     for use in uses[:USES_SHOWN]:
         named = f"      {use.episode}   version {use.version}   "
-        page.line(named, outcome(library.outcome(use.episode)))
+        page.line(named, library.outcome(use.episode))
     if len(uses) > USES_SHOWN:
         page.line((f"      and {len(uses) - USES_SHOWN} more: --json lists them", "dim"))
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from schemas.events.base import Event
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, Reflected
 from schemas.memory import Memory, MemoryItem
+from schemas.outcome import Standing
+from schemas.settings import near
+from state.folds.grades import Known
 from state.folds.memory import MemoryFold
 from state.folds.state import number_of, scope_of
 from streams.cli.errors import CliError, usage
+from streams.cli.show.page import Span, outcome
+from streams.cli.show.paste import command
 from streams.learner import Learner
 from streams.policies import find
 from streams.records import LogRecords
@@ -58,6 +64,19 @@ class Shelf:
             )
         return found
 
+    def ids(self) -> set[str]:
+        """Ids of everything that it ever learned."""
+        versions = self.memory.versions.values()
+        return {item.id for memory in versions for item in memory.whole()} | set(self.lessons)
+
+    def no_such(self, wanted: str, log: str | None = None, where: str = "") -> CliError:
+        """The error for an id of nothing, with the nearest there is."""
+        said = near(wanted, self.ids())
+        lists = (command("lessons", "list", log=log), command("knowledge", "show", log=log))
+        hint = f"{said[:1].upper()}{said[1:]} All: {', or '.join(lists)}".lstrip()
+        what = f"no lesson or rule {wanted!r}{where}"
+        return usage(what, field="ID", error="lesson.unknown", hint=hint)
+
     def since(self, rule: MemoryItem, upto: int) -> int:
         """The version from which on a rule's text has stood without a break."""
         number = upto
@@ -102,6 +121,8 @@ class Library:
 
     learner: Learner
     shelves: dict[str, Shelf] = field(default_factory=dict[str, Shelf])
+    unanswered: set[str] = field(default_factory=set[str])
+    """Episodes that ended without an answer."""
 
     @classmethod
     def of(cls, log: str | None) -> Library:
@@ -116,14 +137,16 @@ class Library:
         """What the scopes have learned, be their policies here or not."""
         library = cls(Learner(find, LogRecords(log)))
         for record in log.records("learning"):
-            library.learner.feed(record.episode, record.address, record.event)
-            library._feed(record.episode, record.event)
+            if library.learner.feed(record.episode, record.address, record.event):
+                library._feed(record.episode, record.event)
         return library
 
     def _feed(self, episode: str, event: Event) -> None:
         match event:
             case Reflected():
                 shelf = self._shelf(event.scope)
+                if event.answer is None:
+                    self.unanswered.add(episode)
                 use = Use(episode, event.memory_version, event.memory_revision)
                 for item in event.items:
                     shelf.uses.setdefault(item, []).append(use)
@@ -146,14 +169,27 @@ class Library:
             known = self.shelves[scope] = Shelf(scope, self.learner.memory(scope))
         return known
 
-    def outcome(self, episode: str) -> str:
+    def known(self, episode: str) -> Known:
         """What is known of an episode's answer."""
-        return self.learner.grades.outcome(episode)
+        return self.learner.grades.of(episode)
+
+    def outcome(self, episode: str) -> Span:
+        """The same in words, in its colour."""
+        return outcome(self.known(episode), episode not in self.unanswered)
+
+    def standing(self, episode: str) -> Standing:
+        """The outcome, with *undecided* and *not graded* told apart."""
+        return self.known(episode).standing(episode not in self.unanswered)
 
     def outcomes(self, uses: list[Use]) -> dict[str, int]:
         """How many of the uses came to which outcome."""
-        found = [self.outcome(use.episode) for use in uses]
+        found = [self.known(use.episode).outcome for use in uses]
         return {name: found.count(name) for name in ("right", "wrong", "unknown") if name in found}
+
+    def standings(self, uses: list[Use]) -> dict[Standing, int]:
+        """The same for people."""
+        found = Counter(self.standing(use.episode) for use in uses)
+        return {name: found[name] for name in get_args(Standing) if found[name]}
 
     def chosen(self, part: str | None, holds: Callable[[Shelf], bool] = has_learned) -> list[Shelf]:
         """The scopes meant: all that hold something, or those of this name or part. Raises a usage error."""

@@ -21,7 +21,7 @@ from streams.cli.show.sheet import Sheet
 from streams.drive import Run, drive, replayed
 from streams.episodes import prepare
 from streams.learner import Learner
-from streams.policies import find
+from streams.policies import find, find_recorded
 from streams.records import LogRecords
 from streams.replay.sets import recorded_set
 
@@ -119,7 +119,7 @@ def _replay(
     memories = memories or {0: Memory(sheet.admitted.scope, 0)}
     if sheet.opened.within is not None:
         return _of_set(log, sheet.opened.within, memories, spy)
-    policy = find(sheet.opened.policy)
+    policy = find_recorded(find, sheet.opened.policy, sheet.opened.policy_version)
     work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
     steps = policy.solve(work.task, work.settings)
     ledger = Ledger.of(sheet.opened.limits, sheet.opened.prices)

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streams.cli.output import Leaving, colour
-from streams.cli.show.words import cells, cut, wrap
+from streams.cli.show.words import cells, clean, cut, graded, wrap
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from state.folds.grades import Known
 
 Span = tuple[str, str]
 """Text and its style: a name of ``STYLES`` or nothing."""
@@ -67,8 +69,9 @@ class Page:
             self.line(" " * indent, (line, style))
 
     def text(self) -> str:
-        """The page without styles."""
-        return "\n".join("".join(text for text, _ in line).rstrip() for line in self.lines)
+        """The page without styles, and with nothing that could steer a terminal."""
+        lines = ("".join(text for text, _ in line).rstrip() for line in self.lines)
+        return clean("\n".join(lines))
 
     def show(self) -> None:
         """Write the page to standard output; in colour where that is a terminal."""
@@ -88,15 +91,15 @@ class Page:
 
 
 def rich_line(line: Sequence[Span]) -> Text:
-    """A line for rich."""
+    """A line for rich, which obeys most controls itself."""
     from rich.text import Text
 
-    return Text.assemble(*((text, STYLES.get(style, "")) for text, style in line))
+    return Text.assemble(*((clean(text), STYLES.get(style, "")) for text, style in line))
 
 
-def outcome(name: str) -> Span:
-    """An outcome in its colour."""
-    return (name, OUTCOMES.get(name, "dim"))
+def outcome(known: Known, answered: bool = True) -> Span:
+    """What is known of an answer, in its colour."""
+    return (graded(known, answered), OUTCOMES.get(known.standing(answered), "dim"))
 
 
 def spread(left: Iterable[str | Span], right: str, width: int) -> tuple[Span, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from schemas.events.codec import plain
 from schemas.questions import Complete
 from streams.cli.show.moment import Moment
@@ -26,7 +28,9 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "status": "parked" if parked else closed.status if closed is not None else "open",
         "ended_by": closed.ended_by if closed is not None else parked.reason if parked else None,
         "answer": closed.answer if closed is not None else None,
-        "outcome": sheet.outcome,
+        "outcome": sheet.known.outcome,
+        **_graded(sheet),
+        "judgements": structs.asdict(sheet.judged),
         "confidence": closed.confidence if closed is not None else None,
         "confidence_source": closed.confidence_source if closed is not None else None,
         "calibrated": closed.calibrated if closed is not None else None,
@@ -37,6 +41,15 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "summary": sheet.summary,
         "steps": [{"at": at, "act": event.act, **plain(event)} for at, event in sheet.numbered],
     }
+
+
+def _graded(sheet: Sheet) -> dict[str, str | None]:
+    """What is known of the answer, with *undecided* and *not graded* told apart, and whose word it is."""
+    closed, known = sheet.closed, sheet.known
+    standing = (
+        None if closed is None or sheet.learning else known.standing(closed.answer is not None)
+    )
+    return {"graded": standing, "graded_by": None if known.word is None else known.word.who}
 
 
 def _policy(sheet: Sheet) -> str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from schemas.answer import Judgements
 from schemas.events.base import Event
 from schemas.events.episode import (
     Completed,
@@ -17,7 +19,8 @@ from schemas.events.episode import (
 from schemas.events.learning import BatchClosed, Graded, LessonDistilled, Reflected
 from schemas.identity import address_order, is_numbered, learning_id
 from schemas.usage import Usage, total
-from state.folds.grades import GradesFold
+from state.folds.grades import GradesFold, Known
+from streams.judging import judgements
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -64,13 +67,18 @@ class Sheet:
         return total(event.usage for event in self.journal.values() if isinstance(event, Completed))
 
     @property
-    def outcome(self) -> str:
-        """Right, wrong, withheld or unknown."""
+    def known(self) -> Known:
+        """What is known of its answer."""
         fold = GradesFold()
         for event in self.journal.values():
             if isinstance(event, Graded):
                 fold.feed(self.episode, event)
-        return fold.outcome(self.episode)
+        return fold.of(self.episode)
+
+    @property
+    def judged(self) -> Judgements:
+        """How many judgements of its work could be read."""
+        return judgements(event for _, event in self.numbered)
 
     @property
     def parked(self) -> EpisodeParked | None:
@@ -122,10 +130,13 @@ def _with_parent(
     The record of a member of a set has its part of the set's.
     """
     if opened is not None and opened.within is not None:
-        from streams.policies import find
+        from streams.policies import NoPolicy, find, find_recorded
         from streams.sets import with_part
 
-        return with_part(own, log.journal(opened.within), find(opened.policy))
+        with suppress(NoPolicy):  # only it knows which part of the set's record is whose
+            policy = find_recorded(find, opened.policy, opened.policy_version)
+            return with_part(own, log.journal(opened.within), policy)
+        return own
     if opened is None or opened.parent is None:
         return own
     parent = log.journal(opened.parent)

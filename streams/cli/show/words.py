@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from schemas.usage import Embedding, Usage
+
+if TYPE_CHECKING:
+    from state.folds.grades import Known
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Controls, invisible formatting (text direction too), surrogates, separators of lines."""
@@ -151,13 +155,33 @@ def embedded(took: Embedding) -> str:
 
 
 def sure(confidence: float | None, source: str | None, calibrated: float | None) -> str:
-    """How sure an answer is: calibrated where labels allow it, and what the policy itself claimed."""
-    if confidence is None:
+    """How sure an answer is, first the number that counts: see ``counted``."""
+    value, how = counted(confidence, calibrated)
+    if value is None:
         return "confidence unknown"
-    if calibrated is None:
-        return f"confidence {confidence:.2f}" + (f" raw ({source})" if source else "")
-    claimed = f"raw {confidence:.2f}" + (f", {source}" if source else "")
-    return f"confidence {calibrated:.2f} calibrated ({claimed})"
+    claimed = f"claimed {confidence:.2f}" if how == "calibrated" else ""
+    behind = ", ".join(filter(None, (claimed, source)))
+    return f"confidence {value:.2f} {how}" + (f" ({behind})" if behind else "")
+
+
+def counted(confidence: float | None, calibrated: float | None) -> tuple[float | None, str]:
+    """The confidence that every screen names first, and its name.
+
+    It is the *calibrated* chance of being right, once labels allow one, else what the policy *claimed*.
+    """
+    if confidence is None or calibrated is None:
+        return confidence, "claimed"
+    return calibrated, "calibrated"
+
+
+def graded(known: Known, answered: bool = True) -> str:
+    """What is known of an answer: the outcome, by which person if one gave it, or who could not tell."""
+    standing, word = known.standing(answered), known.word
+    if word is None or standing == "withheld" or not (word.person or standing == "undecided"):
+        return standing
+    return (
+        f"{standing} by {'a person' if word.person and word.who == 'unknown' else clean(word.who)}"
+    )
 
 
 def joined(parts: Iterable[str], room: int, gap: str = "   ") -> list[str]:

@@ -47,16 +47,24 @@
     if (stale) { clearTimeout(again); again = setTimeout(refresh, 1000); }
   };
 
-  const source = new EventSource("/live");
+  let source = null;
   let known = document.body.dataset.version; // what this page was made from
   const heard = (event) => {
     if (event.data !== known) refresh();
     known = event.data;
     show(paused ? "paused" : "live", paused ? "" : "on");
   };
-  source.addEventListener("hello", heard);
-  source.addEventListener("changed", heard);
-  source.addEventListener("error", () => show("not connected", "off"));
+  const listen = () => {
+    source = new EventSource("/live");
+    source.addEventListener("hello", heard);
+    source.addEventListener("changed", heard);
+    source.addEventListener("error", () => {
+      show("not connected", "off");
+      // A refusal, such as that too many listen already, ends an event source for good.
+      if (source.readyState === EventSource.CLOSED) setTimeout(listen, 10000);
+    });
+  };
+  listen();
 
   pause.hidden = false;
   pause.addEventListener("click", () => {

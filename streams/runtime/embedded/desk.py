@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from handlers.policies.base import Policy
@@ -24,7 +24,6 @@ class Host(Protocol):
     log: SqliteLog
     writer: Writer
     world: World
-    find: Callable[[str], Policy[Any]]
     learner: Learner
     intake: Intake
     schedule: Schedule
@@ -62,7 +61,7 @@ class EmbeddedDesk:
 
     def policy(self, admitted: ProblemAdmitted) -> Policy[Any]:
         """The policy that a problem asks for."""
-        return self.worker.find(admitted.problem.policy or self.worker.intake.default_policy)
+        return self.worker.learner.known(admitted.scope).policy
 
     def memories(self, scope: str) -> Mapping[int, Memory]:
         """The memory versions of a scope."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
@@ -10,12 +11,13 @@ from pydantic import ValidationError
 from handlers.policies.base import Policy
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
-from schemas.identity import digest, episode_id, run_id, scope_id
+from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.problem import Problem
 from schemas.record import Record
 from schemas.settings import BadSetting, PolicySettings
+from schemas.written import problem_of
 from streams.episodes import settings_of
-from streams.policies import NoPolicy
+from streams.policies import Find, NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.faults import told
 
@@ -29,6 +31,9 @@ select episode, kind, body from records a where address = 'admitted' and partiti
    {} (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
   order by offset
 """
+SCOPE = "scope"
+"""Header of a problem whose policy is a file: the scope that it belongs to."""
+_DIGEST = re.compile(r"[0-9a-f]{12}")
 POSITION = """
 select 1 from records where address = 'admitted' and json_extract(body, '$.scope') = ?
   and json_extract(body, '$.problem.series') = ? and json_extract(body, '$.problem.position') = ? limit 1
@@ -48,6 +53,26 @@ def scope_of(policy: Policy[Any], problem: Problem) -> str:
     """The scope that a problem's episode belongs to."""
     values = policy.settings.learning_values(problem.profile, problem.settings)
     return scope_id(problem.domain, policy.name, problem.memory, values)
+
+
+def placed(
+    find: Find, problem: Problem, default_policy: str, told: object
+) -> tuple[str, Policy[Any] | None]:
+    """The scope of a problem and its policy. Raises ``NoPolicy``, or ``BadSetting`` for its settings.
+
+    Where its policy is a file that was not given here, the scope is the one that its producer ``told``:
+    only who has a policy can say it. The problem is admitted and waits.
+    """
+    try:
+        policy = find(problem.policy or default_policy)
+    except NoPolicy:
+        begins = f"{problem.domain}/{problem.policy}/{problem.memory}/"
+        scope = told if isinstance(told, str) and names_a_file(problem.policy or "") else ""
+        if not scope.startswith(begins) or not _DIGEST.fullmatch(scope.removeprefix(begins)):
+            raise
+        return scope, None
+    settings_of(policy, problem)
+    return scope_of(policy, problem), policy
 
 
 class Intake:
@@ -110,17 +135,21 @@ class Intake:
     ) -> tuple[str, ProblemAdmitted] | None:
         problem: Problem | None = None
         try:
-            problem = Problem.model_validate_json(value)
-            policy = self.find(problem.policy or self.default_policy)
-            self._check_source(policy, settings_of(policy, problem))
-        except (NoPolicy, BadSetting) as error:
+            problem = problem_of(value)
+            scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
+            if policy is not None:
+                self._check_source(policy, settings_of(policy, problem))
+        except NoPolicy as error:
+            self._refuse(offset, key, headers, value, f"policy: {error}")
+            return None
+        except BadSetting as error:
             self._refuse(offset, key, headers, value, str(error))
             return None
         except (ValidationError, TypeError) as error:
             self._refuse(offset, key, headers, value, told(error, problem))
             return None
         episode = episode_of(problem, self.default_policy)
-        event = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=offset)
+        event = ProblemAdmitted(problem=problem, scope=scope, offset=offset)
         return episode, event
 
     def _check_source(self, policy: Policy[Any], settings: PolicySettings) -> None:

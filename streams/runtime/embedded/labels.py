@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
 
 from handlers.answers.grade import CHECKERS
+from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, episode_id
 from schemas.problem import Feedback
+from schemas.written import feedback_of
 from streams.grading.grader import Grading
 from streams.learner import Learner
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.faults import told
-from streams.runtime.grades import graded
+from streams.runtime.grades import Judged, Solved, graded
+from streams.runtime.judgements import Judgements
 
 BATCH = 512
-REFLECTED = (
-    "select episode from records where episode >= ? and episode < ? and address = 'reflected'"
-)
+ANSWERED = "select episode from records where episode >= ? and episode < ? and address = 'closed'"
 
 
 class Labels:
@@ -30,8 +30,7 @@ class Labels:
     def __init__(self, log: SqliteLog, writer: Writer, learner: Learner) -> None:
         self.log, self.writer, self.learner = log, writer, learner
         self.grader = Grading()
-        self.of_problem: dict[tuple[str, str], list[Feedback]] = defaultdict(list)
-        self.of_episode: dict[str, list[Feedback]] = defaultdict(list)
+        self.said = Judgements()
         self.position = 0
         self.refused = ""
         self.committed = log.position("learner", "feedback")
@@ -68,62 +67,61 @@ class Labels:
         self.position = offset
         feedback: Feedback | None = None
         try:
-            feedback = Feedback.model_validate_json(value)
+            feedback = feedback_of(value)
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, TypeError) as error:
             self.refused = told(error, feedback)
             return None
-        if feedback.episode is not None:
-            self.of_episode[feedback.episode].append(feedback)
-        else:
-            self.of_problem[feedback.domain or "", feedback.problem_id or ""].append(feedback)
+        self.said.add(offset, feedback)
         return feedback
 
     async def _grade_known(self, feedback: Feedback) -> None:
-        async for episode, reflected in self._answered(feedback):
-            address, event = await self._grade(reflected, feedback)
+        for episode, judged in self._answered(feedback):
+            address, event = await self._grade(judged, feedback)
             self.writer.state("learning", episode, address, event)
             self.learner.feed(episode, address, event)
 
-    async def _answered(self, feedback: Feedback) -> AsyncIterator[tuple[str, Reflected]]:
+    def _answered(self, feedback: Feedback) -> Iterator[tuple[str, Judged]]:
         if feedback.episode is not None:
             episodes = [feedback.episode]
         else:
             first = episode_id(feedback.domain or "", feedback.problem_id or "", "")
-            rows = self.log.db.execute(REFLECTED, (first, first[:-1] + "0")).fetchall()
+            rows = self.log.db.execute(ANSWERED, (first, first[:-1] + "0")).fetchall()
             episodes = [row[0] for row in rows]
         for episode in episodes:
-            reflected = self.log.find(episode, "reflected")
-            if isinstance(reflected, Reflected):
-                yield episode, reflected
+            judged = self._judged(episode)
+            if judged is not None:
+                yield episode, judged
+
+    def _judged(self, episode: str) -> Judged | None:
+        """What is judged of an episode that is closed: a solve's answer too, which nothing learns from."""
+        reflected = self.log.find(episode, "reflected")
+        if isinstance(reflected, Reflected):
+            return reflected
+        admitted, closed = self.log.find(episode, "admitted"), self.log.find(episode, "closed")
+        if isinstance(admitted, ProblemAdmitted) and isinstance(closed, EpisodeClosed):
+            return Solved.of(admitted, closed)
+        return None
 
     async def missed(
         self, episode: str, reflected: Reflected, given: int
     ) -> list[tuple[str, Graded]]:
         """Grades by feedback that came while the episode was being closed, with so many grades given."""
-        if not self.any:
+        if not self.said:
             return []
         checked = 1 if reflected.domain in CHECKERS else 0
-        feedback = self._of(episode, reflected)[given - checked :]
+        feedback = self.said.of(episode, reflected)[given - checked :]
         return [await self._grade(reflected, each) for each in feedback]
-
-    @property
-    def any(self) -> bool:
-        """Whether any feedback came at all."""
-        return bool(self.of_problem or self.of_episode)
-
-    def _of(self, episode: str, reflected: Reflected) -> list[Feedback]:
-        key = (reflected.domain, reflected.problem_id)
-        return [*self.of_problem.get(key, ()), *self.of_episode.get(episode, ())]
 
     async def known(self, episode: str, reflected: Reflected) -> list[tuple[str, Graded]]:
         """Grades of an episode that just ended, by the feedback that came before it."""
-        if not self.any:
+        if not self.said:
             return []
-        return [await self._grade(reflected, each) for each in self._of(episode, reflected)]
+        said = self.said.of(episode, reflected)
+        return [await self._grade(reflected, each) for each in said]
 
-    async def _grade(self, reflected: Reflected, feedback: Feedback) -> tuple[str, Graded]:
-        return await graded(self.grader, reflected, feedback)
+    async def _grade(self, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:
+        return await graded(self.grader, judged, feedback)
 
     def close(self) -> None:
         """End the grader's process, if one was started."""

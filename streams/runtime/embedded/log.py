@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
-from sqlite3 import ProgrammingError
+from sqlite3 import OperationalError, ProgrammingError
 from typing import Any
 
 import orjson
@@ -15,19 +16,25 @@ from schemas.events.codec import as_written, decode
 from schemas.events.episode import PartitionClaimed, TextKept
 from schemas.identity import text_key
 from schemas.record import Record
+from streams.runtime.embedded.files import (
+    NoLog,
+    NotALog,
+    connect,
+    connect_to_read,
+    disconnect,
+    is_fixed,
+    is_full,
+)
 from streams.runtime.embedded.rows import (
     COLUMNS,
     INSERT,
     LOG_TOPICS,
     SEND,
-    NoLog,
-    NotALog,
     Transaction,
-    connect,
     now_ms,
     record_of,
 )
-from streams.runtime.embedded.tables import MESSAGES_IN_ORDER
+from streams.runtime.embedded.tables import MESSAGES_IN_ORDER, OUTCOMES
 from streams.runtime.embedded.writer import Writer
 
 CLAIMS = "select count(*) from records where episode >= 'w/' and episode < 'w0'"
@@ -38,18 +45,24 @@ __all__ = ["INSERT", "SEND", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"
 class SqliteLog:
     """Reads and plain appends. Records of workers go through a ``Writer``."""
 
-    def __init__(self, path: str | Path, *, create: bool = False) -> None:
+    def __init__(self, path: str | Path, *, create: bool = False, writes: bool = False) -> None:
+        """Open the file. One that cannot be written is read only, unless who opens it ``writes``."""
         self.path = Path(path)
-        self.db = connect(self.path, create=create)
+        try:
+            self.db = connect(self.path, create=create)
+        except OperationalError as error:
+            if create or writes or not (is_fixed(error) or is_full(error)):
+                raise
+            self.db = connect_to_read(self.path)
 
     def __del__(self) -> None:
         # A command that ends has no further use for its log; nothing is lost by closing late.
         with suppress(AttributeError, ProgrammingError):
-            self.db.close()
+            disconnect(self.db)
 
     def close(self) -> None:
-        """Close the file; the last connection folds the write-ahead log into it."""
-        self.db.close()
+        """Close the file, which then holds everything that was written."""
+        disconnect(self.db)
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -84,9 +97,9 @@ class SqliteLog:
             yield record_of(row)
 
     def journal(self, episode: str) -> dict[str, Event]:
-        """The numbered and named records of one episode by address."""
+        """The numbered and named records of one episode by address, in the order of the log."""
         rows = self.db.execute(
-            "select address, kind, body from records where episode = ?", (episode,)
+            "select address, kind, body from records where episode = ? order by offset", (episode,)
         )
         return {address: decode(kind, body) for address, kind, body in rows}
 
@@ -198,31 +211,37 @@ class SqliteLog:
 
     def claim(self, worker: str, partition: int = 0) -> Writer:
         """Take a partition of both log topics; the claim's offset is the epoch of what follows."""
-        event = PartitionClaimed(worker=worker)
         with self.transaction():
-            self.db.execute(MESSAGES_IN_ORDER)  # logs of earlier builds have none
-            (number,) = self.db.execute(CLAIMS).fetchone()
-            cursor = self.db.execute(
-                INSERT,
-                (
-                    "events",
-                    partition,
-                    0,
-                    f"w/{partition}",
-                    f"claimed.{number}",
-                    event.kind,
-                    now_ms(),
-                    event.to_json().decode(),
-                ),
-            )
-            epoch = int(cursor.lastrowid or 0)
-            self.db.executemany(
-                "insert or replace into claims values (?, ?, ?, ?)",
-                [(topic, partition, epoch, worker) for topic in LOG_TOPICS],
-            )
-        return Writer(self, partition, epoch)
+            return self._claim(worker, partition)
 
-    def free_partition(self) -> int:
-        """A partition that nobody has claimed yet, for a side run that must disturb nobody."""
-        query = "select coalesce(max(partition), 0) + 1 from claims"
-        return int(self.db.execute(query).fetchone()[0])
+    def claim_beside(self, worker: str, is_over: Callable[[str], bool]) -> Writer:
+        """Take the lowest partition above the worker's that nobody has, or whose claimant is over."""
+        with self.transaction():
+            had = self.claims()
+            free = (n for n in count(1) if n not in had or is_over(had[n]))
+            return self._claim(worker, next(free))
+
+    def give_back(self, writer: Writer) -> None:
+        """End a claim; nothing where somebody else has claimed the partition since."""
+        ended = "delete from claims where partition = ? and epoch = ?"
+        with self.transaction():
+            self.db.execute(ended, (writer.partition, writer.epoch))
+
+    def claims(self) -> dict[int, str]:
+        """Who has which partition."""
+        query = "select partition, worker from claims where topic = 'events'"
+        return dict(self.db.execute(query).fetchall())
+
+    def _claim(self, worker: str, partition: int) -> Writer:
+        event = PartitionClaimed(worker=worker)
+        for made in (MESSAGES_IN_ORDER, OUTCOMES):  # logs of earlier builds have none
+            self.db.execute(made)
+        (number,) = self.db.execute(CLAIMS).fetchone()
+        row = ("events", partition, 0, f"w/{partition}", f"claimed.{number}", event.kind)
+        cursor = self.db.execute(INSERT, (*row, now_ms(), event.to_json().decode()))
+        epoch = int(cursor.lastrowid or 0)
+        self.db.executemany(
+            "insert or replace into claims values (?, ?, ?, ?)",
+            [(topic, partition, epoch, worker) for topic in LOG_TOPICS],
+        )
+        return Writer(self, partition, epoch)

@@ -31,7 +31,22 @@ create table if not exists consumers(
 create table if not exists counters(name text primary key, value integer not null) without rowid;
 """
 
-VIEWS = """
+OUTCOMES = """
+create view if not exists outcomes as
+  select episode, outcome, who from (
+    select episode, json_extract(body, '$.outcome') outcome,
+      case when json_extract(body, '$.by') = 'feedback'
+        and json_extract(body, '$.grader') like 'verdict@%'
+        then coalesce(json_extract(body, '$.source'), 'unknown')
+        else json_extract(body, '$.grader') end who,
+      row_number() over (partition by episode order by
+        case when json_extract(body, '$.by') = 'checker' then 2
+          when json_extract(body, '$.grader') = 'verdict@2' then 0 else 1 end, offset desc) place
+    from records where kind = 'graded') where place = 1
+"""
+"""What is known of each answer, by the rule of ``state.folds.grades``."""
+
+VIEWS = f"""
 create view if not exists answers as
   select offset, json_extract(value, '$.problem_id') problem_id, key episode,
     json_extract(value, '$.domain') domain, json_extract(value, '$.policy') policy,
@@ -55,6 +70,7 @@ create view if not exists calls as
     json_extract(body, '$.cost') cost, json_extract(body, '$.seconds') seconds,
     json_extract(body, '$.text') text
   from records where kind = 'completed';
+{OUTCOMES};
 create view if not exists lessons as
   select offset, episode learned_in, json_extract(body, '$.id') id, json_extract(body, '$.role') role,
     json_extract(body, '$.polarity') polarity, json_extract(body, '$.text') text,

@@ -15,6 +15,7 @@ from schemas.identity import learning_id
 from schemas.problem import Limits
 from schemas.settings import BadSetting
 from state.collecting import uncollected
+from state.folds.strays import Strays
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
 from streams.learner import HEARD_KINDS, Learner
@@ -25,7 +26,7 @@ from streams.runtime.embedded.desk import EmbeddedDesk
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.progress import Outcome, Progress, warn_of_lost
+from streams.runtime.progress import Outcome, Progress, warn_of_lost, warn_of_stray
 from streams.runtime.references import References
 from streams.runtime.schedule import Schedule
 from streams.runtime.seats import seat_of
@@ -52,12 +53,14 @@ class Worker:
         learning_limits: Limits | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
-        self.log, self.world, self.find = log, world, find
+        self.log, self.world = log, world
         self.writer: Writer = log.claim(name)
-        self.learner = Learner(find, LogRecords(log), told=warn_of_lost)
+        self.learner = Learner(
+            find, LogRecords(log), told=warn_of_lost, strays=Strays(warn_of_stray)
+        )
         self.intake = Intake(log, self.writer, find, default_policy, self.learner)
         self.labels = Labels(log, self.writer, self.learner)
-        world.references = References(self.labels.grader, self.labels.of_problem)
+        world.references = References(self.labels.grader, self.labels.said)
         limits = learning_limits or Limits()
         self.batches = Batches(
             log, self.writer, self.learner, world, limits, self.intake.is_admitted
@@ -120,7 +123,7 @@ class Worker:
         await self.schedule.finished()
         self.labels.close()
         if not self.writer.fenced:
-            self.writer.flush()
+            await self.writer.commit()
 
     def _outcome(self) -> Outcome:
         if self.drained:
@@ -187,8 +190,8 @@ class Worker:
         assert isinstance(admitted, ProblemAdmitted)
         fresh = "opened" not in journal
         try:
-            policy = self.find(admitted.problem.policy or self.intake.default_policy)
-            versions, world = self.learner.known(admitted.scope).memory.versions, self.world
+            scope, world = self.learner.known(admitted.scope), self.world
+            policy, versions = scope.policy, scope.memory.versions
             work = prepare(
                 episode, admitted, journal, policy, versions, world.description, world.grant
             )

@@ -8,6 +8,8 @@ costs nearly nothing* and *One fence for both*.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +19,23 @@ from schemas.events.base import Event
 from schemas.events.episode import TextKept
 from schemas.identity import text_key
 from state.journal import Fenced
+from streams.runtime.embedded.files import is_busy
 from streams.runtime.embedded.rows import COUNT, INSERT, SEND, now_ms
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
+_log = logging.getLogger(__name__)
+GLANCE_MS, PAUSE_S = 500, 0.1
+"""How long the loop is held up to wait for another process's commit, and how long it then runs on."""
+
 
 class Writer:
     """The append side under one claim; implements ``state.journal.Recorder``.
 
-    What is stated waits in memory until the next turn of the event loop commits it. Nothing is
-    written after the claim was lost: such records are only counted (``stale``), and ``Fenced`` is raised.
+    What is stated waits in memory until the next turn of the event loop commits it. While another
+    process holds the log it waits on, however long: most of it was paid for. Nothing is written after
+    the claim was lost: such records are only counted (``stale``), and ``Fenced`` is raised.
     """
 
     def __init__(self, log: SqliteLog, partition: int, epoch: int) -> None:
@@ -38,9 +46,11 @@ class Writer:
         self.kept: set[str] = set()
         self.waiting: list[asyncio.Future[None]] = []
         self.commits = 0
+        self.appended_s = time.monotonic()
+        """When the log last took something of ours; first the claim."""
         self.at_ms = 0
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.fenced = False
+        self.fenced = self.stalled = False
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit."""
@@ -72,6 +82,8 @@ class Writer:
         """Done when everything stated so far is on disk; one commit serves a whole turn of the loop."""
         waiting = self.waiting
         if not waiting:  # once a turn: asking for the loop costs a system call before Python 3.12
+            if self.loop is None:
+                self.log.db.execute(f"pragma busy_timeout={GLANCE_MS}")
             self.loop = asyncio.get_running_loop()
             self.loop.call_soon(self._turn)
         assert self.loop is not None
@@ -84,23 +96,41 @@ class Writer:
         try:
             self.flush()
         except Exception as error:
+            if is_busy(error) and self._has_more():
+                self._wait_on(waiting)
+                return
             for done in waiting:
                 if not done.done():
                     done.set_exception(error)
             return
+        if self.stalled:
+            self.stalled = False
+            _log.warning("%s: the log can be written again", self.log.path)
         for done in waiting:
             if not done.done():
                 done.set_result(None)
 
+    def _wait_on(self, waiting: list[asyncio.Future[None]]) -> None:
+        self.waiting = waiting
+        if not self.stalled:
+            self.stalled = True
+            said = "%s: another process holds the log; what was answered waits to be recorded"
+            _log.warning(said, self.log.path)
+        assert self.loop is not None
+        self.loop.call_later(PAUSE_S, self._turn)
+
     def flush(self) -> None:
-        """Commit now, without a loop. Raises ``Fenced`` when the claim is no longer the latest."""
-        rows, self.rows = self.rows, []
-        sent, self.sent = self.sent, []
-        positions, self.positions = self.positions, {}
-        if not (rows or sent or positions):
+        """Commit now, without a loop. Raises ``Fenced`` when the claim is no longer the latest.
+
+        While another process holds the log nothing is lost: it raises, and may be called again.
+        """
+        if not self._has_more():
             return
         db, at = self.log.db, now_ms()
         db.execute("begin immediate")
+        rows, self.rows = self.rows, []
+        sent, self.sent = self.sent, []
+        positions, self.positions = self.positions, {}
         try:
             self._check_claim(rows)
             before = db.total_changes
@@ -113,12 +143,16 @@ class Writer:
                 )
             for (consumer, topic), offset in positions.items():
                 self.log.commit_position(consumer, topic, offset)
+            db.execute("commit")
         except BaseException:
             if db.in_transaction:
                 db.execute("rollback")
             raise
-        db.execute("commit")
         self.commits += 1
+        self.appended_s = time.monotonic()
+
+    def _has_more(self) -> bool:
+        return bool(self.rows or self.sent or self.positions)
 
     def _check_claim(self, rows: list[tuple[Any, ...]]) -> None:
         query = "select epoch from claims where topic = 'events' and partition = ?"

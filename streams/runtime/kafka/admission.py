@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
 
-from handlers.policies.base import Policy
 from schemas.problem import Feedback, Limits, Problem, ProblemRecord
 from schemas.settings import BadSetting
-from streams.episodes import settings_of
-from streams.policies import NoPolicy
+from schemas.written import Twice, problem_of
+from streams.policies import Find, NoPolicy
 from streams.producing.sources import BadLine, parse
-from streams.runtime.embedded.intake import episode_of, scope_of
+from streams.runtime.embedded.intake import SCOPE, episode_of, placed
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, data_of
 
@@ -42,33 +39,38 @@ class Asked:
 def asked(
     headers: Headers,
     value: bytes | None,
-    find: Callable[[str], Policy[Any]],
+    find: Find,
     default_policy: str,
 ) -> Asked:
     """What a record asks for. Raises ``Refused``."""
     problem: Problem | None = None
     try:
         body, ours = data_of(headers, value)
-        problem, label = _ours(body) if ours else foreign(body)
-        policy = find(problem.policy or default_policy)
-        settings_of(policy, problem)
+        problem, label = problem_on(body) if ours else foreign(body)
+        scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
+        scope, _ = placed(find, problem, default_policy, scope_told)
     except ValidationError as error:
         raise Refused("input.field", told(error)) from error
     except BadLine as error:
         raise Refused(error.code, str(error)) from error
+    except Twice as error:
+        raise Refused("input.field", str(error)) from error
     except NoPolicy as error:
-        raise Refused("input.policy", str(error)) from error
+        raise Refused("input.policy", f"policy: {error}") from error
     except TypeError as error:
         raise Refused("input.value", told(error, problem)) from error
     except (BadSetting, NotOurs, ValueError) as error:
         raise Refused("input.value", str(error)) from error
-    return Asked(episode_of(problem, default_policy), scope_of(policy, problem), problem, label)
+    return Asked(episode_of(problem, default_policy), scope, problem, label)
 
 
-def _ours(body: bytes) -> tuple[Problem, Feedback | None]:
-    """A problem in our envelope; a foreign client's CloudEvent may hold a plain line all the same."""
+def problem_on(body: bytes) -> tuple[Problem, Feedback | None]:
+    """A problem of ours, or a plain line, which a foreign client's CloudEvent may hold too.
+
+    Raises ``BadLine`` or ``ValidationError``.
+    """
     try:
-        return Problem.model_validate_json(body), None
+        return problem_of(body), None
     except ValidationError:
         try:
             return foreign(body)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
+from streams.runtime.kafka import lenient
 from streams.runtime.kafka.place import Place
 
 RETRY_S = 0.5
@@ -29,6 +30,7 @@ def producer(place: Place, **options: Any) -> Any:
 def consumer(place: Place, **options: Any) -> Any:
     """A consumer without a group, that is not started yet."""
     options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", **options}
+    lenient.install()
     return module().AIOKafkaConsumer(**place.connection(), **options)
 
 

@@ -6,7 +6,9 @@ While one batch of a lane is under way, what is stated meanwhile becomes the nex
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from schemas.events.base import Event
@@ -32,6 +34,18 @@ def _unheard(error: Exception) -> None:
     """Whoever awaits the commit hears of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a worker's appends stand; moments are those of ``time.monotonic``."""
+
+    waiting: int
+    """Records that no broker has acknowledged yet, whether they were sent or not."""
+    since_s: float | None
+    """When the oldest of them was added; nothing while none waits."""
+    appended_s: float | None
+    """When a broker last acknowledged records; nothing before the first."""
+
+
 class Appender:
     """The worker's own producer. ``broken`` is told when an append failed: its lane sends nothing more."""
 
@@ -40,6 +54,14 @@ class Appender:
         self.producer: Any = None
         self.lanes: dict[tuple[str, int], Lane] = {}
         self.appended = 0
+        self.appended_s: float | None = None
+
+    @property
+    def standing(self) -> Standing:
+        """What waits for a broker, and since when."""
+        begun = [since for lane in self.lanes.values() if (since := lane.since_s) is not None]
+        waiting = sum(len(lane.rows) + lane.flying for lane in self.lanes.values())
+        return Standing(waiting, min(begun, default=None), self.appended_s)
 
     async def start(self) -> None:
         """Connect."""
@@ -82,14 +104,25 @@ class Lane:
         self.broken: Exception | None = None
         self.last = -1
         """Offset of the last record that the broker acknowledged."""
+        self.flying = 0
+        """Rows that were taken up and are not acknowledged yet."""
+        self.added_s: float | None = None
+        self.flown_s: float | None = None
 
     @property
     def quiet(self) -> bool:
         """Whether nothing is waiting or under way."""
         return not self.rows and self.pump is None
 
+    @property
+    def since_s(self) -> float | None:
+        """When the oldest row was added that is not acknowledged yet; nothing where there is none."""
+        return self.added_s if self.flown_s is None else self.flown_s
+
     def add(self, key: bytes, value: bytes | None, headers: Headers) -> None:
         """Append with the next batch."""
+        if self.added_s is None:
+            self.added_s = time.monotonic()
         self.rows.append((key, value, headers))
 
     def commit(self) -> asyncio.Future[int]:
@@ -108,6 +141,7 @@ class Lane:
         while self.waiting:
             rows, self.rows = self.rows, []
             waiting, self.waiting = self.waiting, []
+            self.flying, self.flown_s, self.added_s = len(rows), self.added_s, None
             try:
                 before = self.last
                 spans = await self._send(rows)
@@ -117,6 +151,7 @@ class Lane:
                 self.waiting = []
                 self.appender.broken(error)
                 break
+            self.flying, self.flown_s = 0, None
             for done, index in waiting:
                 if not done.done():
                     done.set_result(before if index < 0 else _offset(spans, index))
@@ -138,7 +173,9 @@ class Lane:
             told = await (await producer.send_batch(batch, self.topic, partition=self.partition))
             spans.append((first, told.offset))
             self.last = told.offset + (index - first) - 1
-        self.appender.appended += len(rows)
+        if rows:
+            self.appender.appended += len(rows)
+            self.appender.appended_s = time.monotonic()
         return spans
 
 
@@ -167,7 +204,7 @@ class KafkaWriter:
         """Record with the next commit. Raises ``Fenced`` after the claim was lost."""
         self._check()
         headers = headers_of(event.kind, episode, address, now_ms(), self.claim)
-        self.lane.rows.append((episode.encode(), event.to_json(), headers))
+        self.lane.add(episode.encode(), event.to_json(), headers)
 
     async def commit(self) -> None:
         """Done when everything stated so far is on the broker. Raises ``Fenced``."""

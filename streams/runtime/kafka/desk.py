@@ -44,7 +44,7 @@ class KafkaDesk:
 
     def policy(self, admitted: ProblemAdmitted) -> Policy[Any]:
         """The policy that a problem asks for."""
-        return self.worker.find(admitted.problem.policy or self.worker.default_policy)
+        return self.worker.learner.known(admitted.scope).policy
 
     def memories(self, scope: str) -> Mapping[int, Memory]:
         """The memory versions of a scope."""

@@ -15,8 +15,11 @@ from typing import Any
 import orjson
 
 from schemas.record import event_id
+from schemas.written import Twice, loads
 
 Headers = list[tuple[str, bytes]]
+Given = Iterable[tuple[str, bytes | None]]
+"""Headers as they come: a foreign client may send a name without a value."""
 TYPE, SOURCE = "io.metalogue.", "metalogue"
 _JSON = ("content-type", b"application/json")
 _FIXED = (_JSON, ("ce_specversion", b"1.0"), ("ce_source", SOURCE.encode()))
@@ -82,9 +85,14 @@ def _caused(episode: str) -> bytes:
     return event_id(episode, "admitted").encode()
 
 
-def read(headers: Iterable[tuple[str, bytes]], value: bytes | None) -> Said:
+def named(headers: Given) -> dict[str, bytes]:
+    """Headers by name, without those that say nothing; of several with one name the last."""
+    return {name: value for name, value in headers if value is not None}
+
+
+def read(headers: Given, value: bytes | None) -> Said:
     """What a record says. Raises ``NotOurs``."""
-    found = dict(headers)
+    found = named(headers)
     name = found.get("ce_id")
     if name is None:
         return _structured(found, value)
@@ -125,12 +133,14 @@ def _structured(headers: dict[str, bytes], value: bytes | None) -> Said:
         raise NotOurs(str(error)) from error
 
 
-def data_of(headers: Iterable[tuple[str, bytes]], value: bytes | None) -> tuple[bytes, bool]:
-    """The data of a message, and whether it came in an envelope. Raises ``NotOurs``."""
-    found = dict(headers)
+def data_of(headers: Given, value: bytes | None) -> tuple[bytes, bool]:
+    """The data of a message, and whether it came in an envelope. Raises ``NotOurs`` and ``Twice``."""
+    found = named(headers)
     if is_structured(found):
         try:
-            return orjson.dumps(orjson.loads(value or b"")["data"]), True
+            return orjson.dumps(loads(value or b"")["data"]), True
+        except Twice:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise NotOurs(f"a structured CloudEvent without data: {error}") from error
     return value or b"", "ce_type" in found

@@ -62,6 +62,14 @@ class Closings(Protocol):
         ...
 
 
+def _takes_out(said: Said) -> bool:
+    """Whether a person's word takes an episode out. Anybody may say it, also badly."""
+    try:
+        return bool(orjson.loads(said.body).get("void"))
+    except (ValueError, AttributeError):
+        return False
+
+
 @dataclass(slots=True)
 class EventsFold:
     """One partition of ``events``: the journals of its open episodes, as every reader adds them up.
@@ -106,6 +114,9 @@ class EventsFold:
         return True
 
     def _first(self, offset: int, said: Said) -> bool:
+        if said.episode in self.open and said.kind == "episode.adopted" and _takes_out(said):
+            self.open[said.episode] = {said.address: said}  # all that is still needed of it
+            return True
         first = "opened" if is_set(said.episode) else "admitted"
         if said.address != first or said.episode in self.open or said.episode in self.closed:
             return False

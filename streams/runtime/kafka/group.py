@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, Protocol
 
+from streams.runtime.kafka import lenient
 from streams.runtime.kafka.lease import Lease
 from streams.runtime.kafka.place import Place
 
@@ -39,6 +40,7 @@ def make(place: Place, member: Member, lease: Lease) -> Any:
     from streams.runtime.kafka import driver
 
     transports.aliases["metalogue"] = DRIVER
+    lenient.install()
     driver.LEASE = lease
     app: Any = driver.App(place.group, **settings_of(place, lease.session_s))
     problems = app.topic(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,10 @@ PLACES = "create table places(offset integer primary key, partition integer, pla
 HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
 PLACE = "insert into places values (?, ?, ?)"
 HOME = "select partition from records where episode = ? and address = 'admitted'"
+
+
+def _unwatched() -> None:
+    """Nobody watches."""
 
 
 class KafkaLog(SqliteLog):
@@ -92,12 +96,16 @@ class KafkaLog(SqliteLog):
 
     # -- reading from Kafka ------------------------------------------------------------------------
 
-    def refresh(self) -> None:
-        """Take in everything up to the present ends; what workers add meanwhile is the next look's."""
+    def refresh(self, step: Callable[[], None] = _unwatched) -> None:
+        """Take in everything up to the present ends; what workers add meanwhile is the next look's.
+
+        ``step`` is called whenever something was brought in, for who watches whether anything moves.
+        """
         with alone(self.path):
             ends = self._run(self._ends())
             while self._run(self._more(ends)):
                 self.versions += 1
+                step()
 
     def _names(self) -> dict[str, str]:
         """Topics by full name."""

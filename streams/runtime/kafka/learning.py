@@ -42,7 +42,7 @@ class Teacher:
         self.learner, self.view, self.schedule = learner, view, schedule
         self.world, self.limits, self.writer_of, self.until = world, limits, writer_of, until
         self.grader = Grading()
-        world.references = References(self.grader, view.of_problem)
+        world.references = References(self.grader, view.said)
         self.batches = 0
         self.grading: set[tuple[str, str]] = set()
 
@@ -59,7 +59,7 @@ class Teacher:
             return
         for address, grade in check(event):
             self._state(writer, episode, address, grade)
-        for feedback in self.view.feedback_for(episode, event):
+        for feedback in self.view.said.of(episode, event):
             self._grade(episode, event, feedback)
 
     def told(self, feedback: Feedback) -> None:

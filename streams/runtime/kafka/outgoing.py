@@ -9,11 +9,12 @@ import orjson
 
 from schemas.events.base import Event
 from schemas.events.codec import as_written
-from schemas.problem import Feedback
+from schemas.written import feedback_of
 from streams.policies import find
+from streams.runtime.embedded.intake import SCOPE
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Appender, Lane, message_headers
-from streams.runtime.kafka.envelope import Headers, headers_of
+from streams.runtime.kafka.envelope import Headers, headers_of, named
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.place import Place, partition_of
 
@@ -59,7 +60,8 @@ def _send(appender: Appender, partitions: int, message: Message) -> Lane:
     said = partition_key(topic, value)
     lane = appender.lane(place.topic(topic), partition_of(said, partitions))
     kind = "feedback" if topic == "feedback" else "problem"
-    lane.add(said, value, message_headers(kind, key))
+    more = [(f"ce_{SCOPE}", str(headers[SCOPE]).encode())] if SCOPE in headers else []
+    lane.add(said, value, [*message_headers(kind, key), *more])
     return lane
 
 
@@ -87,9 +89,9 @@ def _header(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else orjson.dumps(value)
 
 
-def header_value(name: str, value: bytes) -> Any:
+def header_value(name: str, value: bytes | None) -> Any:
     """A header as it is shown."""
-    if name in JSON_HEADERS:
+    if name in JSON_HEADERS and value is not None:
         try:
             return orjson.loads(value)
         except ValueError:
@@ -114,7 +116,7 @@ def _command(
 
 def name_of(topic: str, record: Any) -> str:
     """What a message is known by: what it speaks of, else where it lies."""
-    found = dict(record.headers)
+    found = named(record.headers)
     place = f"{record.partition}/{record.offset}"
     if topic in ("answers", "dead-letters") and record.key:
         return str(record.key.decode("utf-8", "replace"))
@@ -122,7 +124,7 @@ def name_of(topic: str, record: Any) -> str:
         return str(found["ce_subject"].decode("utf-8", "replace"))
     if topic == "feedback":
         try:
-            return feedback_name(Feedback.model_validate_json(record.value or b""))
+            return feedback_name(feedback_of(record.value or b""))
         except ValueError:
             return place
     return place

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
-from handlers.policies.base import Policy
 from schemas.asking import ReplayError
 from schemas.identity import is_set
 from schemas.settings import BadSetting
@@ -31,12 +29,11 @@ class Relay:
         place: Place,
         appender: Appender,
         learner: Learner,
-        find: Callable[[str], Policy[Any]],
         default_policy: str,
         partitions: int,
     ) -> None:
         self.place, self.appender, self.learner = place, appender, learner
-        self.find, self.default_policy, self.partitions = find, default_policy, partitions
+        self.default_policy, self.partitions = default_policy, partitions
         self.relayed = 0
 
     async def take(self, owned: Owned) -> None:
@@ -88,18 +85,19 @@ class Relay:
     def _of_set(self, owned: Owned, episode: str) -> dict[str, Closing]:
         members = owned.members(episode)
         admitted = owned.admitted(members[0])
-        policy = self.find(admitted.problem.policy or self.default_policy)
-        memories = self.learner.known(admitted.scope).memory.versions
+        scope = self.learner.known(admitted.scope)
+        memories = scope.memory.versions
         records = [(each, owned.journal(each)) for each in members]
-        work = prepare_set(episode, owned.journal(episode), records, policy, memories, "")
+        work = prepare_set(episode, owned.journal(episode), records, scope.policy, memories, "")
         ends = closings(work, replayed(conclude_set(work, work.run(None, None))))
         return dict(zip(members, ends, strict=True))
 
     def _alone(self, owned: Owned, episode: str) -> Closing:
         journal, admitted = owned.journal(episode), owned.admitted(episode)
         problem = admitted.problem
-        policy = self.find(problem.policy or self.default_policy)
-        scope = self.learner.scope(admitted.scope, policy.name, problem.profile, problem.settings)
+        name = problem.policy or self.default_policy
+        scope = self.learner.scope(admitted.scope, name, problem.profile, problem.settings)
+        policy = scope.policy
         work = prepare(episode, admitted, journal, policy, scope.memory.versions, "")
         run = work.run(None, None)
         conclusion, seconds = replayed(conclude(work, run))

@@ -63,10 +63,11 @@ class Solver:
         problem = admitted.problem
         fresh = "opened" not in journal
         try:
-            policy = self.worker.find(problem.policy or self.worker.default_policy)
+            name = problem.policy or self.worker.default_policy
             scope = self.worker.learner.scope(
-                admitted.scope, policy.name, problem.profile, problem.settings
+                admitted.scope, name, problem.profile, problem.settings
             )
+            policy = scope.policy
             await self.version(journal, scope.memory.versions)
             work = prepare(
                 episode,

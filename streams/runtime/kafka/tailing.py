@@ -74,6 +74,7 @@ class Tailing:
     def adopted(self, owned: Owned, episode: str) -> None:
         """An open episode goes on, unless a person took it out of everything."""
         if owned.is_void(episode):
+            self.worker.schedule.leave(episode)
             self._over(owned, episode)
         elif not owned.is_parked(episode):
             self.worker.solver.enqueue(owned, episode, owned.admitted(episode))

@@ -16,6 +16,8 @@ COMPACTED = {
     "segment.ms": "600000",
 }
 
+MIN_ISR = "min.insync.replicas"
+
 
 class NoTopics(Exception):
     """The log's topics are not all there, or do not fit each other."""
@@ -103,6 +105,28 @@ async def known(place: Place) -> tuple[int, str]:
         return next(iter(found.values())), str((await admin.describe_cluster())["cluster_id"])
     finally:
         await admin.close()
+
+
+async def thin(admin: Any, names: list[str]) -> list[tuple[str, int]]:
+    """Partitions with fewer replicas in sync than their topic demands: their leaders take no append.
+
+    What a topic demands is told to whoever may describe it; of others nothing is known, and none is thin.
+    """
+    resources = aio.module(".admin.config_resource")
+    kind = resources.ConfigResourceType.TOPIC
+    asked = [resources.ConfigResource(kind, name, {MIN_ISR: None}) for name in names]
+    least = {
+        name: int(entries[0][1])
+        for response in await admin.describe_configs(asked)
+        for code, _, _, name, entries in response.resources
+        if code == 0 and entries
+    }
+    return [
+        (each["topic"], partition["partition"])
+        for each in await admin.describe_topics(names)
+        for partition in each["partitions"]
+        if len(partition["isr"]) < least.get(each["topic"], 0)
+    ]
 
 
 async def committed(place: Place) -> dict[int, int]:

@@ -20,9 +20,11 @@ from schemas.events.learning import (
 )
 from schemas.identity import canonical
 from schemas.problem import Feedback
+from schemas.written import feedback_of
 from state.folds.learned import MEASURED
 from streams.learner import Learner
 from streams.runtime.faults import told
+from streams.runtime.judgements import Judgements
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.place import Place
@@ -86,8 +88,7 @@ class View:
         """Closings, rules and measures of the others."""
         learner.records = ViewRecords(self)
         self.checkpoints: dict[int, dict[str, Any]] = {}
-        self.of_problem: dict[tuple[str, str], list[Feedback]] = defaultdict(list)
-        self.of_episode: dict[str, list[Feedback]] = defaultdict(list)
+        self.said = Judgements()
         self.on_feedback: Callable[[Feedback], None] = _nothing
         self.on_refused: Callable[[int, Any, str], None] = _nobody
         self._names = {place.topic(name): name for name in ("learning", "feedback", "checkpoints")}
@@ -127,7 +128,8 @@ class View:
     def _accept(self, partition: int, said: Said, event: Event) -> None:
         self.known.add((said.episode, said.address))
         episode = said.episode
-        self.learner.feed(episode, said.address, event)
+        if not self.learner.feed(episode, said.address, event):
+            return
         if isinstance(event, Reflected):
             self.reflected[episode] = event
             self.runs[event.domain, event.problem_id].append(episode)
@@ -141,17 +143,12 @@ class View:
     def _feedback(self, partition: int, record: Any) -> None:
         try:
             body, _ = data_of(record.headers, record.value)
-            feedback = Feedback.model_validate_json(body)
+            feedback = feedback_of(body)
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, NotOurs, TypeError, ValueError) as error:
             self.on_refused(partition, record, told(error))
             return
-        if feedback.episode is not None:
-            kept = self.of_episode[feedback.episode]
-        else:
-            kept = self.of_problem[feedback.domain or "", feedback.problem_id or ""]
-        if feedback not in kept:
-            kept.append(feedback)
+        if self.said.add(record.timestamp, feedback):
             self.on_feedback(feedback)
 
     def _checkpoint(self, record: Any) -> None:
@@ -162,11 +159,6 @@ class View:
                 self.checkpoints[found["partition"]] = found
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return
-
-    def feedback_for(self, episode: str, reflected: Reflected) -> list[Feedback]:
-        """What was said from outside of an episode."""
-        key = (reflected.domain, reflected.problem_id)
-        return [*self.of_problem.get(key, ()), *self.of_episode.get(episode, ())]
 
     def episodes_of(self, feedback: Feedback) -> list[str]:
         """The reflected episodes that feedback speaks of."""

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING
 
-from streams.telemetry import pages
-from streams.telemetry.metrics import exposed, plain
+from streams.runtime.outage import waiting
+from streams.telemetry.metrics import Sample, exposed, plain
+from streams.telemetry.pages import Told
 
 if TYPE_CHECKING:
+    from streams.runtime.kafka.append import Standing
     from streams.runtime.kafka.worker import KafkaWorker
 
 
-async def serve(worker: KafkaWorker, port: int) -> Any:
-    """Start the pages; what is returned has a ``cleanup``."""
+def told(worker: KafkaWorker) -> Told:
+    """What its pages say."""
 
     async def metrics() -> str:
-        return exposed(plain(figures(worker)))
+        return exposed([*plain(figures(worker)), *lags(worker)])
 
-    told = pages.Told(lambda: worker.watchdog.alive, lambda: is_ready(worker), metrics)
-    return await pages.serve(told, "0.0.0.0", port)
+    async def unready() -> str | None:
+        now_s = time.monotonic()
+        trouble = worker.health.trouble(now_s)
+        if trouble is None:
+            return None if is_ready(worker) else "not yet"
+        return f"{trouble.told(now_s)}; {waiting(worker.appender.standing.waiting, 'append')}"
+
+    return Told(lambda: worker.watchdog.alive, unready, metrics)
 
 
 def is_ready(worker: KafkaWorker) -> bool:
     """Whether the worker is in its group and every partition that it was given is live."""
     owned = worker.owning.partitions.values()
     return worker.owning.joined and all(each.live and each.learns for each in owned)
+
+
+def lags(worker: KafkaWorker) -> list[Sample]:
+    """How far it is behind in each partition that it owns."""
+    return [
+        Sample("metalogue_partition_lag", lag, (("topic", topic), ("partition", str(partition))))
+        for (topic, partition), lag in worker.health.lags().items()
+    ]
 
 
 def figures(worker: KafkaWorker) -> dict[str, float]:
@@ -48,4 +65,18 @@ def figures(worker: KafkaWorker) -> dict[str, float]:
         "metalogue_problems_queued": sum(len(o.queue) for o in owned),
         "metalogue_partitions_owned": sum(o.live for o in owned),
         "metalogue_takeover_seconds": max(worker.owning.takeovers, default=0.0),
+        **waits(worker.appender.standing, time.monotonic()),
     }
+
+
+def waits(standing: Standing, now_s: float) -> dict[str, float]:
+    """What waits for a broker. When one last took something is unknown before the first."""
+    found: dict[str, float] = {
+        "metalogue_appends_waiting": standing.waiting,
+        "metalogue_append_wait_seconds": 0.0
+        if standing.since_s is None
+        else now_s - standing.since_s,
+    }
+    if standing.appended_s is not None:
+        found["metalogue_append_age_seconds"] = now_s - standing.appended_s
+    return found

@@ -19,6 +19,7 @@ from schemas.events.learning import (
     SeriesOpened,
 )
 from schemas.problem import Feedback, Limits
+from state.folds.strays import Strays
 from state.journal import Fenced
 from streams.learner import Learner
 from streams.runtime.kafka.admission import Refused
@@ -26,6 +27,7 @@ from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.desk import KafkaDesk
 from streams.runtime.kafka.fence import CLAIMED
 from streams.runtime.kafka.follow import Follower
+from streams.runtime.kafka.health import Health
 from streams.runtime.kafka.idle import Idle
 from streams.runtime.kafka.intake import Intake, headers_of_message
 from streams.runtime.kafka.learning import Teacher
@@ -40,7 +42,7 @@ from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.tailing import Tailing
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import STILL_S, Watchdog
-from streams.runtime.progress import Outcome, Progress, warn_of_lost
+from streams.runtime.progress import Outcome, Progress, warn_of_lost, warn_of_stray
 from streams.runtime.schedule import Schedule
 from streams.world import World
 
@@ -55,7 +57,6 @@ class KafkaWorker:
     drained = False
     guard: asyncio.Task[None] | None = None
     app: Any = None
-    pages: Any = None
 
     def __init__(
         self,
@@ -71,17 +72,16 @@ class KafkaWorker:
         session_ms: int = 20_000,
         still_s: float = STILL_S,
         max_ready: int = 2_000,
-        web_port: int | None = None,
         index: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
-        self.world, self.find, self.default_policy = world, find, default_policy
+        self.world, self.default_policy = world, default_policy
         self.max_ready = max_ready
-        self.web_port, self.on_change, self.progress = web_port, on_change, Progress()
+        self.on_change, self.progress = on_change, Progress()
         self.lease = Lease(session_ms / 1000)
         self.leased: Any = LeasedWorld(world, self.lease)
-        self.learner = Learner(find, told=warn_of_lost)
+        self.learner = Learner(find, told=warn_of_lost, strays=Strays(warn_of_stray))
         self.appender = Appender(place, self.broke)
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard)
@@ -93,8 +93,9 @@ class KafkaWorker:
         self.intake = Intake(
             place, self.appender, find, default_policy, partitions, self.past, self.tail.until
         )
-        self.relay = Relay(place, self.appender, self.learner, find, default_policy, partitions)
+        self.relay = Relay(place, self.appender, self.learner, default_policy, partitions)
         self.owning = Ownership(self)
+        self.health = Health(self)
         self.watchdog = Watchdog(self._mark, self._busy, still_s)
         self._wire(learning_limits)
 
@@ -140,13 +141,10 @@ class KafkaWorker:
         self.shared.after.append(self.schedule.changed.set)
         self.tail.after.append(self.schedule.changed.set)
         await self.shared.start()
+        await self.health.start()
         await self.shared.caught_up()
         await self.tail.start()
         self.app = group.make(self.place, self.owning, self.lease)
-        if self.web_port is not None:
-            from streams.runtime.kafka import web
-
-            self.pages = await web.serve(self, self.web_port)
         self.app.finalize()
         await self.app.maybe_start()
 
@@ -191,7 +189,9 @@ class KafkaWorker:
         return read, sum(self.view.upto), sum(o.fold.upto for o in self.owning.partitions.values())
 
     def _busy(self) -> bool:
-        """Whether there is work that should move. A model may think for as long as it likes."""
+        """Whether there is work that should move. A model may think for as long as it likes, brokers be away."""
+        if self.health.outage.since_s is not None:
+            return False
         owned = self.owning.partitions.values()
         queued = self.owning.room > 0 and any(each.queue for each in owned)
         if self.owning.taking or queued or any(each.owed for each in owned):
@@ -203,9 +203,7 @@ class KafkaWorker:
         self.world.draining = True
         async with AsyncExitStack() as parts:
             parts.callback(self._unguard)
-            if self.pages is not None:
-                parts.push_async_callback(self.pages.cleanup)
-            for each in (self.appender, self.reread, self.shared, self.tail):
+            for each in (self.appender, self.reread, self.shared, self.tail, self.health):
                 parts.push_async_callback(each.stop)
             if self.app is not None:
                 parts.push_async_callback(self._leave)

@@ -147,9 +147,9 @@ def test_retry_after_is_waited_for_up_to_the_cap() -> None:
         ),
         (fails(404), "model", "HTTP 404"),
         (
-            fails(400, "unknown_parameter", "Unknown parameter: 'seed'.", param="seed"),
+            fails(400, "unknown_parameter", "Unknown parameter: 'messages'.", param="messages"),
             "model",
-            "seed",
+            "messages",
         ),
         (
             fails(429, "insufficient_quota", "You exceeded your current quota"),

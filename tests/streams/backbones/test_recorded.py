@@ -49,6 +49,13 @@ def test_what_is_not_recorded_is_refused_with_prompt_and_draw(tmp_path: Path) ->
             told(backbone, asked)
 
 
+def test_a_line_that_says_a_thing_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    file.write_text('{"prompt": "one", "text": "first", "text": "second"}\n')
+    with pytest.raises(ValueError, match=r"said\.jsonl:1: text: stands twice"):
+        Recorded(file)
+
+
 def test_a_problem_is_found_whatever_the_prompt_around_it(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     lines = [{"problem": "How  many?", "draw": d, "text": f"sample {d}"} for d in range(3)]

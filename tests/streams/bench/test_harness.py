@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,6 +75,13 @@ def test_what_is_wrong_in_a_recipe_is_named(
         read_recipe(file)
 
 
+def test_what_a_recipe_says_twice_is_named_by_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("title: one\ndata:\n  a: {source: game24}\n  a: {source: gsm8k}\n")
+    with pytest.raises(BadRecipe, match=r"^mine\.yaml:4: a: stands twice$"):
+        read_recipe(file)
+
+
 def test_an_unknown_recipe_and_missing_data_are_wrong_command_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +126,48 @@ def test_a_matched_run_has_the_others_tokens_as_its_limit(
         == 0
     )
     assert len(list(read(SqliteLog("a.db")).cases())) == len(cases)
+
+
+def test_learning_is_counted_whatever_domains_the_lines_carry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a scope spent counts for the run whose problems fell into it, by their own domain or the source's."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {"id": f"q{n}", "problem": f"What is {n} + {n}?", "answer": str(n + n)} for n in range(8)
+    ]
+    for at, line in enumerate(lines[:6]):
+        line["domain"] = ("sums", "doubles")[at % 2]
+    Path("lines.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    recipe = changed(["runs"], {"one": {"policy": "mc2"}, "two": {"policy": "cot"}})
+    recipe["data"] = {"mine": {"source": "jsonl:mine"}}
+    recipe["tables"][0]["columns"]["right"]["data"] = "mine"
+    Path("mine.yaml").write_text(json.dumps(recipe))
+    run = ("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db")
+    done = call(*run, "--data", "mine=lines.jsonl", "--json")
+    assert done.code == 0, done.err
+    query = "select count(*) from records where kind = 'completed' and episode like 'b/%'"
+    with closing(SqliteLog("a.db")) as log:
+        (spent,) = log.db.execute(query).fetchone()
+    assert spent > 0
+    told = {each["run"]: each["learning"]["calls"] for each in done.json["measured"]}
+    assert told == {"one": spent, "two": 0}
+
+
+def test_a_spent_total_says_how_the_bench_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(json.dumps(RECIPE))
+    run = ("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db")
+    done = call(*run, "--total-calls", 2)
+    assert done.code == 4
+    assert "calls spent [budget.spent, exit 4]" in done.err
+    assert (
+        "Give the same command again with a higher --total-calls: what is open goes on." in done.err
+    )
+    assert "worker" not in done.err
+    assert call(*run, "--total-calls", 1_000).code == 0
 
 
 def test_rows_of_a_hub_become_a_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

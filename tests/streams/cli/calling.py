@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from streams.cli.flags import FLAGS
 from streams.cli.main import main
+from streams.policies import SHELF
 from streams.runtime.embedded.log import SqliteLog
 
 Message: TypeAlias = tuple[str, str, dict[str, Any], bytes]
@@ -56,9 +57,10 @@ class Terminal(io.TextIOWrapper):
 
 
 def call(*arguments: object, given: bytes = b"", terminal: bool = False) -> Called:
-    """Run a command here; flags of an earlier call are forgotten."""
+    """Run a command here; flags and policies' files of an earlier call are forgotten."""
     for each in fields(FLAGS):
         setattr(FLAGS, each.name, each.default)
+    SHELF.clear()
     raw, err = io.BytesIO(), io.StringIO()
     kind = Terminal if terminal else io.TextIOWrapper
     out = kind(raw, encoding="utf-8", write_through=True)

@@ -140,6 +140,40 @@ def test_a_group_in_one_variable_is_a_json_object(
     assert called.err.startswith("METALOGUE_KAFKA: expected a JSON object [config.value, exit 5]\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "name"),
+    [
+        ("policy: cot\n\npolicy: mc2\n", 3, "policy"),
+        ("policy: cot\n'policy': cot\n", 2, "policy"),
+        ("kafka:\n  group: a\n  group: b\n", 3, "group"),
+        ("prices:\n  m: 1,2\nprices:\n  n: 1,2\n", 3, "prices"),
+        ("prices: {m: '1,2', n: '1,2', m: '3,4'}\n", 1, "m"),
+        ("prices: &all\n  m: 1,2\n  m: 2,3\nkafka: *all\n", 3, "m"),
+        ("dashboard: [{a: 1, a: 2}]\n", 1, "a"),
+    ],
+)
+def test_what_a_file_says_twice_is_refused_by_line_and_name(
+    folder: Path, text: str, line: int, name: str
+) -> None:
+    """YAML's readers take the last in silence: which one is meant, nobody can say."""
+    (folder / "metalogue.yaml").write_text(text)
+    called = call("config", "show")
+    assert called.code == 5
+    place = f"metalogue.yaml:{line}: {name}: stands twice"
+    assert called.err.startswith(f"{place} [config.twice, exit 5]\n"), called.err
+
+
+def test_what_a_variable_says_twice_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METALOGUE_PRICES", '{"m": "1,2", "m": "3,4"}')
+    said = "METALOGUE_PRICES: m: stands twice [config.twice, exit 5]\n"
+    assert call("config", "show").err.startswith(said)
+    monkeypatch.delenv("METALOGUE_PRICES")
+    (folder / ".env").write_text('# prices\nMETALOGUE_PRICES=\'{"m": "1,2", "m": "3,4"}\'\n')
+    assert call("config", "show").err.startswith(".env:2: m: stands twice [config.twice, exit 5]\n")
+
+
 def test_secrets_are_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / ".env").write_text("# keys\n\nOPENAI_API_KEY=sk-very-secret\n")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://ada:hidden@127.0.0.1:1/v1")

@@ -37,7 +37,7 @@ def test_fields_in_their_order(log: Path) -> None:
     assert list(json.loads(first)) == [
         *("problem_id", "episode", "domain", "policy", "status"),
         *("ended_by", "answer", "confidence", "usage"),
-        *("confidence_source", "calibrated"),
+        *("confidence_source", "calibrated", "judgements"),
     ]
 
 
@@ -95,9 +95,9 @@ def test_for_people(folder: Path) -> None:
         answer(3, confidence=0.95, confidence_source="value", calibrated=0.881),
     ]
     called = call("consume", "--log", log_of(folder / "a.db", answers))
-    assert called.lines[2].count("  confidence 0.88 calibrated (raw 0.95, value)  ") == 1
+    assert called.lines[2].count("  confidence 0.88 calibrated (claimed 0.95, value)  ") == 1
     assert called.lines[:2] == [
-        "q1  answered  4*6 +0  confidence 0.88  12 calls  cot  answered",
+        "q1  answered  4*6 +0  confidence 0.88 claimed  12 calls  cot  answered",
         "q2  abstained  -  confidence unknown  unknown calls  cot  answered",
     ]
 

@@ -25,8 +25,8 @@ def log(folder: Path) -> Path:
     return folder / "a.db"
 
 
-def work(log: Path) -> int:
-    return call("worker", "--backbone", "rehearsal", "--until-idle", "-q", "--log", log).code
+def work(log: Path, *more: str) -> int:
+    return call("worker", "--backbone", "rehearsal", "--until-idle", "-q", "--log", log, *more).code
 
 
 def answered(log: Path) -> list[str]:
@@ -133,7 +133,7 @@ def test_a_client_s_message_is_replayed_as_it_was(folder: Path) -> None:
     mended = b'{"domain": "game24", "problem_id": "q", "verdict": true}'
     called = call("dlq", "replay", 2, "--file", "-", "--log", "a.db", given=mended)
     assert called.out == "replayed 1 known 0 refused 0\n"
-    assert work(folder / "a.db") == 0
+    assert work(folder / "a.db", "--policy", "cot", "--policy", "mine.py:MINE") == 0
     assert answered(folder / "a.db") == ["q"]
     stats = call("log", "stats", "--json", "--log", "a.db").json
     assert stats["dead_letters"] == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 from functools import partial
@@ -15,6 +16,7 @@ from streams.cli.opening import open_log
 from tests.crash.processes import until
 from tests.streams.cli.calling import Called, call, process
 from tests.streams.cli.learned import change, rows
+from tests.streams.dashboard.serving import serving
 
 QUICK = "rehearsal:seed=7"
 
@@ -65,6 +67,12 @@ def test_the_last_screen(done: Called) -> None:
     assert all(len(line) <= 80 for line in done.lines if not line.startswith(remarks))
 
 
+def test_it_leaves_one_file_and_its_tables(finished: tuple[Path, Called]) -> None:
+    left = {path.name.removeprefix("demo.db") for path in finished[0].glob("demo.db*")}
+    assert not {"-wal", "-shm", ".snapshot.db-wal", ".snapshot.db-shm"} & left
+    assert "" in left
+
+
 def test_a_line_for_each_batch_where_there_is_no_terminal(finished: tuple[Path, Called]) -> None:
     batches = [line for line in finished[1].err.splitlines() if "  batch " in line]
     assert len(batches) == 10
@@ -78,7 +86,7 @@ def test_the_commands_that_it_prints_work(done: Called) -> None:
     assert call(*offered[0]).code == 0
     verified = call(*offered[1])
     assert verified.code == 0, verified.err
-    assert verified.out.startswith("verified 110 episodes")
+    assert verified.out.splitlines()[-1].startswith("verified 110 episodes")
     assert offered[2][1:] == ["--backbone", "openai:gpt-4o-mini"]
 
 
@@ -192,3 +200,24 @@ def test_a_model_without_its_key_touches_nothing(folder: Path) -> None:
     assert called.code == 5
     assert "[model.auth, exit 5]" in called.err
     assert not list(folder.iterdir())
+
+
+def test_every_screen_names_the_same_confidence(done: Called, folder: Path) -> None:
+    """That of an answer that labels calibrate: the demo's own, `show`, `consume` and the dashboard."""
+    said = re.search(
+        r'^(\w+) "[^"]+" → .*  confidence (0\.\d\d) calibrated ', done.out, re.MULTILINE
+    )
+    assert said is not None, done.out
+    name, value = said.groups()
+    episode = call("show", name, "--log", LOG, "--json").json
+    assert f"{episode['calibrated']:.2f}" == value
+    claimed = f"claimed {episode['confidence']:.2f}, {episode['confidence_source']}"
+    named = f"confidence {value} calibrated ({claimed})"
+    assert named in call("show", name, "--log", LOG).out
+    (line,) = (each for each in call("consume", "--log", LOG).lines if each.startswith(f"{name} "))
+    assert named in line
+    with serving(folder / "demo.db") as site:
+        site.caught_up()
+        page = site.get(f"/episode?id={name}").text
+    assert f"<span>{value}</span>" in page
+    assert f"calibrated, {claimed}" in page

@@ -92,3 +92,24 @@ def test_nothing_to_read(folder: Path) -> None:
         assert called.code == 2
         assert "No such file" in called.err or "no such file" in called.err
     assert call("feedback", "--log", "none.db", given=b"").code == 2
+
+
+def test_a_name_that_nothing_bears_is_told(folder: Path) -> None:
+    """It may be that of an episode to come, so the judgement is kept; a misspelt one is seen."""
+    log = log_of(folder / "a.db")
+    told = call("feedback", "--log", log, given=lines(*GOOD))
+    assert (told.code, told.out) == (0, "published 3 known 0 refused 0\n")
+    assert "1 of the episodes that are named are not on this log: p/math/q2/run" in told.err
+
+
+def test_a_mind_may_be_changed_back(folder: Path) -> None:
+    log = log_of(folder / "a.db")
+    yes, no = ({"episode": "e", "verdict": each, "by": "ada"} for each in (True, False))
+    for each in (yes, no):
+        assert "published 1" in call("feedback", "--log", log, given=lines(each)).out
+    again = call("feedback", "--log", log, given=lines(yes, no))
+    assert again.out == "published 0 known 2 refused 0\n"
+    assert "1 known, and a later verdict on the same answer stands." in again.err
+    anew = call("feedback", "--log", log, given=lines(yes | {"at": "2026-01-31T12:00Z"}))
+    assert (anew.out, "later verdict" in anew.err) == ("published 1 known 0 refused 0\n", False)
+    assert Feedback.model_validate_json(on_topic(log, "feedback")[-1]).verdict is True

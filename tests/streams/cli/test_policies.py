@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import pytest
 
 from handlers.policies.registry import POLICIES
-from streams.policies import find
 from streams.trials import check
 from streams.trials.check import HASH_SEEDS, digests_elsewhere
 from streams.trials.trial import Broken, Case
@@ -37,13 +36,14 @@ def think(task, draw=0):
 """
 TAIL = """
 
-MINE = Policy(name="mine", version="1", about="mine", settings=PolicySettings, solve=solve)
+MINE = Policy(
+    name="mine", version="1", about="mine", settings=PolicySettings, roles=("reasoner",), solve=solve
+)
 """
 
 
 def tried(folder: Path, body: str, *options: str, tail: str = TAIL) -> Called:
     (folder / "mine.py").write_text(HEAD + body + tail)
-    find.cache_clear()  # the same relative name in another folder
     return call("policies", "check", "mine.py:MINE", *options)
 
 
@@ -81,7 +81,7 @@ def solve(task, settings):
 def test_good_policies(folder: Path, body: str) -> None:
     called = tried(folder, body)
     assert called.code == 0, called.out
-    assert called.lines[-1] == "mine.py:MINE: 8 checks, 0 failed"
+    assert called.lines[-1] == "mine.py:MINE: 9 checks, 0 failed"
     assert all(line.startswith("ok    ") for line in called.lines[:-1])
 
 
@@ -251,7 +251,7 @@ def learn(batch, settings):
 
 MINE = Policy(
     name="mine", version="1", about="mine", settings=PolicySettings,
-    solve=solve, learns="self", reflect=reflect, learn=learn,
+    solve=solve, roles=("reasoner",), learns="self", reflect=reflect, learn=learn,
 )
 """
     called = tried(folder, GOOD, "--json", tail=tail)
@@ -318,13 +318,27 @@ def test_every_policy_of_ours_passes(
     called = call("policies", "check", name, "--json")
     assert called.code == 0, called.out
     assert called.json["ok"]
-    assert len(called.json["checks"]) == 8 + (POLICIES[name].learns != "none")
+    assert len(called.json["checks"]) == 9 + (POLICIES[name].learns != "none")
+
+
+@pytest.mark.parametrize("said", ["", "roles=('reasner',), "])
+def test_a_role_that_is_asked_and_not_declared(folder: Path, said: str) -> None:
+    called = tried(folder, GOOD, "--json", tail=TAIL.replace('roles=("reasoner",), ', said))
+    assert called.code == 1
+    (wrong,) = [each for each in called.json["checks"] if not each["ok"]]
+    assert (wrong["check"], wrong["address"]) == ("roles", "0")
+    assert wrong["detail"].startswith("asks the role 'reasoner'; Policy(roles=...) declares ")
+
+
+def test_roles_that_are_none(folder: Path) -> None:
+    called = tried(folder, GOOD, tail=TAIL.replace('roles=("reasoner",)', 'roles="reasoner"'))
+    assert called.code == 2
+    assert "mine.py:MINE: roles: expected a tuple of texts, found 'reasoner'" in called.err
 
 
 @pytest.mark.parametrize("name", ["nope", "absent.py:MINE", "mine.py:OTHER", "mine.py:solve"])
 def test_no_such_policy(folder: Path, name: str) -> None:
     (folder / "mine.py").write_text(HEAD + GOOD + TAIL)
-    find.cache_clear()
     called = call("policies", "check", name)
     assert called.code == 2
     assert "[policy.unknown, exit 2]" in called.err

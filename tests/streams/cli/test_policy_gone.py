@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from streams.policies import find
+from streams.cli.working import only_worker
 from tests.streams.cli.calling import Called, call
 
 OWN = """
@@ -25,13 +25,11 @@ Spoilt: TypeAlias = Callable[[Path], None]
 
 def write(file: Path, more: str = "") -> None:
     file.write_text(OWN.format(more or "about='ours'"))
-    find.cache_clear()
 
 
 def move(file: Path) -> None:
     """The file is not here any more."""
     file.rename("elsewhere.py")
-    find.cache_clear()
 
 
 def say_nan(file: Path) -> None:
@@ -70,14 +68,14 @@ SPOILT: dict[Spoilt, str] = {
 
 
 @pytest.fixture
-def own(folder: Path) -> Generator[Path]:
+def own(folder: Path) -> Path:
     """An own policy whose first batch was learned from."""
     file = folder / "cp.py"
     write(file)
+    (folder / "list").write_text("# ours\ncp.py:COT  # whose problems come and go\n")
     produced("game24:901-903", "cp.py:COT")
     assert worked().code == 0
-    yield file
-    find.cache_clear()
+    return file
 
 
 def produced(source: str, policy: str) -> None:
@@ -86,7 +84,7 @@ def produced(source: str, policy: str) -> None:
 
 
 def worked() -> Called:
-    return call("worker", *QUICK, *LOG)
+    return call("worker", "--policy", "cot", "--allow-policies", "list", *QUICK, *LOG)
 
 
 @pytest.mark.parametrize("spoil", SPOILT)
@@ -102,9 +100,9 @@ def test_other_problems_are_solved(own: Path, spoil: Spoilt) -> None:
 
 @pytest.mark.parametrize("spoil", SPOILT)
 def test_the_doctor_and_the_worker_name_it(own: Path, spoil: Spoilt) -> None:
-    assert "policy  " not in call("doctor", *LOG).out
+    assert "policy  " not in call("doctor", "--policy", "cp.py:COT", *LOG).out
     spoil(own)
-    found = call("doctor", "--json", *LOG)
+    found = call("doctor", "--policy", "cp.py:COT", "--json", *LOG)
     (check,) = (each for each in found.json["checks"] if each["name"] == "policy")
     assert check["state"] == "warn"
     assert check["detail"].startswith("game24/cp.py:COT/")
@@ -134,18 +132,18 @@ def test_what_only_reads_needs_no_policy(own: Path) -> None:
 def test_its_episodes_are_not_verifiable_and_counted_once(own: Path) -> None:
     produced("game24:904-904", "cot")
     assert worked().code == 0
-    whole = call("verify", "--json", *LOG).json
+    whole = call("verify", "--policy", "cp.py:COT", "--json", *LOG).json
     assert whole["unverifiable"] == []
     for spoil in (move, say_nan):
         write(own)
         spoil(own)
-        done = call("verify", "--json", *LOG)
+        done = call("verify", "--policy", "cp.py:COT", "--json", *LOG)
         assert (done.code, done.json["diverged"]) == (0, [])
         names = [each.partition(": ")[0] for each in done.json["unverifiable"]]
         assert len(names) == len(set(names))
         assert done.json["episodes"] + len(names) == whole["episodes"]
         assert done.json["episodes"] == 1
-        assert call("verify", "n903", *LOG).code == 0
+        assert call("verify", "n903", "--policy", "cp.py:COT", *LOG).code == 0
 
 
 def test_a_problem_of_it_is_refused_or_waits(own: Path) -> None:
@@ -157,3 +155,37 @@ def test_a_problem_of_it_is_refused_or_waits(own: Path) -> None:
     write(own)
     assert worked().code == 0
     assert call("log", "stats", "--json", *LOG).json["answers"] == 4
+
+
+def test_problems_whose_policy_never_comes_back_are_taken_out(own: Path) -> None:
+    produced("game24:904-906", "cp.py:COT")
+    move(own)
+    assert worked().err.count(": waits") == 3
+    (check,) = (c for c in call("doctor", "--json", *LOG).json["checks"] if c["name"] == "policy")
+    scope = check["detail"].partition(": ")[0]
+    assert check["detail"].endswith("; 3 problems open")
+    assert f"metalogue doctor --void {scope} --log a.db, or one EPISODE of it" in check["todo"]
+
+    unknown = call("doctor", "--void", "n999", *LOG)
+    assert unknown.code == 1
+    assert unknown.err.startswith("n999 is not parked or without its policy [episode.not_parked")
+    assert call("doctor", "--adopt", "n904", *LOG).code == 1
+    assert call("doctor", "--void", "n90", *LOG).code == 1
+    with only_worker("a.db"):
+        busy = call("doctor", "--void", "n904", *LOG)
+    assert (busy.code, "[log.busy, exit 6]" in busy.err) == (6, True)
+
+    one = call("doctor", "--void", "n904", *LOG)
+    assert one.err.count(": left out of its batch; ") == 1
+    assert worked().err.count(": waits") == 2
+    rest = call("doctor", "--void", scope, *LOG)
+    assert rest.err.count(": left out of its batch; ") == 2
+    done = worked()
+    assert (done.code, done.err.count(": waits")) == (0, 0)
+
+    Path("elsewhere.py").rename(own)
+    assert worked().code == 0
+    assert call("log", "stats", "--json", *LOG).json["answers"] == 3
+    (check,) = (c for c in call("doctor", "--json", *LOG).json["checks"] if c["name"] == "policy")
+    assert "problems open" not in check["detail"]
+    assert call("verify", "--policy", "cp.py:COT", *LOG).code == 0

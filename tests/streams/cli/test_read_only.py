@@ -30,6 +30,8 @@ def lesson() -> str:
         ("feedback", "-"),
         ("dlq", "replay", "1"),
         ("doctor", "--void", "n901"),
+        ("fork", "n901", "--at", "1", "--backbone", "rehearsal"),
+        ("effect", "lesson", "ITEM", "--backbone", "rehearsal"),
         ("projector",),
     ],
 )

@@ -60,7 +60,7 @@ def test_no_log_and_an_empty_log(folder: Path) -> None:
     assert call("show").code == 2
     SqliteLog(folder / "empty.db", create=True).close()
     called = shown(log=folder / "empty.db")
-    assert called.code == 1
+    assert called.code == 2
     assert "no episode yet" in called.err
 
 

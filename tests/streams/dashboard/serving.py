@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import threading
 import time
 import urllib.error
@@ -15,7 +16,7 @@ from urllib.parse import urlencode
 
 from tests.streams.cli.calling import process
 
-READY = re.compile(rb"ready: (\S+)/")
+READY = re.compile(rb"^ready: (\S+)/", re.MULTILINE)
 PATIENCE_S = 60.0
 
 
@@ -33,6 +34,12 @@ class Site:
     """A dashboard that listens."""
 
     url: str
+    process: subprocess.Popen[bytes]
+
+    def end(self) -> None:
+        """Tell it to end, and see that it does."""
+        self.process.terminate()
+        assert self.process.wait(20) == 0
 
     def get(self, path: str, **headers: str) -> Answer:
         return self._ask(urllib.request.Request(self.url + path, headers=headers))
@@ -57,18 +64,20 @@ class Site:
 
 
 @contextmanager
-def serving(log: Path | str, **env: str) -> Generator[Site]:
+def serving(log: Path | str, *more: str, **env: str) -> Generator[Site]:
     """The dashboard of a log, on a port of its own."""
-    words = ("dashboard", "--log", log, "--listen", "127.0.0.1:0")
+    words = ("dashboard", "--log", log, "--listen", "127.0.0.1:0", *more)
     with process(*words, cwd=Path(__file__).parent, **env) as served:
         try:
             assert served.stderr is not None
-            said = served.stderr.readline()
-            found = READY.match(said)
-            assert found is not None, said + served.stderr.read()
+            found, said = None, b""
+            while found is None and (line := served.stderr.readline()):
+                said += line
+                found = READY.search(said)
+            assert found is not None, said
             # A page that fails leaves its trace there: unread, it would fill the pipe and stop the server.
             threading.Thread(target=served.stderr.read, daemon=True).start()
-            site = Site(found[1].decode())
+            site = Site(found[1].decode(), served)
             site.caught_up()
             yield site
         finally:

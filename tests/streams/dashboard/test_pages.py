@@ -6,6 +6,7 @@ import hashlib
 import re
 import socket
 import sqlite3
+import time
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,11 +18,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams.cli.errors import CliError
 from streams.dashboard import app, flow, listing, words
-from streams.dashboard.glass import Glass
-from streams.dashboard.guard import is_loopback, may_change
+from streams.dashboard.glass import OLD_S, Glass
+from streams.dashboard.guard import may_change
 from streams.dashboard.rates import Rates
 from streams.dashboard.reading import reading
 from streams.topology import STAGES, TOPICS
+from streams.web.hosts import is_loopback
 from tests.streams.cli.calling import call, copied
 from tests.streams.dashboard.serving import Site, serving
 
@@ -207,10 +209,26 @@ def test_what_is_not_there_is_said_so(site: Site) -> None:
 def test_only_names_of_this_machine_are_answered(site: Site) -> None:
     port = site.url.rpartition(":")[2]
     assert site.get("/", Host=f"localhost:{port}").status == 200
-    assert site.get("/", Host=f"evil.example:{port}").status == 421
+    for name in ("evil.example", "127.evil.example", "localhost.evil.example", "127.0.0.1@evil"):
+        assert site.get("/", Host=f"{name}:{port}").status == 421, name
     assert is_loopback("127.0.0.1")
     assert is_loopback("::1")
     assert not is_loopback("0.0.0.0")
+
+
+def test_who_listens_everywhere_answers_for_the_names_that_it_was_given(worked: Path) -> None:
+    given = ("--listen", "0.0.0.0:0", "--allow-host", "pages.example.org")
+    with serving(worked, *given) as site:
+        for name in ("pages.example.org", "Pages.Example.org.:80", "localhost", "192.0.2.7"):
+            assert site.get("/livez", Host=name).status == 200, name
+        for name in ("evil.example", "pages.example.org.evil.example", "127.evil.example"):
+            assert site.get("/livez", Host=name).status == 421, name
+
+
+def test_a_name_that_is_none_is_refused_before_anything_listens(worked: Path) -> None:
+    said = call("dashboard", "--log", worked, "--allow-host", "http://pages.example.org")
+    assert said.code == 2
+    assert "no name or address of a host" in said.err
 
 
 def test_looking_changes_nothing(worked: Path, tmp_path: Path) -> None:
@@ -328,6 +346,56 @@ def test_a_source_that_is_away_is_said_and_followed_again(worked: Path) -> None:
             said.append(glass.away)
             assert (glass.version > before) == (len(said) > 1), "browsers are told when it changes"
         assert said == [None, "kafka://b:1: no broker answered", None]
+
+
+def test_a_source_that_says_nothing_at_all_makes_figures_old(
+    worked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a broker that is frozen: whoever asks it waits, and no error tells."""
+
+    class Source:
+        steps = 0
+
+        def __call__(self) -> None: ...
+
+    source, now = Source(), [time.monotonic()]
+    glass = Glass(worked, source)
+    monkeypatch.setattr("streams.dashboard.glass.time.monotonic", lambda: now[0])
+    with closing(glass.log), closing(glass.counts):
+        glass.look()
+        glass.tick()
+        version, said = glass.version, list[str | None]()
+        now[0] += OLD_S + 1
+        said.append(glass.away)
+        glass.tick()
+        assert glass.version > version, "browsers are told"
+        source.steps += 1  # what comes in pieces comes
+        said.append(glass.away)
+        now[0] += OLD_S + 1
+        glass.look()
+        said.append(glass.away)
+        assert said == [f"no answer for {OLD_S + 1:.0f} s", None, None]
+
+
+def test_a_log_that_is_gone_is_no_page_without_a_word_and_is_read_again(
+    worked: Path, tmp_path: Path
+) -> None:
+    path, beside = copied(worked, tmp_path / "a.db"), tmp_path / "b.db"
+    with serving(path) as site:
+        assert "These figures are old" not in site.get("/").text
+        path.rename(beside)
+        deadline = time.monotonic() + 20
+        while "These figures are old" not in (page := site.get("/learning")).text:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert page.status == site.get("/answers").status == 503
+        assert "No such file" in page.text
+        assert "metalogue_episodes_closed_total 20" in site.get("/metrics").text
+        beside.rename(path)
+        while "These figures are old" in site.get("/").text:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert site.get("/answers").status == 200
 
 
 def test_a_log_that_is_not_there_or_a_port_that_is_taken_is_told_at_once(

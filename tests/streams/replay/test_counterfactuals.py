@@ -238,6 +238,14 @@ def lesson(log: Path) -> str:
     return str(max(rows, key=lambda row: int(row["used"]))["id"])
 
 
+def test_a_setting_that_the_parent_s_policy_has_not_is_refused(path: Path) -> None:
+    words = ("fork", "n901", "--at", "1", "--set", "temprature=1", "--backbone", BACKBONE)
+    refused = call(*words, "--log", path)
+    assert refused.code == 2
+    assert refused.err.startswith("--set: ")
+    assert "[policy.setting, exit 2]" in refused.err
+
+
 def test_the_effect_of_a_lesson(path: Path, log: SqliteLog) -> None:
     wanted = lesson(path)
     shown = call("lessons", "show", wanted, "--json", "--log", path).json

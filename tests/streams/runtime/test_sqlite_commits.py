@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -179,16 +180,67 @@ def _completions() -> list[Event]:
     return [decode("completed", body)]
 
 
+def test_what_was_answered_waits_while_another_process_holds_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Longer than the loop is held up at once; it runs on meanwhile, and is told once."""
+    with closing(SqliteLog(tmp_path / "a.db", create=True)) as log:
+        writer = log.claim("w")
+        with closing(SqliteLog(tmp_path / "a.db")) as other:
+            turns = asyncio.run(_held_up(writer, other))
+        assert turns > 2
+        assert list(log.journal("p/d/a/0")) == ["0", "1"]
+        said = [record.getMessage() for record in caplog.records]
+        assert ["another process holds the log" in said[0], "again" in said[1]] == [True, True]
+        assert len(said) == 2
+
+
+async def _held_up(writer: Writer, other: SqliteLog) -> int:
+    """Two answers while another holds the log for some seconds; turns of the loop meanwhile."""
+    turns, end = 0, time.monotonic() + 2.5
+    other.db.execute("begin immediate")
+    writer.state("events", "p/d/a/0", "0", next(iter(_completions())))
+    waiting = [writer.commit()]
+    while time.monotonic() < end:
+        await asyncio.sleep(0.05)
+        turns += 1
+    writer.state("events", "p/d/a/0", "1", voted(1))
+    waiting.append(writer.commit())
+    assert not any(each.done() for each in waiting)
+    other.db.execute("rollback")
+    await asyncio.gather(*waiting)
+    return turns
+
+
+def nobody(worker: str) -> bool:
+    return False
+
+
 def test_a_claim_of_another_partition_disturbs_nobody(log: SqliteLog) -> None:
     worker = log.claim("worker")
-    side = log.claim("solve", log.free_partition())
+    side = log.claim_beside("solve", nobody)
     assert side.partition == 1
     worker.state("events", "p/d/a/0", "0", voted(1))
     side.state("events", "p/d/b/0", "0", voted(1))
     worker.flush()
     side.flush()
     assert log.journal("p/d/a/0") == log.journal("p/d/b/0")
-    assert log.free_partition() == 2
+    assert log.claims() == {0: "worker", 1: "solve"}
+
+
+def test_a_partition_goes_to_the_next_once_it_is_given_back_or_its_owner_is_over(
+    log: SqliteLog,
+) -> None:
+    one, other = log.claim_beside("one", nobody), log.claim_beside("other", nobody)
+    assert (one.partition, other.partition) == (1, 2)
+    assert log.claim_beside("third", lambda worker: worker == "other").partition == 2
+    log.give_back(other)  # not its own any more
+    assert log.claims() == {1: "one", 2: "third"}
+    log.give_back(one)
+    assert log.claim_beside("fourth", nobody).partition == 1
+    one.state("events", "p/d/a/0", "0", voted(1))
+    with pytest.raises(Fenced):
+        one.flush()
 
 
 @given(STATED)

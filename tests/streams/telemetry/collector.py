@@ -20,6 +20,8 @@ class Collector(ThreadingHTTPServer):
         self.spans: list[Any] = []
         self.resources: list[Any] = []
         self.paths: set[str] = set()
+        self.elsewhere = ""
+        """Where it sends whoever comes."""
 
     @property
     def url(self) -> str:
@@ -33,6 +35,12 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
+        if collector.elsewhere:
+            self.send_response(308)
+            self.send_header("Location", collector.elsewhere)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         said: Any = ExportTraceServiceRequest.FromString(body)
         collector.paths.add(self.path)
         for each in said.resource_spans:

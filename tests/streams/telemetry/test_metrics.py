@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import socket
+import sqlite3
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -153,6 +156,62 @@ def test_a_worker_shows_its_metrics_while_it_works(tmp_path: Path) -> None:
     assert found["metalogue_problems_produced_total", ()] == 20
     assert found["metalogue_tasks_running", ()] <= 20
     assert {name for name, _ in found} >= set(OF_WORKER)
+
+
+def status(port: int, page: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_a_worker_whose_log_is_held_replaced_or_gone_is_alive_and_not_ready(
+    tmp_path: Path,
+) -> None:
+    port, path, beside = free_port(), tmp_path / "a.db", tmp_path / "b.db"
+    assert call("produce", "game24:901-903", "--policy", "cot", "--log", path).code == 0
+    work = ("worker", "--backbone", "rehearsal:seed=7", "--no-tables", "--log", path)
+    with process(*work, "--metrics", f"127.0.0.1:{port}", cwd=tmp_path) as worker:
+        deadline = time.monotonic() + 30
+        while fetched(port, "/readyz") != "ok\n" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            held = status(port, "/readyz")
+            assert status(port, "/livez") == (200, "ok\n")
+            other.execute("rollback")
+        assert held == (503, f"{path}: another process holds it\n")
+        assert status(port, "/readyz") == (200, "ok\n")
+        path.rename(beside)
+        moved = status(port, "/readyz")
+        beside.rename(path)
+        assert moved == (503, f"{path}: the log was moved away or replaced\n")
+        assert status(port, "/readyz") == (200, "ok\n")
+        worker.terminate()
+        assert worker.wait(20) == 0
+
+
+def test_appends_that_wait_for_a_held_log_are_counted_with_their_age(tmp_path: Path) -> None:
+    port, path = free_port(), tmp_path / "a.db"
+    assert call("produce", "game24:901-940", "--policy", "cot", "--log", path).code == 0
+    model = "rehearsal:seed=7,latency_ms=1500"
+    work = ("worker", "--backbone", model, "--max-concurrency", 4, "--no-tables", "--log", path)
+    with process(*work, "--metrics", f"127.0.0.1:{port}", cwd=tmp_path) as worker:
+        deadline = time.monotonic() + 30
+        while fetched(port, "/readyz") != "ok\n" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            time.sleep(4)
+            found = parsed(status(port, "/metrics")[1])
+            other.execute("rollback")
+        assert found["metalogue_appends_waiting", ()] > 0
+        assert 0.5 < found["metalogue_append_wait_seconds", ()] < 20
+        assert found["metalogue_append_age_seconds", ()] > 3
+        worker.terminate()
+        assert worker.wait(20) == 0
 
 
 def test_a_port_that_is_taken_is_named(worked: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from schemas.events.episode import Completed
 from streams.runtime.embedded.log import SqliteLog
-from streams.telemetry.otlp import AT_ONCE, Export, endpoint_of
+from streams.telemetry.otlp import AT_ONCE, Export, Sender, endpoint_of
 from streams.telemetry.spans import Span, provider
 from tests.streams.cli.calling import call, copied, process
 from tests.streams.telemetry.collector import Collector, attributes, collecting
@@ -160,6 +160,22 @@ def test_what_is_refused_is_kept_and_sent_again(worked: Path, tmp_path: Path) ->
         while export.step():
             pass
         assert export.step() is None
+
+
+def test_a_redirect_is_a_refusal(worked: Path, tmp_path: Path) -> None:
+    """It used to count as taken: the spans were nowhere, and the position went on."""
+    path = copied(worked, tmp_path / "a.db")
+    with collecting() as elsewhere, collecting() as collector:
+        collector.elsewhere = f"{elsewhere.url}/v1/traces"
+        sender = Sender(collector.url)
+        with closing(SqliteLog(path)) as log:
+            export = Export(log, sender.send, sender.url)
+            assert export.step() is False
+            collector.elsewhere = ""
+            assert export.step() is True
+        sender.close()
+        assert collector.spans
+        assert not elsewhere.spans
 
 
 def test_no_text_of_a_problem_prompt_or_reply_leaves(worked: Path, tmp_path: Path) -> None:

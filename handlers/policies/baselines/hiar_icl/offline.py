@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log, sqrt
+from math import sqrt
 
+from handlers.learning.elementary import log
 from handlers.policies.base import Batch, Member
 from handlers.policies.baselines.hiar_icl.cards import (
     ROLE,

@@ -67,3 +67,11 @@ def test_structured_mode_is_read() -> None:
 def test_what_is_no_envelope_is_said_to_be_none(headers: list[tuple[str, bytes]]) -> None:
     with pytest.raises(NotOurs):
         read(headers, b"[1")
+
+
+@pytest.mark.parametrize("name", ["ce_id", "ce_type", "content-type"])
+def test_a_name_without_a_value_says_nothing(name: str) -> None:
+    headers = [(name, None), ("other", b"x")]
+    assert data_of(headers, b"{}") == (b"{}", False)
+    with pytest.raises(NotOurs):
+        read(headers, b"{}")

@@ -127,3 +127,22 @@ def test_a_voided_episode_is_over_for_good(runtime: OnKafka) -> None:
         assert runtime.live(Life(settle=True)) == Outcome()
         assert open_now(runtime) == {}
     assert not list(runtime.log().messages("answers"))
+
+
+def test_a_waiting_problem_is_taken_out_while_its_owner_looks_on() -> None:
+    """Of one that waits the owner keeps its name alone; a person's word is understood all the same."""
+    episode = "p/d/1/r"
+    fold = EventsFold()
+    fold.fence.epoch = 0
+    fold.take(1, Said(episode, "admitted", "problem.admitted", 0, b"{}"))
+    fold.lighten(episode)
+    for at, body in enumerate((b"{}", b'{"void": false}', b"[]", b"{", b"null")):
+        assert not fold.take(2 + at, Said(episode, f"adopted.{at}", "episode.adopted", None, body))
+        assert fold.journal(episode) == {}
+    said = Said(episode, "adopted.9", "episode.adopted", None, b'{"void": true}')
+    assert fold.take(9, said)
+    assert fold.journal(episode) == {"adopted.9": said}
+    assert not fold.take(10, said)
+    fold.forget(episode)
+    assert episode in fold.closed
+    assert not fold.take(11, Said(episode, "admitted", "problem.admitted", 0, b"{}"))

@@ -1,0 +1,100 @@
+"""Where a record of each kind may stand: on which topic, in which episode, at which address.
+
+Policies, workers and commands put records nowhere else. A record that stands elsewhere was written by
+somebody else: folds pass it over, and ``verify`` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas.events import episode, learning
+from schemas.events.base import Event
+from schemas.events.union import ANSWERS, FACTS
+from schemas.identity import is_numbered, learning_id
+
+EVENTS: Final = "events"
+LEARNING: Final = "learning"
+NUMBERED: Final = "#"
+"""The address of what a policy yields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place: ``*`` at its end stands for any rest, braces for a field of the event."""
+
+    topic: str
+    episode: str | Callable[[Any], str]
+    address: str
+
+    def holds(self, name: str, address: str, event: Event) -> bool:
+        """Whether a record of this event may stand there, whatever its topic."""
+        wanted = self.episode if isinstance(self.episode, str) else self.episode(event)
+        if self.address is NUMBERED:
+            return is_numbered(address) and _fits(wanted, name, event)
+        return _fits(self.address, address, event) and _fits(wanted, name, event)
+
+
+def _fits(wanted: str, said: str, event: Event) -> bool:
+    if "{" in wanted:
+        return said == wanted.format(event=event)
+    return said.startswith(wanted[:-1]) if wanted.endswith("*") else said == wanted
+
+
+def _closed_in(event: learning.BatchClosed) -> str:
+    return learning_id(event.scope, event.batch, event.revision)
+
+
+def _versioned_in(event: learning.MemoryVersioned) -> str:
+    return learning_id(event.scope, event.number, event.revision)
+
+
+_STATED = (
+    Place(EVENTS, "p/*", NUMBERED),
+    Place(EVENTS, "s/*", NUMBERED),
+    Place(EVENTS, "q/*", NUMBERED),
+    Place(LEARNING, "b/*", NUMBERED),
+)
+_BEGUN = tuple(Place(EVENTS, f"{sort}/*", "opened") for sort in "psq")
+_ENDED = (
+    *(Place(EVENTS, f"{sort}/*", "closed") for sort in "psq"),
+    Place(LEARNING, "b/*", "closed"),
+)
+_ANNOUNCED = "n/{event.scope}/{event.series}"
+_OF_A_SCOPE = "n/{event.scope}/-"
+
+PLACES: Final[Mapping[type[Event], tuple[Place, ...]]] = {
+    **dict.fromkeys((*ANSWERS, *FACTS), _STATED),
+    episode.ProblemAdmitted: (Place(EVENTS, "p/*", "admitted"),),
+    episode.EpisodeOpened: _BEGUN,
+    episode.EpisodeParked: (Place(EVENTS, "p/*", "parked.*"),),
+    episode.EpisodeAdopted: tuple(Place(topic, "p/*", "adopted.*") for topic in (EVENTS, LEARNING)),
+    episode.EpisodeClosed: _ENDED,
+    episode.PartitionClaimed: tuple(
+        Place(topic, "w/*", "claimed.*") for topic in (EVENTS, LEARNING)
+    ),
+    episode.TextKept: tuple(Place(topic, "t/*", "text") for topic in (EVENTS, LEARNING)),
+    learning.SeriesOpened: (Place(LEARNING, _ANNOUNCED, "series"),),
+    learning.PositionVoided: (Place(LEARNING, _ANNOUNCED, "void.{event.position}"),),
+    learning.TickPassed: (Place(LEARNING, _OF_A_SCOPE, "tick.{event.batch}"),),
+    learning.KnowledgeRevised: (Place(LEARNING, _OF_A_SCOPE, "revised.*"),),
+    learning.EmbedderChanged: (Place(LEARNING, _OF_A_SCOPE, "embedder.*"),),
+    learning.ProblemForgotten: (Place(LEARNING, _OF_A_SCOPE, "forgotten.*"),),
+    learning.Reflected: (Place(LEARNING, "p/*", "reflected"),),
+    learning.Graded: (Place(LEARNING, "p/*", "graded.*"),),
+    learning.BatchClosed: (Place(LEARNING, _closed_in, "batch"),),
+    learning.MemoryVersioned: (Place(LEARNING, _versioned_in, "version"),),
+}
+
+
+def stands(name: str, address: str, event: Event, topic: str | None = None) -> bool:
+    """Whether a record may stand in the episode of this name at this address, on any topic or on one.
+
+    Of a kind that this build does not know nothing is said: it may stand anywhere.
+    """
+    places = PLACES.get(type(event))
+    return places is None or any(
+        place.holds(name, address, event) for place in places if topic in (None, place.topic)
+    )

@@ -1,0 +1,33 @@
+"""Records of learned kinds that stand where no policy, worker or command puts them: they count for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from schemas.events.base import Event
+
+FIRST = 5
+"""So many are kept by name."""
+Noted = Callable[[str], None]
+
+
+def _unheard(note: str) -> None:
+    """Nobody is told."""
+
+
+@dataclass(slots=True)
+class Strays:
+    """How many were passed over, and the first of them. ``told`` gets a line for each of those."""
+
+    told: Noted = _unheard
+    count: int = 0
+    first: list[str] = field(default_factory=list[str])
+
+    def add(self, episode: str, address: str, event: Event) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.first) < FIRST:
+            note = f"{episode} at {address}: {event.kind} was passed over: no policy put it there"
+            self.first.append(note)
+            self.told(note)

@@ -1,0 +1,90 @@
+"""What Kafka's client libraries say of themselves: the first line of each kind, then how many more there were.
+
+A broker that is away makes them say the same hundreds of times a second. What it means for the work is said
+by the worker, once.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+CLIENTS: Final = ("aiokafka", "faust", "mode", "kafka")
+EVERY_S: Final = 300.0
+"""A kind of line is said so often at most."""
+MOST_KINDS: Final = 100
+_NUMBERS = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class Kind:
+    """Lines that say the same of different things: the latest, when one was let through, how many were not since."""
+
+    latest: logging.LogRecord
+    told_s: float
+    more: int = 0
+
+    def summed(self) -> logging.LogRecord:
+        """The latest line with the number of those that it stands for."""
+        made = logging.makeLogRecord(self.latest.__dict__)
+        made.msg, made.args = f"{made.getMessage()} ({self.more:,} more like it since)", None
+        return made
+
+
+class Damped(logging.Handler):
+    """Lets the first line of each kind through to the root's handlers, and later ones seldom, with a count."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self.clock = clock
+        self.kinds: dict[tuple[str, str], Kind] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Let it through, or count it."""
+        name, now_s = (record.name, _NUMBERS.sub("#", str(record.msg))[:80]), self.clock()
+        kind = self.kinds.get(name)
+        if kind is None:
+            if len(self.kinds) >= MOST_KINDS:
+                self.rest()
+            self.kinds[name] = Kind(record, now_s)
+            _through(record)
+            return
+        kind.latest = record
+        if now_s - kind.told_s < EVERY_S:
+            kind.more += 1
+        else:
+            _through(kind.summed() if kind.more else record)
+            kind.told_s, kind.more = now_s, 0
+
+    def rest(self) -> None:
+        """Say how many lines were not let through, and begin anew."""
+        for kind in self._held_back():
+            _through(kind.summed())
+        self.kinds.clear()
+
+    def _held_back(self) -> Iterator[Kind]:
+        return (kind for kind in self.kinds.values() if kind.more)
+
+
+def _through(record: logging.LogRecord) -> None:
+    logging.getLogger().handle(record)
+
+
+@contextmanager
+def damping() -> Generator[None]:
+    """Damp the client libraries for a while."""
+    damped = Damped()
+    with ExitStack() as undo:
+        undo.callback(damped.rest)
+        for name in CLIENTS:
+            log = logging.getLogger(name)
+            undo.callback(setattr, log, "propagate", log.propagate)
+            undo.callback(log.removeHandler, damped)
+            log.addHandler(damped)
+            log.propagate = False
+        yield

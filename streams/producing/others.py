@@ -1,0 +1,42 @@
+"""Problems that other clients put on a log, which bear no name of ours."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from schemas.problem import Problem
+from streams.producing.sources import BadLine
+from streams.runtime.embedded.intake import episode_of
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.kafka.admission import problem_on
+
+THEIRS = """
+select offset, value from messages
+  where topic = 'problems' and offset > ? and (key < 'p/' or key >= 'p0') order by offset
+"""
+
+
+class Others:
+    """What they put there, read from where the last look ended."""
+
+    def __init__(self, log: SqliteLog, default_policy: str = "cot") -> None:
+        self.log, self.default_policy = log, default_policy
+        self.offset = 0
+        self.episodes: set[str] = set()
+        self.texts: dict[tuple[str, str], str] = {}
+        """By domain and problem id."""
+
+    def look(self) -> None:
+        """Take in what came since; on Kafka what others sent meanwhile is fetched first."""
+        self.log.data_version()
+        for offset, value in self.log.db.execute(THEIRS, (self.offset,)):
+            self.offset = offset
+            try:
+                problem, _ = problem_on(value if isinstance(value, bytes) else value.encode())
+            except (BadLine, ValidationError, ValueError):
+                continue  # the intake refuses it
+            self._keep(problem)
+
+    def _keep(self, problem: Problem) -> None:
+        self.episodes.add(episode_of(problem, self.default_policy))
+        self.texts.setdefault((problem.domain, problem.id), problem.problem)

@@ -1,0 +1,89 @@
+"""Series as they were announced, compared with the problems that were admitted into them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.asking import Diverged
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeOpened, ProblemAdmitted
+from schemas.events.learning import PositionVoided, SeriesOpened
+from schemas.identity import digest
+from streams.runtime.embedded.intake import episode_of
+
+Named = tuple[str, str]
+"""Scope and series."""
+
+
+@dataclass(slots=True)
+class Announced:
+    """Every series of a log, and the places in it that were filled or given up."""
+
+    series: dict[Named, SeriesOpened] = field(default_factory=dict[Named, SeriesOpened])
+    places: defaultdict[Named, set[int]] = field(
+        default_factory=lambda: defaultdict[Named, set[int]](set)
+    )
+
+    def heard(self, event: Event) -> None:
+        """Take one record of ``learning``."""
+        if isinstance(event, SeriesOpened):
+            self.series[event.scope, event.series] = event
+        elif isinstance(event, PositionVoided):
+            self.places[event.scope, event.series].add(event.position)
+
+    def admitted(self, episode: str, journal: dict[str, Event]) -> None:
+        """Raises ``Diverged`` where an admission is not what its episode is named by, or not of its series."""
+        admitted, opened = journal.get("admitted"), journal.get("opened")
+        if not isinstance(admitted, ProblemAdmitted):
+            return
+        problem = admitted.problem
+        if problem.policy is not None and episode_of(problem, "") != episode:
+            raise Diverged(episode, "admitted", "problem", episode_of(problem, ""), episode)
+        if isinstance(opened, EpisodeOpened) and opened.purpose in (None, "solve"):
+            of = f"{problem.domain}/{opened.policy}/{problem.memory}/"
+            if not admitted.scope.startswith(of):
+                raise Diverged(episode, "admitted", "scope", admitted.scope, f"{of}…")
+        if problem.series is None or problem.position is None:
+            return
+        named = (admitted.scope, problem.series)
+        self.places[named].add(problem.position)
+        series = self.series.get(named)
+        if series is not None:
+            said = {"profile": problem.profile, "walk": problem.walk}
+            _compare(
+                named, series, said if problem.policy is None else said | {"policy": problem.policy}
+            )
+
+    def misstated(self, *, settled: bool) -> Iterator[Diverged]:
+        """Series whose scope or size is not what their members add up to.
+
+        ``settled`` says that every problem on the topic was admitted, so that no place is still to be filled.
+        """
+        for named, series in self.series.items():
+            scope, name = named
+            whose, _, learning = scope.rpartition("/")
+            if learning != digest(dict(series.settings)):
+                told = str(series.settings)
+                yield Diverged(f"n/{scope}/{name}", "series", "series.opened.settings", told, scope)
+            if not whose.partition("/")[2].startswith(f"{series.policy}/"):
+                yield Diverged(
+                    f"n/{scope}/{name}", "series", "series.opened.policy", series.policy, scope
+                )
+            places = self.places[named]
+            least = max(places, default=-1) + 1
+            if series.size < least or (settled and places and series.size != least):
+                said, found = str(series.size), f"{least} places"
+                yield Diverged(f"n/{scope}/{name}", "series", "series.opened.size", said, found)
+
+
+def _compare(named: Named, series: SeriesOpened, members: dict[str, Any]) -> None:
+    for name, said in members.items():
+        if getattr(series, name) != said:
+            where = f"n/{named[0]}/{named[1]}"
+            recorded = str(getattr(series, name))
+            raise Diverged(
+                where, "series", f"series.opened.{name}", recorded, f"{said} of its members"
+            )

@@ -1,0 +1,118 @@
+"""Grades on record, compared with what they were made of: an answer, and a checker or what was said of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from msgspec import structs
+from pydantic import ValidationError
+
+from handlers.answers.grade import CHECKERS, Grade, grade_reference
+from schemas.asking import Diverged
+from schemas.events.base import Event
+from schemas.events.learning import Graded, Reflected
+from schemas.problem import Feedback
+from streams.relay import check, evidence_of, graded_address
+from streams.replay.compare import difference, same
+from streams.replay.left_out import Leftovers
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.grades import as_text, said
+
+SPOKEN = "select value from messages where topic = 'feedback' order by offset"
+
+
+@dataclass
+class Grades:
+    """What was said of answers from outside, and what grades that makes."""
+
+    log: SqliteLog
+    left: Leftovers
+
+    @cached_property
+    def _feedback(self) -> defaultdict[tuple[str, str], list[Feedback]]:
+        """By domain and problem, or by episode."""
+        found: defaultdict[tuple[str, str], list[Feedback]] = defaultdict(list)
+        for (value,) in self.log.db.execute(SPOKEN):
+            try:
+                feedback = Feedback.model_validate_json(value)
+            except ValidationError:
+                continue  # its dead letter says why
+            found[feedback.domain or "", feedback.problem_id or feedback.episode or ""].append(
+                feedback
+            )
+        return found
+
+    def compared(self, episode: str, journal: dict[str, Event]) -> Iterator[Diverged]:
+        """Grades of an episode that its reflection and what was said of it do not make."""
+        reflected = journal.get("reflected")
+        if not isinstance(reflected, Reflected):
+            return
+        given = {at: event for at, event in journal.items() if isinstance(event, Graded)}
+        spoken = self._of(episode, reflected)
+        for address, event in given.items():
+            told = self._derived(reflected, spoken, address, event)
+            if told is None:
+                yield Diverged(episode, address, "graded", _words(event), "nobody said that")
+            elif told.scope != event.scope or not same(event, told):
+                yield Diverged(episode, address, *difference(event, told))
+        made = {
+            graded_address(event, evidence_of(each)) for event in given.values() for each in spoken
+        }
+        ungraded = len(spoken) - len(made & given.keys())
+        self.left.add("words of feedback", "no grade was made of them yet", max(ungraded, 0))
+
+    def _of(self, episode: str, reflected: Reflected) -> list[Feedback]:
+        of_problem = self._feedback.get((reflected.domain, reflected.problem_id), [])
+        of_episode = [each for each in self._feedback.get(("", episode), []) if each.episode]
+        return [each for each in of_problem if each.episode is None] + of_episode
+
+    def _derived(
+        self, reflected: Reflected, spoken: list[Feedback], address: str, event: Graded
+    ) -> Graded | None:
+        """The grade that should stand there; as it is recorded where only its grader could say."""
+        if event.by == "checker":
+            return dict(check(reflected)).get(address)
+        feedback = next(
+            (f for f in spoken if graded_address(event, evidence_of(f)) == address), None
+        )
+        if feedback is None:
+            made = (_graded(reflected, each) for each in spoken)
+            return next((each for each in made if each == event), None)
+        told = _graded(reflected, feedback)
+        if told.grader != event.grader:
+            self.left.add("grades", f"only {event.grader} can tell whether they are right")
+            return structs.replace(event, scope=reflected.scope)
+        if told.outcome == "unknown" and (event.detail or "").startswith(told.detail or ""):
+            return structs.replace(told, detail=event.detail)  # what was asked next added a word
+        return told
+
+
+def _graded(reflected: Reflected, feedback: Feedback) -> Graded:
+    grade = _grade(reflected, feedback)
+    return Graded(
+        scope=reflected.scope,
+        outcome=grade.outcome,
+        grader=grade.grader,
+        by="feedback",
+        source=feedback.by,
+        detail=grade.detail or None,
+    )
+
+
+def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
+    """The grade by a person's word, the domain's checker, or exact rules; others' are not asked again."""
+    if feedback.reference is None:
+        return said(feedback, reflected.answer is not None)
+    checker = CHECKERS.get(reflected.domain)
+    if checker is not None:
+        return checker(reflected.problem, reflected.answer)
+    reference, dataset = as_text(feedback.reference), reflected.dataset or reflected.domain
+    answer, problem = reflected.answer, reflected.problem
+    return grade_reference(answer, reference, dataset=dataset, problem=problem)
+
+
+def _words(event: Graded) -> str:
+    return f"{event.outcome} by {event.grader}"

@@ -1,0 +1,40 @@
+"""What a verification leaves out, and why: what a log does not hold twice, nobody can compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that was not verified: how many of what, and why."""
+
+    what: str
+    why: str
+    count: int | None = None
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return f"{self.what if self.count is None else f'{self.count:,} {self.what}'} ({self.why})"
+
+
+@dataclass(slots=True)
+class Leftovers:
+    """What is left out so far, each sort of thing once."""
+
+    found: dict[tuple[str, str], int | None] = field(
+        default_factory=dict[tuple[str, str], "int | None"]
+    )
+
+    def add(self, what: str, why: str, count: int | None = 1) -> None:
+        """So many more; none of them is nothing to tell, an unknown number is told without one."""
+        if count == 0:
+            return
+        known = self.found.setdefault((what, why), None if count is None else 0)
+        if known is not None and count is not None:
+            self.found[what, why] = known + count
+
+    def all(self) -> list[LeftOut]:
+        """Everything, in the order in which it was met."""
+        return [LeftOut(what, why, count) for (what, why), count in self.found.items()]

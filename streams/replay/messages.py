@@ -1,0 +1,190 @@
+"""Messages beside the record: problems that were admitted, and answers that episodes gave, compared both ways."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import orjson
+from pydantic import ValidationError
+
+from schemas.asking import Diverged
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.identity import canonical, episode_id
+from schemas.problem import Problem
+from streams.judging import judgements
+from streams.producing.sources import BadLine
+from streams.relay import answer_of
+from streams.replay.claimed import Sort
+from streams.replay.left_out import Leftovers
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.kafka.admission import foreign
+
+LATER_IN_ANSWERS = (("judgements",), ("confidence_source", "calibrated"))
+"""What answers of earlier builds lack, the newest first."""
+VALUE = "select value from messages where topic = ? and key = ?"
+PROBLEM = "select value from messages where topic = 'problems' and offset = ?"
+UNASKED = """
+select key, value from messages where topic = 'answers' and not exists (
+  select 1 from records where episode = key and address = 'closed' and kind = 'episode.closed')
+  order by offset
+"""
+UNADMITTED = """
+select offset, key, value from messages where topic = 'problems' and offset <= ? and offset not in (
+    select json_extract(body, '$.offset') from records where address = 'admitted')
+  and not exists (select 1 from messages d where d.topic = 'dead-letters'
+    and d.key >= 'problems/' || messages.offset || '/' and d.key < 'problems/' || messages.offset || '0')
+  order by offset
+"""
+TAKEN = """
+select max(coalesce((select offset from consumers where name = 'intake' and topic = 'problems'), 0),
+  coalesce((select max(json_extract(body, '$.offset')) from records where address = 'admitted'), 0))
+"""
+WAITING = "select count(*) from messages where topic = 'problems' and offset > ?"
+REFUSED = """
+select count(*) from messages where topic = 'dead-letters' and key >= 'problems/' and key < 'problems0'
+"""
+ADMITTED = """
+select 1 from records where episode >= ? and episode < ? and address = 'admitted' limit 1
+"""
+EVERY = "select offset, key, headers, value from messages where topic = ? order by offset"
+SOLVED = "problems that solve was given"
+WHY_SOLVED = "they stand in their admissions alone"
+
+
+@dataclass
+class Messages:
+    """The messages of one log, as far as they say what its record says too."""
+
+    log: SqliteLog
+    sort: Sort
+    left: Leftovers
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def answered(self, episode: str, journal: Mapping[str, Event], met: Iterable[Event]) -> None:
+        """Raises ``Diverged`` where an answer on its topic is not what its episode ended with.
+
+        ``met`` is what was met on the way: for the member of a set its part of the set's record.
+        """
+        closed, opened, admitted = (journal.get(at) for at in ("closed", "opened", "admitted"))
+        if not (
+            isinstance(closed, EpisodeClosed)
+            and isinstance(opened, EpisodeOpened)
+            and isinstance(admitted, ProblemAdmitted)
+        ):
+            return
+        derived = canonical(answer_of(episode, admitted, opened, closed, judgements(met)))
+        row = self.log.db.execute(VALUE, ("answers", episode)).fetchone()
+        if row is not None:
+            said = _raw(row[0])
+            if said not in _as_builds_said_it(derived):
+                told = said.decode("utf-8", "replace")
+                raise Diverged(episode, "closed", "answer", told, derived.decode())
+        elif self.sort == "kafka":
+            self.left.add("closings without an answer", "not relayed yet, or no longer kept")
+        else:
+            raise Diverged(episode, "closed", "answer", "nothing on the topic", derived.decode())
+
+    def forged(self) -> Iterator[Diverged]:
+        """Answers of episodes that were never closed."""
+        for key, value in self.log.db.execute(UNASKED):
+            said = _raw(value).decode("utf-8", "replace")
+            yield Diverged(key, "closed", "answer", said, "no episode that ended so")
+
+    # -- problems ----------------------------------------------------------------------------------
+
+    def admitted(self, episode: str, admitted: ProblemAdmitted) -> None:
+        """Raises ``Diverged`` where a problem is not what was put on its topic."""
+        problem = admitted.problem
+        if self.sort == "file":
+            if admitted.offset == 0:
+                self.left.add(SOLVED, WHY_SOLVED)
+                return
+            row = self.log.db.execute(PROBLEM, (admitted.offset,)).fetchone()
+            if row is None:
+                raise Diverged(episode, "admitted", "problem", _said(problem), "no such message")
+            sent = _problem(row[0])
+            if sent != problem:
+                now = _said(sent or row[0])
+                raise Diverged(episode, "admitted", "problem", _said(problem), now)
+        elif problem not in self._sent[problem.domain, problem.id]:
+            if self.sort == "part" and not self._sent[problem.domain, problem.id]:
+                self.left.add("problems as they were put", "they are not in this part of the log")
+                return
+            found = self._sent[problem.domain, problem.id]
+            now = _said(found[0]) if found else "no such message"
+            raise Diverged(episode, "admitted", "problem", _said(problem), now)
+
+    @cached_property
+    def _sent(self) -> defaultdict[tuple[str, str], list[Problem]]:
+        """What was put, by domain and id: on Kafka admissions name other offsets than this file's."""
+        found: defaultdict[tuple[str, str], list[Problem]] = defaultdict(list)
+        for _, _, _, value in self.log.db.execute(EVERY, ("problems",)):
+            problem = _problem(value)
+            if problem is not None:
+                found[problem.domain, problem.id].append(problem)
+        return found
+
+    def unadmitted(self) -> Iterator[Diverged]:
+        """Problems on their topic that were read, and neither admitted nor refused."""
+        if self.sort != "file":
+            return
+        (taken,) = self.log.db.execute(TAKEN).fetchone()
+        (waiting,) = self.log.db.execute(WAITING, (taken,)).fetchone()
+        self.left.add("problems", "nobody has read them yet", waiting)
+        for _, key, value in self.log.db.execute(UNADMITTED, (taken,)).fetchall():
+            problem = _problem(value)
+            if problem is not None and self._is_known(problem):
+                self.left.add("messages of problems", "the same problem was admitted from another")
+            else:
+                yield Diverged(key, "admitted", "problem", "nothing", _said(problem or value))
+
+    @property
+    def settled(self) -> bool:
+        """Whether every problem on the topic was admitted, none refused."""
+        if self.sort != "file":
+            return False
+        (taken,) = self.log.db.execute(TAKEN).fetchone()
+        (waiting,) = self.log.db.execute(WAITING, (taken,)).fetchone()
+        (refused,) = self.log.db.execute(REFUSED).fetchone()
+        return not waiting and not refused
+
+    def _is_known(self, problem: Problem) -> bool:
+        first = episode_id(problem.domain, problem.id, "")
+        last = first[:-1] + "0"
+        return self.log.db.execute(ADMITTED, (first, last)).fetchone() is not None
+
+
+def _as_builds_said_it(answer: bytes) -> Iterator[bytes]:
+    """An answer as this build gives it, and as each earlier one did."""
+    yield answer
+    said = orjson.loads(answer)
+    for names in LATER_IN_ANSWERS:
+        said = {name: said[name] for name in said if name not in names}
+        yield canonical(said)
+
+
+def _raw(value: bytes | str) -> bytes:
+    """A message's bytes, however the file keeps them."""
+    return value if isinstance(value, bytes) else value.encode()
+
+
+def _problem(value: bytes | str) -> Problem | None:
+    """The problem of a message, ours or a foreign client's."""
+    try:
+        return Problem.model_validate_json(value)
+    except ValidationError:
+        try:
+            return foreign(_raw(value))[0]
+        except BadLine:
+            return None
+
+
+def _said(problem: Problem | bytes | str) -> str:
+    if isinstance(problem, Problem):
+        return problem.model_dump_json(exclude_defaults=True)
+    return problem if isinstance(problem, str) else problem.decode("utf-8", "replace")

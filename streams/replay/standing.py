@@ -1,0 +1,160 @@
+"""Whether records stand where they may: by their kind, behind what their episode begins with, none missing between.
+
+This holds whoever's policies are installed, and is read through SQL: no event is made of most records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.asking import Diverged
+from schemas.events.codec import decode
+from schemas.events.union import KINDS
+from schemas.places import EVENTS, LEARNING, NUMBERED, PLACES, Place, stands
+from streams.replay.claimed import Sort
+from streams.replay.left_out import Leftovers
+from streams.runtime.embedded.log import SqliteLog
+
+SORT = "substr(episode, 1, 2)"
+HEAD = (
+    "case when address glob '[0-9]*' then '#' "
+    "else substr(address, 1, instr(address || '.', '.') - 1) end"
+)
+SHAPES = f"select topic, kind, {SORT}, {HEAD}, count(*) from records group by 1, 2, 3, 4 order by min(offset)"
+OF_A_SHAPE = (
+    "select episode, address from records "
+    f"where topic = ? and kind = ? and {SORT} = ? and {HEAD} = ? order by offset"
+)
+BODIES = "select topic, episode, address, body from records where kind = ? order by offset"
+BEGINNINGS = """
+select episode, sum(address = 'admitted'), sum(address = 'opened'), sum(address = 'closed'),
+    sum(address = 'reflected'), sum(address = 'batch'), sum(address = 'series'), min(address), count(*)
+  from records where episode >= 'a' and episode < 't' group by episode
+"""
+ORDER = """
+select episode, a, o, n, m, c, v, last from (
+  select episode,
+    max(case when address in ('admitted', 'batch') then offset end) a,
+    max(case when address = 'opened' then offset end) o,
+    min(case when address glob '[0-9]*' then offset end) n,
+    max(case when address glob '[0-9]*' then offset end) m,
+    max(case when address = 'closed' then offset end) c,
+    max(case when address = 'version' then offset end) v,
+    max(case when address in ('reflected', 'version') then offset end) last
+  from records where episode >= 'b/' and episode < 't' group by episode)
+  where a > o or a > n or o > n or o > c or m > c or m > v or c > v
+"""
+ONE_TOPIC: dict[Sort, dict[str, str]] = {
+    "file": {"partition.claimed": EVENTS, "text.kept": EVENTS, "episode.adopted": LEARNING},
+    "kafka": {"episode.adopted": EVENTS},
+    "part": {},
+}
+"""Where a kind stands on one sort of log that may stand elsewhere on another."""
+AT = "select address from records where offset = ?"
+GAPS = """
+select offset, episode, address, before from (
+  select offset, episode, address, lag(offset, 1, 0) over (order by offset) before from records)
+  where offset != before + 1
+"""
+MESSAGE_GAPS = GAPS.replace("records", "messages").replace("episode, address", "topic, key")
+
+
+def misplaced(log: SqliteLog, sort: Sort, left: Leftovers) -> Iterator[Diverged]:
+    """Records that stand where none of their kind does."""
+    for topic, kind, name, head, count in log.db.execute(SHAPES).fetchall():
+        if kind not in KINDS:
+            left.add(f"records of kind {kind}", "this build does not know it", count)
+        elif (topic, name, head) not in _SHAPES[kind] or ONE_TOPIC[sort].get(kind, topic) != topic:
+            for episode, address in log.db.execute(OF_A_SHAPE, (topic, kind, name, head)):
+                yield _elsewhere(episode, address, f"{kind} on {topic}", _where(kind))
+    for kind in _EXACT:
+        for topic, episode, address, body in log.db.execute(BODIES, (kind,)):
+            event = decode(kind, body)
+            shape = (topic, episode[:2], address.partition(".")[0])
+            if shape in _SHAPES[kind] and not stands(episode, address, event, topic):
+                yield _elsewhere(episode, address, f"{kind} on {topic}", _where(kind))
+
+
+def _elsewhere(episode: str, address: str, found: str, where: str) -> Diverged:
+    return Diverged(episode, address, "place", found, where)
+
+
+def _where(kind: str) -> str:
+    places = PLACES[KINDS[kind]]
+    return " or ".join(f"{p.topic}: {_episodes(p)} at {p.address}" for p in places)
+
+
+def _episodes(place: Place) -> str:
+    return place.episode if isinstance(place.episode, str) else "b/SCOPE/BATCH"
+
+
+def _shapes(places: tuple[Place, ...]) -> frozenset[tuple[str, str, str]]:
+    """Topic, first letters of the episode's name and the address up to its first dot."""
+    return frozenset(
+        (p.topic, _episodes(p)[:2], NUMBERED if p.address is NUMBERED else p.address.split(".")[0])
+        for p in places
+    )
+
+
+_SHAPES = {kind: _shapes(PLACES[model]) for kind, model in KINDS.items()}
+_EXACT = tuple(
+    kind
+    for kind, model in KINDS.items()
+    if any(not isinstance(p.episode, str) or "{" in p.episode + p.address for p in PLACES[model])
+)
+"""Kinds whose event says where its record stands."""
+
+
+# ── Beginnings ───────────────────────────────────────────────────────────────────────────────
+
+
+def headless(log: SqliteLog, *, whole: bool = True) -> Iterator[Diverged]:
+    """Episodes with something on record, but without what comes before it.
+
+    A part of a log may hold reflections whose episodes are in another part.
+    """
+    for episode, admitted, opened, closed, reflected, batch, series, first, count in log.db.execute(
+        BEGINNINGS
+    ):
+        match episode[:2]:
+            case "p/" if not admitted and (whole or count > reflected + 1):
+                yield _missing(episode, "admitted", first)
+            case "p/" if not opened and (closed or first[0].isdigit()):
+                yield _missing(episode, "opened", first)
+            case "p/" if reflected and not closed and (whole or admitted):
+                yield _missing(episode, "closed", "reflected")
+            case "s/" | "q/" if not opened:
+                yield _missing(episode, "opened", first)
+            case "b/" if not batch and not episode.endswith("/0"):
+                yield _missing(episode, "batch", first)
+            case "n/" if not series and not episode.endswith("/-"):
+                yield _missing(episode, "series", first)
+            case _:
+                pass
+
+
+def _missing(episode: str, address: str, first: str) -> Diverged:
+    return Diverged(episode, address, address, "nothing", f"a record before {first}")
+
+
+# ── Order ────────────────────────────────────────────────────────────────────────────────────
+
+
+def disordered(log: SqliteLog) -> Iterator[Diverged]:
+    """Records that stand before what they follow from."""
+    for episode, a, o, n, m, c, v, _ in log.db.execute(ORDER).fetchall():
+        wrong = next(
+            (late, early)
+            for late, early in ((m, c), (a, o), (o, n), (a, n), (o, c), (m, v), (c, v))
+            if late is not None and early is not None and late > early
+        )
+        address, before = (log.db.execute(AT, (offset,)).fetchone()[0] for offset in wrong)
+        yield Diverged(episode, address, "order", f"behind {before}", f"before {before}")
+
+
+def gaps(log: SqliteLog) -> Iterator[Diverged]:
+    """Places between records, or between messages, where something is gone: a log in one file has none."""
+    for query, what in ((GAPS, "record"), (MESSAGE_GAPS, "message")):
+        for offset, episode, address, before in log.db.execute(query):
+            said = f"{offset - before - 1} missing before {what} {offset}"
+            yield Diverged(episode, address, "offset", said, f"{what} {before + 1}")

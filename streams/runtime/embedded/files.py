@@ -1,0 +1,148 @@
+"""The file of a log: how it is opened, to be written or only to be read, and left whole in the end.
+
+SQLite keeps the newest commits beside the file, in ``PATH-wal``; the last connection to close folds them in,
+and only one that may write can. So readers open the file as writers do, and then give up the right to
+write. Where nothing can be written at all, such as on a read-only mount, the file is read as it stands.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from streams.runtime.embedded.tables import PRAGMAS, SCHEMA_VERSION, TABLES, VIEWS
+
+MEMORY = ":memory:"
+TO_READ = "pragma busy_timeout=30000; pragma temp_store=memory; pragma query_only=on;"
+ALONE = "pragma locking_mode=exclusive;"
+CANNOT_GROW = (
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+)
+"""What SQLite calls an input or output error where a quota or a limit, not the disk, is exhausted."""
+LAST_WAIT = "pragma busy_timeout=1000"
+WHOLE = "pragma wal_checkpoint(truncate)"
+
+
+class NoLog(Exception):
+    """There is no log at this path, and this command may not make one."""
+
+
+class NotALog(Exception):
+    """The file is not a log of ours, or of a version that this build cannot read."""
+
+
+def connect(path: Path, *, create: bool) -> sqlite3.Connection:
+    """A connection to the log at ``path``. Raises ``NoLog``, ``NotALog`` or what SQLite says of its file."""
+    if not path.exists() and not create:
+        raise NoLog(f"no log at {path}")
+    if path.is_dir():
+        raise NotALog(f"{path}: a folder")
+    if create and str(path) != MEMORY and not path.exists():
+        # Nobody else may read it. SQLite gives its other files the same mode.
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    db = sqlite3.connect(path, isolation_level=None)
+    try:
+        new = is_new(db, path)
+        if new and not create:
+            raise NoLog(f"no log at {path}")
+        db.executescript(PRAGMAS)
+        if new:
+            db.executescript(
+                f"begin immediate;{TABLES}{VIEWS}pragma user_version={SCHEMA_VERSION};commit;"
+            )
+    except BaseException as error:
+        db.close()
+        if code_of(error) == sqlite3.SQLITE_NOTADB:
+            raise NotALog(f"{path}: {error}") from error
+        raise
+    return db
+
+
+def connect_to_read(path: Path, *, threads: bool = False) -> sqlite3.Connection:
+    """A connection through which nothing can be written. Raises what SQLite says of the file.
+
+    Who shares it between ``threads`` sees to it that one reads at a time, and may hold it for long.
+    """
+    try:
+        return _reading(path, "mode=rw", TO_READ, threads=threads)
+    except sqlite3.OperationalError as error:
+        if is_full(error) and not threads:
+            # On a full disk there is no room for what readers share: so nobody else has it open.
+            return _reading(path, "mode=rw", ALONE + TO_READ, threads=threads)
+        can_make = os.access(path.absolute().parent, os.W_OK)
+        if code_of(error) != sqlite3.SQLITE_CANTOPEN or can_make or has_more(path):
+            raise
+    return _reading(path, "immutable=1", TO_READ, threads=threads)
+
+
+def _reading(path: Path, how: str, first: str, *, threads: bool) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.absolute()))}?{how}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=not threads)
+    try:
+        db.executescript(first)
+        db.execute("select 1 from sqlite_master limit 1")  # only now is anything opened
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def disconnect(db: sqlite3.Connection) -> None:
+    """Close a connection; what it wrote is in the file itself then, even while others have it open."""
+    with suppress(sqlite3.Error):
+        if db.total_changes:
+            db.execute(LAST_WAIT)
+            db.execute(WHOLE)
+    db.close()
+
+
+def is_new(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file holds nothing yet. Raises ``NotALog``; what another wrote is left untouched."""
+    found = "select user_version, (select group_concat(name, ' ') from sqlite_master) from pragma_user_version"
+    version, names = db.execute(found).fetchone()
+    if names is None and version == 0:
+        return True
+    if "records_identity" not in (names or "").split():
+        raise NotALog(f"{path}: a SQLite file, but not a log")
+    if version != SCHEMA_VERSION:
+        raise NotALog(f"{path}: log format {version}, this build reads {SCHEMA_VERSION}")
+    return False
+
+
+# -- what SQLite says of a file ----------------------------------------------------------------
+
+
+def code_of(error: BaseException | None) -> int | None:
+    """SQLite's own code for an error, without its details; none for errors that are not SQLite's."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether another process has the log just now, and it is enough to try again."""
+    return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether there is no room to write."""
+    exact = getattr(error, "sqlite_errorcode", None)
+    return code_of(error) == sqlite3.SQLITE_FULL or exact in CANNOT_GROW
+
+
+def is_fixed(error: BaseException) -> bool:
+    """Whether the file, or what SQLite needs beside it, cannot be written here."""
+    return code_of(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def has_more(path: Path) -> bool:
+    """Whether the newest records stand beside the file, not in it."""
+    beside = Path(f"{path}-wal")
+    return beside.exists() and beside.stat().st_size > 0

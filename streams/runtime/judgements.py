@@ -1,0 +1,55 @@
+"""What was said from outside of problems and of single episodes, and when."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from schemas.events.learning import Reflected
+from schemas.problem import Feedback
+
+Said: TypeAlias = tuple[int, Feedback]
+"""When, in an order that all judgements of a log share; and what."""
+
+
+@dataclass(slots=True)
+class Judgements:
+    """Feedback by what it speaks of."""
+
+    of_problem: dict[tuple[str, str], list[Said]] = field(
+        default_factory=lambda: defaultdict[tuple[str, str], list[Said]](list)
+    )
+    """By domain and problem id."""
+    of_episode: dict[str, list[Said]] = field(
+        default_factory=lambda: defaultdict[str, list[Said]](list)
+    )
+
+    def __bool__(self) -> bool:
+        """Whether anything was said at all."""
+        return bool(self.of_problem or self.of_episode)
+
+    def add(self, at: int, feedback: Feedback) -> bool:
+        """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
+        if feedback.episode is not None:
+            kept = self.of_episode[feedback.episode]
+        else:
+            kept = self.of_problem[feedback.domain or "", feedback.problem_id or ""]
+        if any(known == feedback for _, known in kept):
+            return False
+        kept.append((at, feedback))
+        return True
+
+    def of(self, episode: str, reflected: Reflected) -> list[Feedback]:
+        """What was said of an episode or of its problem, the newest last: of verdicts that one stands."""
+        said = [
+            *self.of_problem.get((reflected.domain, reflected.problem_id), ()),
+            *self.of_episode.get(episode, ()),
+        ]
+        return [feedback for _, feedback in sorted(said, key=itemgetter(0))]
+
+    def reference(self, domain: str, problem_id: str) -> Any:
+        """The newest reference of a problem; none where nobody gave one."""
+        said = (feedback.reference for _, feedback in self.of_problem.get((domain, problem_id), ()))
+        return next((each for each in reversed([*said]) if each is not None), None)

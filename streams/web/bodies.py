@@ -1,0 +1,94 @@
+"""What comes with a request: only where something is taken, no more than is taken, and in time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BODY_S: Final = 20.0
+"""Seconds for a whole body."""
+LINGER_S: Final = 5.0
+"""Seconds for which what still comes is thrown away once it was answered: closed at once, a connection is
+reset, and the answer may be lost with it."""
+
+
+class Bodies:
+    """Takes bodies of at most so many bytes by POST. Whoever reads one is told by an ``HTTPException``."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+        self.app, self.most_bytes = app, most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        body = _Body(receive, send, self.most_bytes, announced=_announced(scope))
+        app = self._refused(scope) or self.app
+        await app(scope, body.receive, body.send)
+
+    def _refused(self, scope: Scope) -> PlainTextResponse | None:
+        """The answer to a body that is announced and not taken."""
+        length = _announced(scope)
+        if length != 0 and scope["method"] != "POST":
+            return PlainTextResponse("a body is taken by POST alone\n", 400)
+        if length is not None and length > self.most_bytes:
+            return PlainTextResponse(_too_much(self.most_bytes) + "\n", 413)
+        return None
+
+
+class _Body:
+    """One request's body as it comes."""
+
+    def __init__(
+        self, receive: Receive, send: Send, most_bytes: int, *, announced: int | None
+    ) -> None:
+        self._receive, self._send, self.most_bytes = receive, send, most_bytes
+        self.whole, self.taken = announced == 0, 0
+        self.deadline = asyncio.get_running_loop().time() + BODY_S
+
+    async def receive(self) -> Message:
+        """A part of the body while there is one, then word that the client has gone."""
+        if self.whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self.deadline):
+                message = await self._receive()
+        except TimeoutError:
+            raise HTTPException(408, "the body of the request did not come in time") from None
+        self.taken += len(message.get("body", b""))
+        self.whole = not message.get("more_body", False)
+        if self.taken > self.most_bytes:
+            raise HTTPException(413, _too_much(self.most_bytes))
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Answer; the end of an answer waits a little for the rest of what it answers."""
+        last = message["type"] == "http.response.body" and not message.get("more_body")
+        if last and not self.whole:
+            await self._send({**message, "more_body": True})
+            await self._drop()
+            message = {"type": "http.response.body"}
+        await self._send(message)
+
+    async def _drop(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while (await self._receive()).get("more_body"):
+                    pass
+
+
+def _announced(scope: Scope) -> int | None:
+    """How many bytes a request brings; none where it does not say so."""
+    said = dict(scope["headers"])
+    return None if b"transfer-encoding" in said else int(said.get(b"content-length", b"0"))
+
+
+def _too_much(most_bytes: int) -> str:
+    return f"a body has at most {most_bytes:,} bytes here"

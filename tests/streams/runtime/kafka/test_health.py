@@ -1,0 +1,149 @@
+"""When a worker on Kafka is ready: brokers answer, appends are acknowledged, enough replicas are in sync."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Generator
+
+import pytest
+
+from streams.embedders.hashed import HashedEmbedder
+from streams.policies import find
+from streams.runtime.kafka import driver
+from streams.runtime.kafka.health import PATIENCE_S, Health
+from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.web import figures, lags, told
+from streams.runtime.kafka.worker import KafkaWorker
+from streams.telemetry.metrics import exposed
+from streams.world import World
+from tests.memory_kafka.broker import Broker
+from tests.memory_kafka.fixture import in_memory
+
+
+@pytest.fixture
+def here() -> Generator[tuple[Place, Broker]]:
+    with in_memory(2) as found:
+        yield found
+
+
+def worker_at(place: Place) -> KafkaWorker:
+    return KafkaWorker(place, 2, World({}, HashedEmbedder(64)), find)
+
+
+def later(health: Health, seconds: float) -> str | None:
+    """What is wrong so much later, if nothing is heard until then."""
+    found = health.trouble(time.monotonic() + seconds)
+    return None if found is None else found.what
+
+
+def test_brokers_that_say_nothing_are_away_once_patience_is_over(
+    here: tuple[Place, Broker],
+) -> None:
+    worker = worker_at(here[0])
+    assert later(worker.health, PATIENCE_S - 1) is None
+    assert later(worker.health, PATIENCE_S + 1) == "brokers away"
+
+
+def test_an_append_that_waits_is_trouble_though_brokers_answer(here: tuple[Place, Broker]) -> None:
+    worker = worker_at(here[0])
+    now_s = time.monotonic()
+    worker.appender.lane(here[0].topic("events"), 0).add(b"k", b"v", [])
+    worker.health.heard_s = now_s + PATIENCE_S
+    assert later(worker.health, PATIENCE_S - 1) is None
+    assert later(worker.health, PATIENCE_S + 1) == "no append acknowledged"
+    found = figures(worker)
+    assert found["metalogue_appends_waiting"] == 1
+    assert found["metalogue_append_wait_seconds"] >= 0
+    assert "metalogue_append_age_seconds" not in found, "when there was none yet is not known"
+
+
+def test_a_partition_that_takes_nothing_is_trouble_at_once(here: tuple[Place, Broker]) -> None:
+    worker = worker_at(here[0])
+    worker.health.thin = [("t.metalogue.events.v1", 1)]
+    assert later(worker.health, 0) == "1 partition below min.insync.replicas"
+
+
+def test_a_group_that_answers_no_heartbeat_is_trouble_after_a_session(
+    here: tuple[Place, Broker],
+) -> None:
+    worker = worker_at(here[0])
+    worker.health.heard_s = time.monotonic() + 1_000
+    worker.lease.renew()
+    over_s = max(worker.lease.session_s, PATIENCE_S) + 1
+    assert later(worker.health, over_s) is None, "nobody is in a group yet"
+    worker.owning.assignments = 1
+    assert later(worker.health, over_s - 2) is None
+    assert later(worker.health, over_s) == "no heartbeat answered"
+
+
+def test_who_waits_for_brokers_does_not_hang(here: tuple[Place, Broker]) -> None:
+    worker = worker_at(here[0])
+    worker.owning.partitions[0] = Owned(0, owed=deque(["p/d/a/0"]))
+    watched = worker.watchdog
+    assert watched.busy()
+    watched.look()
+    watched.moved -= 10 * watched.still_s
+    watched.look()
+    assert not watched.alive, "brokers are there and nothing moves"
+    worker.health.outage.since_s = time.monotonic()
+    watched.look()
+    assert watched.alive
+
+
+def test_faust_takes_nobody_for_one_that_hangs() -> None:
+    """It said so 126 times of workers that waited for a broker; it would ask its consumer thread here."""
+    consumer = driver.Consumer.__new__(driver.Consumer)
+    consumer.verify_event_path(1e9, None)
+
+
+def test_what_a_worker_has_slept_through_is_no_silence_of_brokers(
+    here: tuple[Place, Broker],
+) -> None:
+    health = worker_at(here[0]).health
+    health.began_s = time.monotonic() + 100  # as when it finds that it was not running until now
+    assert later(health, 100 + PATIENCE_S - 1) is None
+
+
+def test_leaders_and_replicas_are_asked_and_what_they_say_is_the_lag(
+    here: tuple[Place, Broker],
+) -> None:
+    place, memory = here
+    worker = worker_at(place)
+    for name, count in (("problems", 5), ("events", 3), ("learning", 2)):
+        rows = [(b"k", b"v", list[tuple[str, bytes]](), 0)] * count
+        memory.append(place.topic(name), 1, rows)
+    owned = worker.owning.partitions[1] = Owned(1, live=True, position=1)
+    owned.fold.upto, worker.view.upto[1] = 3, 0
+
+    async def run() -> None:
+        await worker.shared.start()
+        worker.health.heard_s = 0
+        await worker.health.start()
+        while not worker.health.ends:  # noqa: ASYNC110 - a look tells nobody that it was
+            await asyncio.sleep(0.01)
+        await worker.health.stop()
+        await worker.shared.stop()
+
+    asyncio.run(run())
+    assert time.monotonic() - worker.health.heard_s < PATIENCE_S
+    assert worker.health.thin == []
+    text = exposed(lags(worker))
+    assert 'metalogue_partition_lag{topic="problems",partition="1"} 4' in text
+    assert 'metalogue_partition_lag{topic="events",partition="1"} 0' in text
+    assert 'metalogue_partition_lag{topic="learning",partition="1"} 2' in text
+
+
+def test_readiness_says_why_and_life_is_another_matter(here: tuple[Place, Broker]) -> None:
+    worker = worker_at(here[0])
+    said = told(worker)
+
+    async def run() -> None:
+        assert await said.unready() == "not yet"
+        worker.health.began_s = worker.health.heard_s = time.monotonic() - 30
+        assert await said.unready() == "brokers away for 30 s; 0 appends wait"
+
+    asyncio.run(run())
+    assert said.alive()
