@@ -19,6 +19,17 @@ from tests.hostile import Hostile, Talk
 
 HERE = "127.0.0.1"
 YEAR = timedelta(days=365)
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 @dataclass(frozen=True)
@@ -43,8 +54,12 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named("authority")
         until = datetime.now(UTC) + YEAR
-        made = self._built(self._name, self._key.public_key(), until).add_extension(
-            x509.BasicConstraints(ca=True, path_length=0), critical=True
+        public = self._key.public_key()
+        made = (
+            self._built(self._name, public, until)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+            .add_extension(_SIGNS, critical=True)
         )
         self.file = folder / "authority.pem"
         self.file.write_bytes(_pem(made.sign(self._key, hashes.SHA256())))
@@ -57,10 +72,14 @@ class Authority:
         names: list[x509.GeneralName] = [x509.DNSName(host)]
         if host[0].isdecimal():
             names = [x509.IPAddress(ipaddress.ip_address(host))]
+        by = key if itself else self._key
+        # Since Python 3.13 a certificate must name its signer's key to be trusted (RFC 5280, section 4.2.1.1).
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(by.public_key())
         made = made.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        made = made.add_extension(signer, critical=False)
         name = f"{host}.{int(ends.total_seconds())}.{itself}"
         pair = Pair(self.folder / f"{name}.pem", self.folder / f"{name}.key")
-        pair.certificate.write_bytes(_pem(made.sign(key if itself else self._key, hashes.SHA256())))
+        pair.certificate.write_bytes(_pem(made.sign(by, hashes.SHA256())))
         pair.key.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
