@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from streams.cli.errors import FAILED, OK, SETUP, UNREACHABLE, CliError, usage
-from streams.cli.kafka_refused import Overheard, denied, overhearing
+from streams.cli.kafka_refused import Overheard, denied, not_taken, overhearing
 from streams.cli.output import out, out_json, say
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
     """What talking to the broker gives. Raises a ``CliError`` where it is not there or lacks topics."""
     from streams.runtime.kafka import aio
     from streams.runtime.kafka.group import quiet
+    from streams.runtime.kafka.refusals import RefusedByBroker
     from streams.runtime.kafka.topics import NoTopics
 
     quiet(100)
@@ -60,6 +61,8 @@ def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
     except NoTopics as error:
         hint = f"Make them: metalogue topics create --partitions 8 --log {place.url}"
         raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
+    except RefusedByBroker as error:
+        raise not_taken(error, place.url) from error
     except (aio.kafka_error(), OSError) as error:
         raise (
             _of_home(error)

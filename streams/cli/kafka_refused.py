@@ -1,4 +1,7 @@
-"""Why a broker let nobody in: aiokafka's client says it in its log alone, and raises that nobody answered."""
+"""What a broker refused, for people: an append by its name, and whom it let in at all.
+
+Why it let nobody in, aiokafka's client says in its log alone, and raises that nobody answered.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 
 from streams.cli.chatter import damping
 from streams.cli.errors import SETUP, CliError
+from streams.runtime.kafka.refusals import RefusedByBroker
 
 CLIENT, KEPT = "aiokafka", 20
 DENIED = (
@@ -21,6 +25,13 @@ DENIED = (
     "UnsupportedSaslMechanismError",
     "IllegalSaslStateError",
 )
+
+HINTS = {
+    "size": "Raise max.message.bytes of {topic}. What was recorded is kept; a restart goes on.",
+    "record": "What a topic takes is said by its settings: look at those of {topic}.",
+    "right": "Give this user the right to write to {topic}. What was recorded is kept.",
+}
+"""What to do, by why a broker refused an append."""
 
 
 class Overheard(logging.Handler):
@@ -64,6 +75,12 @@ def denied(heard: Overheard, where: str) -> CliError | None:
         if isinstance(reason, ssl.SSLError):
             return _error(where, f"no trusted connection: {reason.reason}", "SSL_CA")
     return None
+
+
+def not_taken(error: RefusedByBroker, where: str) -> CliError:
+    """The error for people where a broker answered and refused an append."""
+    hint = HINTS[error.why].format(topic=error.topic)
+    return CliError(str(error), error="log.refused", exit=SETUP, where=where, hint=hint)
 
 
 def _error(where: str, what: str, *names: str) -> CliError:

@@ -13,9 +13,11 @@ from state.folds.memory import MemoryMismatch
 from state.journal import Fenced
 from streams.cli.errors import SETUP, UNREACHABLE, CliError
 from streams.cli.flags import FLAGS
+from streams.cli.kafka_refused import not_taken
 from streams.cli.places import NO_ROOM
 from streams.drive import first_of, is_group
 from streams.runtime.embedded.files import code_of, has_more, is_busy, is_fixed, is_full
+from streams.runtime.kafka.refusals import RefusedByBroker
 
 NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
 OF_RUST = re.compile(r"\(os error (\d+)\)")
@@ -36,6 +38,8 @@ def fault_of(error: BaseException) -> CliError | None:
         error = first_of(error)
     if isinstance(error, Fenced):
         return claimed(str(error))
+    if isinstance(error, RefusedByBroker):
+        return not_taken(error, FLAGS.log)
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error)
     if isinstance(error, BadEvent | MemoryMismatch) and FLAGS.log:

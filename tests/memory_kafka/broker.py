@@ -10,9 +10,15 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from aiokafka import TopicPartition  # type: ignore[import-untyped]
+from aiokafka.errors import for_code  # type: ignore[import-untyped]
 
 BATCH = 1_000
 Headers = list[tuple[str, bytes]]
+
+
+TOO_LARGE, MISSING_RIGHT = 10, 29
+BATCH_OVERHEAD, RECORD_OVERHEAD = 61, 21
+"""Bytes of a batch and of a record beside its key, value and headers, at most."""
 
 
 class Died(Exception):
@@ -43,6 +49,12 @@ class Broker:
     groups: dict[str, Any] = field(default_factory=dict[str, Any])
     waiting: set[asyncio.Future[None]] = field(default_factory=set[asyncio.Future[None]])
     left: int | None = None
+    takes: int | None = None
+    """The most bytes of one append, if that is limited."""
+    tells: bool = True
+    """Whether it says so to whoever asks."""
+    forbidden: set[str] = field(default_factory=set[str])
+    """Topics that nobody may append to."""
     frozen: asyncio.Future[None] | None = None
 
     by_name: ClassVar[dict[str, Broker]] = {}
@@ -58,6 +70,11 @@ class Broker:
         self, topic: str, partition: int, rows: Iterable[tuple[Any, Any, Headers, int]]
     ) -> int:
         """Append rows; the offset of the first."""
+        rows = list(rows)
+        if topic in self.forbidden:
+            raise for_code(MISSING_RIGHT)(topic)
+        if self.takes is not None and size_of(rows) > self.takes:
+            raise for_code(TOO_LARGE)
         log = self.logs[topic, partition]
         base = len(log)
         for key, value, headers, at in rows:
@@ -97,6 +114,15 @@ class Broker:
         return self.logs[at.topic, at.partition][position : position + most]
 
 
+def size_of(rows: Iterable[tuple[Any, Any, Headers, int]]) -> int:
+    """The bytes of a batch that no compression made smaller."""
+    each = (
+        len(key or b"") + len(value or b"") + sum(len(n) + len(v or b"") + 10 for n, v in headers)
+        for key, value, headers, _ in rows
+    )
+    return BATCH_OVERHEAD + sum(RECORD_OVERHEAD + size for size in each)
+
+
 def _done(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
@@ -113,6 +139,9 @@ class Batch:
             return None
         self.rows.append((key, value, headers, timestamp))
         return self
+
+    def size(self) -> int:
+        return size_of(self.rows)
 
 
 class Producer:
@@ -210,8 +239,14 @@ class Admin:
         return [{"partition": p, "isr": [1]} for p in self.broker.partitions(topic)]
 
     async def describe_configs(self, resources: list[Any]) -> list[Any]:
-        told = [(0, "", 2, each.name, [("min.insync.replicas", "1")]) for each in resources]
+        told = [(0, "", 2, each.name, self._configs(each)) for each in resources]
         return [SimpleNamespace(resources=told)]
+
+    def _configs(self, resource: Any) -> list[tuple[str, str]]:
+        known = {"min.insync.replicas": "1"}
+        if self.broker.takes is not None and self.broker.tells:
+            known["max.message.bytes"] = str(self.broker.takes)
+        return [(name, known[name]) for name in resource.configs or known if name in known]
 
     async def list_consumer_group_offsets(self, group: str) -> dict[Any, Any]:
         found: dict[Any, Any] = defaultdict(lambda: None)

@@ -55,6 +55,16 @@ async def patiently(work: Callable[[], Awaitable[T]]) -> T:
             raise
 
 
+def take_back(producer: Any, topic: str, partition: int, records: int) -> None:
+    """Number the next records of an idempotent producer as if these had not been sent: they were refused.
+
+    aiokafka counts them, the broker does not, and would take what follows for out of order.
+    """
+    numbers = getattr(producer, "_txn_manager", None)
+    if numbers is not None:
+        numbers.increment_sequence_number(spot(topic, partition), -records)
+
+
 def spot(topic: str, partition: int) -> Any:
     """A partition as aiokafka names it."""
     return module().TopicPartition(topic, partition)

@@ -19,12 +19,15 @@ from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import Headers, headers_of
 from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.refusals import RefusedByBroker, refusal_of
 
 BATCH_BYTES = 900_000
 PATIENCE_MS = 300_000
 """How long an append may wait for a broker that is away."""
 
-Row = tuple[bytes, bytes | None, Headers]
+OnRefused = Callable[[RefusedByBroker], None]
+"""What is done where a broker refuses a record for its own sake."""
+Row = tuple[bytes, bytes | None, Headers, OnRefused | None]
 Waiting = tuple["asyncio.Future[int]", int]
 Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
 """Waits for records until something holds."""
@@ -119,11 +122,19 @@ class Lane:
         """When the oldest row was added that is not acknowledged yet; nothing where there is none."""
         return self.added_s if self.flown_s is None else self.flown_s
 
-    def add(self, key: bytes, value: bytes | None, headers: Headers) -> None:
-        """Append with the next batch."""
+    def add(
+        self,
+        key: bytes,
+        value: bytes | None,
+        headers: Headers,
+        on_refused: OnRefused | None = None,
+    ) -> None:
+        """Append with the next batch. A record that the broker refuses breaks the lane, unless ``on_refused``
+        is there to be told: then the others go on without it.
+        """
         if self.added_s is None:
             self.added_s = time.monotonic()
-        self.rows.append((key, value, headers))
+        self.rows.append((key, value, headers, on_refused))
 
     def commit(self) -> asyncio.Future[int]:
         """Done when everything added so far is on the broker: the offset of what was added last."""
@@ -154,34 +165,62 @@ class Lane:
             self.flying, self.flown_s = 0, None
             for done, index in waiting:
                 if not done.done():
-                    done.set_result(before if index < 0 else _offset(spans, index))
+                    done.set_result(before if index < 0 else _offset(spans, index, before))
         self.pump = None
 
     async def _send(self, rows: list[Row]) -> list[tuple[int, int]]:
-        producer = self.appender.producer
-        at, index = now_ms(), 0
+        """Append rows. A batch that is refused for its size goes in halves: one record may be to blame."""
+        at, index, end = now_ms(), 0, len(rows)
         spans: list[tuple[int, int]] = []
         while index < len(rows):
-            batch, first = producer.create_batch(), index
-            while index < len(rows):
-                key, value, headers = rows[index]
-                if batch.append(key=key, value=value, timestamp=at, headers=headers) is None:
-                    break
-                index += 1
-            if index == first:
-                raise ValueError(f"a record of {len(rows[index][1] or b''):,} bytes is too large")
-            told = await (await producer.send_batch(batch, self.topic, partition=self.partition))
-            spans.append((first, told.offset))
-            self.last = told.offset + (index - first) - 1
-        if rows:
-            self.appender.appended += len(rows)
-            self.appender.appended_s = time.monotonic()
+            batch, size, upto = self._batch(rows, index, end, at)
+            try:
+                offset = await self._sent(batch, size, upto - index)
+            except RefusedByBroker as refused:
+                if upto - index > 1 and refused.why != "right":
+                    end = index + (upto - index) // 2
+                    continue
+                told = rows[index][3]
+                if told is None or refused.why == "right":
+                    raise
+                told(refused)
+            else:
+                spans.append((index, offset))
+                self.last = offset + (upto - index) - 1
+                self.appender.appended += upto - index
+                self.appender.appended_s = time.monotonic()
+            index, end = upto, len(rows)
         return spans
 
+    def _batch(self, rows: list[Row], index: int, end: int, at: int) -> tuple[Any, int, int]:
+        """As many of the rows as one batch holds: it, its bytes, and the first row that it does not hold."""
+        batch, first = self.appender.producer.create_batch(), index
+        while index < end:
+            key, value, headers, _ = rows[index]
+            if batch.append(key=key, value=value, timestamp=at, headers=headers) is None:
+                break
+            index += 1
+        if index == first:
+            raise ValueError(f"a record of {len(rows[index][1] or b''):,} bytes is too large")
+        return batch, batch.size(), index
 
-def _offset(spans: list[tuple[int, int]], index: int) -> int:
+    async def _sent(self, batch: Any, size: int, records: int) -> int:
+        """Append one batch; the offset of its first record. Raises ``RefusedByBroker``."""
+        producer = self.appender.producer
+        try:
+            told = await (await producer.send_batch(batch, self.topic, partition=self.partition))
+        except aio.kafka_error() as error:
+            refused = refusal_of(error, self.topic, self.partition, size=size, records=records)
+            if refused is None:
+                raise
+            aio.take_back(producer, self.topic, self.partition, records)
+            raise refused from error
+        return int(told.offset)
+
+
+def _offset(spans: list[tuple[int, int]], index: int, before: int) -> int:
     """The offset of a row, from the first rows of the batches and where these were put."""
-    first, base = max(span for span in spans if span[0] <= index)
+    first, base = max((span for span in spans if span[0] <= index), default=(index, before))
     return base + index - first
 
 
