@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import pytest
 
@@ -29,8 +29,18 @@ def here() -> Generator[tuple[Place, Broker]]:
         yield found
 
 
-def worker_at(place: Place) -> KafkaWorker:
-    return KafkaWorker(place, 2, World({}, HashedEmbedder(64)), find)
+@pytest.fixture
+def worker_at() -> Generator[Callable[[Place], KafkaWorker]]:
+    """Makes workers that never join, and closes what they hold open."""
+    made: list[KafkaWorker] = []
+
+    def at(place: Place) -> KafkaWorker:
+        made.append(KafkaWorker(place, 2, World({}, HashedEmbedder(64)), find))
+        return made[-1]
+
+    yield at
+    for worker in made:
+        worker.past.close()
 
 
 def later(health: Health, seconds: float) -> str | None:
@@ -40,14 +50,16 @@ def later(health: Health, seconds: float) -> str | None:
 
 
 def test_brokers_that_say_nothing_are_away_once_patience_is_over(
-    here: tuple[Place, Broker],
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     assert later(worker.health, PATIENCE_S - 1) is None
     assert later(worker.health, PATIENCE_S + 1) == "brokers away"
 
 
-def test_an_append_that_waits_is_trouble_though_brokers_answer(here: tuple[Place, Broker]) -> None:
+def test_an_append_that_waits_is_trouble_though_brokers_answer(
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+) -> None:
     worker = worker_at(here[0])
     now_s = time.monotonic()
     worker.appender.lane(here[0].topic("events"), 0).add(b"k", b"v", [])
@@ -60,14 +72,16 @@ def test_an_append_that_waits_is_trouble_though_brokers_answer(here: tuple[Place
     assert "metalogue_append_age_seconds" not in found, "when there was none yet is not known"
 
 
-def test_a_partition_that_takes_nothing_is_trouble_at_once(here: tuple[Place, Broker]) -> None:
+def test_a_partition_that_takes_nothing_is_trouble_at_once(
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+) -> None:
     worker = worker_at(here[0])
     worker.health.thin = [("t.metalogue.events.v1", 1)]
     assert later(worker.health, 0) == "1 partition below min.insync.replicas"
 
 
 def test_a_group_that_answers_no_heartbeat_is_trouble_after_a_session(
-    here: tuple[Place, Broker],
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     worker.health.heard_s = time.monotonic() + 1_000
@@ -79,7 +93,9 @@ def test_a_group_that_answers_no_heartbeat_is_trouble_after_a_session(
     assert later(worker.health, over_s) == "no heartbeat answered"
 
 
-def test_who_waits_for_brokers_does_not_hang(here: tuple[Place, Broker]) -> None:
+def test_who_waits_for_brokers_does_not_hang(
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+) -> None:
     worker = worker_at(here[0])
     worker.owning.partitions[0] = Owned(0, owed=deque(["p/d/a/0"]))
     watched = worker.watchdog
@@ -100,7 +116,7 @@ def test_faust_takes_nobody_for_one_that_hangs() -> None:
 
 
 def test_what_a_worker_has_slept_through_is_no_silence_of_brokers(
-    here: tuple[Place, Broker],
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
 ) -> None:
     health = worker_at(here[0]).health
     health.began_s = time.monotonic() + 100  # as when it finds that it was not running until now
@@ -108,7 +124,7 @@ def test_what_a_worker_has_slept_through_is_no_silence_of_brokers(
 
 
 def test_leaders_and_replicas_are_asked_and_what_they_say_is_the_lag(
-    here: tuple[Place, Broker],
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
 ) -> None:
     place, memory = here
     worker = worker_at(place)
@@ -136,7 +152,9 @@ def test_leaders_and_replicas_are_asked_and_what_they_say_is_the_lag(
     assert 'metalogue_partition_lag{topic="learning",partition="1"} 2' in text
 
 
-def test_readiness_says_why_and_life_is_another_matter(here: tuple[Place, Broker]) -> None:
+def test_readiness_says_why_and_life_is_another_matter(
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+) -> None:
     worker = worker_at(here[0])
     said = told(worker)
 
