@@ -178,11 +178,13 @@ class EpisodeClosed(Event, tag="episode.closed"):
     usage: Usage
     items: tuple[str, ...] = always(())
     """Ids of the memory items that were in its prompts."""
+    stamps: str | None = None
+    """Digest over the records before it: models, usage and times as they were written."""
 
     def told(self) -> dict[str, Any]:
         """Everything by name, unknown figures too."""
         said = structs.asdict(self) | {"usage": self.usage.told()}
-        del said["version"]
+        del said["version"], said["stamps"]
         return said
 
 

@@ -1,4 +1,4 @@
-"""Whether records were written under the claim that was in force, and at times that fit that claim's.
+"""Whether records were written under the claim that was in force.
 
 In one file a claim covers both topics and its epoch is its own offset there; on Kafka each partition of each
 topic has claims of its own, whose epochs are offsets of that partition.
@@ -44,14 +44,6 @@ select topic, partition, episode, address, kind from records
 ASIDE = """
 select episode, address, partition from records
   where epoch = 0 and partition != 0 and kind != 'partition.claimed' order by offset
-"""
-TOLERANCE_MS = 60_000
-"""What a clock may be set back or forward, and a commit may wait for the lock."""
-STRAYED = """
-select episode, address, at_ms, before, after from (
-  select episode, address, at_ms, lag(at_ms) over w before, lead(at_ms) over w after from records
-    where epoch > 0 window w as (partition by {topic} partition, epoch order by offset))
-  where at_ms < min(before, after) - ?1 or at_ms > max(before, after) + ?1
 """
 END = 1 << 62
 
@@ -128,10 +120,3 @@ def cut_off(log: SqliteLog, sort: Sort) -> Iterator[Diverged]:
         last = records if topic in RECORD_TOPICS else messages
         if offset > last:
             yield Diverged(topic, name, "offset", f"nothing after {last}", f"{offset} was read")
-
-
-def strayed(log: SqliteLog, sort: Sort) -> Iterator[Diverged]:
-    """Records whose time lies apart from those before and behind it under the same claim."""
-    query = STRAYED.format(topic="topic," if sort == "kafka" else "")
-    for episode, address, at, before, after in log.db.execute(query, (TOLERANCE_MS,)):
-        yield Diverged(episode, address, "time", f"{at}", f"between {before} and {after}")

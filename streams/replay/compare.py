@@ -19,6 +19,8 @@ def alike(left: Any, right: Any) -> bool:
     """Equality of plain JSON values with floats compared at relative 1e-9."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
+    if isinstance(left, int) and isinstance(right, int):
+        return left == right
     if isinstance(left, int | float) and isinstance(right, int | float):
         return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
     if isinstance(left, dict) and isinstance(right, dict):
@@ -48,9 +50,10 @@ def as_recorded(recorded: Event, derived: Event) -> Event:
 
 
 def as_placed(recorded: Event, derived: Event) -> Event:
-    """What is derived, with a defect's line where the build that recorded it had it."""
+    """What is derived, with what no derivation says: stamps, and a defect's line where it was recorded."""
     if not (isinstance(recorded, EpisodeClosed) and isinstance(derived, EpisodeClosed)):
         return derived
+    derived = structs.replace(derived, stamps=recorded.stamps)
     if not moved(recorded.ended_by, derived.ended_by):
         return derived
     return structs.replace(derived, ended_by=recorded.ended_by)

@@ -24,8 +24,13 @@ NAMED = (
     "memory.versioned",
 )
 MEANT = ANSWER_KINDS | FACT_KINDS | frozenset(NAMED)
-INCIDENTAL = frozenset({"seconds", "attempts", "cached_tokens", "offset", "partition", "backbones"})
-"""Times, latencies, places and transport: they differ between runs that mean the same."""
+INCIDENTAL = frozenset(
+    {
+        *("seconds", "attempts", "cached_tokens", "offset", "partition"),
+        *("backbones", "model", "stamps"),
+    }
+)
+"""Times, latencies, places, transport and who answered: they differ between runs that mean the same."""
 
 
 def meaning(body: Any) -> Any:

@@ -193,4 +193,6 @@ async def run_fork(
             closed = close(Tally.of(own), conclusion, seconds)
             writer.state("events", work.episode, "closed", closed)
             await writer.commit()
-    return Forked(work.episode, closed, kept, paid(own))
+        ended = log.find(work.episode, "closed")
+        assert isinstance(ended, EpisodeClosed)
+    return Forked(work.episode, ended, kept, paid(own))

@@ -10,16 +10,18 @@ from collections.abc import Iterator
 from schemas.asking import Diverged
 from schemas.events.codec import decode
 from schemas.events.union import KINDS
-from schemas.places import EVENTS, LEARNING, NUMBERED, PLACES, Place, stands
+from schemas.places import EVENTS, LEARNING, PLACES, Place, stands
 from streams.replay.claimed import Sort
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 
 SORT = "substr(episode, 1, 2)"
 HEAD = (
-    "case when address glob '[0-9]*' then '#' "
-    "else substr(address, 1, instr(address || '.', '.') - 1) end"
+    "case when address glob '[0-9]*' and address not glob '*[^0-9.]*' "
+    "and address not glob '*..*' and address not glob '*.' then '#' "
+    "when instr(address, '.') then substr(address, 1, instr(address, '.')) || '*' else address end"
 )
+"""A number's sort, else the address; of what follows its first dot only that there is something."""
 SHAPES = f"select topic, kind, {SORT}, {HEAD}, count(*) from records group by 1, 2, 3, 4 order by min(offset)"
 OF_A_SHAPE = (
     "select episode, address from records "
@@ -70,7 +72,7 @@ def misplaced(log: SqliteLog, sort: Sort, left: Leftovers) -> Iterator[Diverged]
     for kind in _EXACT:
         for topic, episode, address, body in log.db.execute(BODIES, (kind,)):
             event = decode(kind, body)
-            shape = (topic, episode[:2], address.partition(".")[0])
+            shape = (topic, episode[:2], _headed(address))
             if shape in _SHAPES[kind] and not stands(episode, address, event, topic):
                 yield _elsewhere(episode, address, f"{kind} on {topic}", _where(kind))
 
@@ -89,11 +91,13 @@ def _episodes(place: Place) -> str:
 
 
 def _shapes(places: tuple[Place, ...]) -> frozenset[tuple[str, str, str]]:
-    """Topic, first letters of the episode's name and the address up to its first dot."""
-    return frozenset(
-        (p.topic, _episodes(p)[:2], NUMBERED if p.address is NUMBERED else p.address.split(".")[0])
-        for p in places
-    )
+    """Topic, first letters of the episode's name and the address as ``HEAD`` says it."""
+    return frozenset((p.topic, _episodes(p)[:2], _headed(p.address)) for p in places)
+
+
+def _headed(address: str) -> str:
+    head, dot, _ = address.partition(".")
+    return f"{head}.*" if dot else head
 
 
 _SHAPES = {kind: _shapes(PLACES[model]) for kind, model in KINDS.items()}

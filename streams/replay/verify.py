@@ -3,8 +3,9 @@
 Facts, closings, answers, reflections, grades, batches and memory versions must all come out as they were
 recorded. An episode whose policy@version is not installed is not verifiable, never passed.
 
-What no policy states is compared with what the log says of it elsewhere: places, claims and times of records,
-problems and answers on their topics, series, grades and texts. What is said once only cannot be compared:
+What no policy states is compared with what the log says of it elsewhere: places and claims of records,
+problems and answers on their topics, series, grades and texts; and by the stamps of its closing the models,
+usage and times of an episode's records. What is said once only cannot be compared:
 that is left out, and told.
 """
 
@@ -35,7 +36,7 @@ from streams.policies import NoPolicy, find_recorded
 from streams.records import LogRecords
 from streams.relay import Closing, close, closing
 from streams.replay.announced import Announced
-from streams.replay.claimed import Sort, cut_off, freed, misnumbered, sort_of, strayed, unclaimed
+from streams.replay.claimed import Sort, cut_off, freed, misnumbered, sort_of, unclaimed
 from streams.replay.compare import as_placed, as_recorded, difference, same
 from streams.replay.completeness import lacking, misfiled, referred, unreadable
 from streams.replay.grades import Grades
@@ -43,6 +44,7 @@ from streams.replay.left_out import LeftOut, Leftovers
 from streams.replay.messages import Messages
 from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
+from streams.replay.stamped import restamped
 from streams.replay.standing import disordered, gaps, headless, misplaced
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
@@ -101,6 +103,7 @@ class Verifier:
                 self._note(misfiled(self.log))
                 self._guard("-", self._standing)
             self._run(only)
+            self._guard("-", lambda: self._note(restamped(self.log, self.left, only)))
         self.done.left_out = self.left.all()
         return self.done
 
@@ -135,7 +138,7 @@ class Verifier:
     # -- what no policy states ---------------------------------------------------------------------
 
     def _standing(self) -> None:
-        """Whether records stand where they may, under whose claim, and at what time."""
+        """Whether records stand where they may, and under whose claim."""
         log, sort = self.log, self.sort
         self._note(misplaced(log, sort, self.left))
         self._note(headless(log, whole=sort != "part"))
@@ -143,7 +146,7 @@ class Verifier:
         if sort == "part":
             self.left.add("the rest of the log", "this is a part without its claims", None)
             return
-        for check in (misnumbered, unclaimed, freed, cut_off, strayed):
+        for check in (misnumbered, unclaimed, freed, cut_off):
             self._note(check(log, sort))
         if sort == "file":
             self._note(gaps(log))
@@ -155,6 +158,8 @@ class Verifier:
         self._note(self.messages.unadmitted())
         self._note(lacking(self.log, self.texts, self.left))
         self._note(self.announced.misstated(settled=self.messages.settled))
+        many = len(self.announced.series)
+        self.left.add("series' seed, order and build", "their source is not on the log", many)
 
     def _note(self, found: Iterable[Diverged]) -> None:
         self.done.diverged += found

@@ -21,6 +21,7 @@ from schemas.identity import text_key
 from state.journal import Fenced
 from streams.runtime.embedded.files import is_busy
 from streams.runtime.embedded.rows import COUNT, INSERT, SEND, now_ms
+from streams.runtime.embedded.stamping import stamp
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -133,6 +134,7 @@ class Writer:
         positions, self.positions = self.positions, {}
         try:
             self._check_claim(rows)
+            stamp(db, rows)
             before = db.total_changes
             db.executemany(INSERT, rows)
             if db.total_changes - before != len(rows):

@@ -233,19 +233,6 @@ def test_a_text_that_records_refer_to_is_there(log: SqliteLog) -> None:
         log.db.execute("rollback")
 
 
-@pytest.mark.parametrize("hours", [-1, 1])
-def test_a_time_apart_from_its_neighbours_is_found(log: SqliteLog, hours: int) -> None:
-    offset, episode, address = one(
-        log,
-        "select offset, episode, address from records where kind = 'reflected' "
-        "and episode like 'p/game24/n902/%'",
-    )
-    log.db.execute(
-        "update records set at_ms = at_ms + ? where offset = ?", (hours * 3_600_000, offset)
-    )
-    assert found(log) == [(episode, address, "time")]
-
-
 def test_an_episode_whose_learning_was_never_closed_is_found(log: SqliteLog) -> None:
     episode, address = one(
         log,
