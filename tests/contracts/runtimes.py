@@ -229,6 +229,10 @@ class Counted:
         self.rows += 1
         return self.batch.append(**row)
 
+    def size(self) -> int:
+        """In bytes."""
+        return int(self.batch.size())
+
 
 class OnFile(Fragile):
     """A fragile log in a file."""

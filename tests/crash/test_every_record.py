@@ -137,6 +137,7 @@ def finished(path: Path) -> bool:
 
 
 def rows(log: SqliteLog) -> list[tuple[object, ...]]:
-    """What is on record, in order, without times and latencies' owners."""
-    query = "select offset, topic, partition, episode, address, kind, body from records"
+    """What is on record, in order, without times, what is stamped with them, and latencies' owners."""
+    body = "json_remove(body, '$.stamps')"
+    query = f"select offset, topic, partition, episode, address, kind, {body} from records"
     return log.db.execute(query + " order by offset").fetchall()
