@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
-from streams.runtime.kafka import lenient
+from streams.runtime.kafka import deadlines, lenient
 from streams.runtime.kafka.place import Place
 
 RETRY_S = 0.5
+LIMITS = {"request_timeout_ms": deadlines.ANSWER_MS}
 T = TypeVar("T")
 
 
@@ -24,19 +25,22 @@ def module(name: str = "") -> Any:
 
 def producer(place: Place, **options: Any) -> Any:
     """A producer that is not started yet."""
-    return module().AIOKafkaProducer(**place.connection(), **options)
+    deadlines.install()
+    return module().AIOKafkaProducer(**place.connection(), **LIMITS, **options)
 
 
 def consumer(place: Place, **options: Any) -> Any:
     """A consumer without a group, that is not started yet."""
-    options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", **options}
+    options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", **LIMITS, **options}
+    deadlines.install()
     lenient.install()
     return module().AIOKafkaConsumer(**place.connection(), **options)
 
 
 def admin(place: Place) -> Any:
     """An administrator's client that is not started yet."""
-    return module(".admin").AIOKafkaAdminClient(**place.connection())
+    deadlines.install()
+    return module(".admin").AIOKafkaAdminClient(**place.connection(), **LIMITS)
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:

@@ -16,18 +16,19 @@ from schemas.events.episode import TextKept
 from schemas.identity import text_key
 from state.journal import Fenced
 from streams.runtime.embedded.log import now_ms
-from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import Headers, headers_of
 from streams.runtime.kafka.place import Place
-from streams.runtime.kafka.refusals import RefusedByBroker, refusal_of
+from streams.runtime.kafka.refusals import RefusedByBroker
+from streams.runtime.kafka.sending import (
+    GRACE_S,
+    PATIENCE_S,
+    Filled,
+    OnRefused,
+    Row,
+    Sessions,
+    Unrecorded,
+)
 
-BATCH_BYTES = 900_000
-PATIENCE_MS = 300_000
-"""How long an append may wait for a broker that is away."""
-
-OnRefused = Callable[[RefusedByBroker], None]
-"""What is done where a broker refuses a record for its own sake."""
-Row = tuple[bytes, bytes | None, Headers, OnRefused | None]
 Waiting = tuple["asyncio.Future[int]", int]
 Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
 """Waits for records until something holds."""
@@ -50,11 +51,19 @@ class Standing:
 
 
 class Appender:
-    """The worker's own producer. ``broken`` is told when an append failed: its lane sends nothing more."""
+    """The lanes of one process. ``broken`` is told when an append failed: its lane sends nothing more.
 
-    def __init__(self, place: Place, broken: Callable[[Exception], None] = _unheard) -> None:
+    Without patience an append waits for ever: what a worker paid for is nowhere else.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        broken: Callable[[Exception], None] = _unheard,
+        patience_s: float | None = PATIENCE_S,
+    ) -> None:
         self.place, self.broken = place, broken
-        self.producer: Any = None
+        self.sessions = Sessions(place, patience_s)
         self.lanes: dict[tuple[str, int], Lane] = {}
         self.appended = 0
         self.appended_s: float | None = None
@@ -68,25 +77,26 @@ class Appender:
 
     async def start(self) -> None:
         """Connect."""
-        self.producer = aio.producer(
-            self.place,
-            acks="all",
-            enable_idempotence=True,
-            linger_ms=0,
-            compression_type="zstd",
-            max_batch_size=BATCH_BYTES,
-            request_timeout_ms=PATIENCE_MS,
-            metadata_max_age_ms=60_000,
-        )
-        await self.producer.start()
+        await self.sessions.start()
 
     async def stop(self) -> None:
-        """Send what is left, and disconnect."""
+        """Send what is left, unless nobody takes it, and disconnect."""
+        try:
+            await asyncio.wait_for(self._flush(), GRACE_S)
+        except TimeoutError:
+            self.give_up(Unrecorded("no broker took what was left"))
+        finally:
+            await self.sessions.stop()
+
+    async def _flush(self) -> None:
         for lane in self.lanes.values():
             if lane.rows:
                 await lane.commit()
-        if self.producer is not None:
-            await self.producer.stop()
+
+    def give_up(self, error: Exception) -> None:
+        """Send nothing more: whoever waits for an append hears why."""
+        for lane in self.lanes.values():
+            lane.give_up(error)
 
     def lane(self, topic: str, partition: int) -> Lane:
         """The lane of a partition, by the topic's full name."""
@@ -147,6 +157,14 @@ class Lane:
             self.pump = asyncio.create_task(self._pump())
         return done
 
+    def give_up(self, error: Exception) -> None:
+        """Send nothing more."""
+        self.broken = self.broken or error
+        if self.pump is not None:
+            self.pump.cancel()
+        _fail(self.waiting, self.broken)
+        self.waiting = []
+
     async def _pump(self) -> None:
         await asyncio.sleep(0)  # what the rest of this turn states rides along
         while self.waiting:
@@ -156,6 +174,9 @@ class Lane:
             try:
                 before = self.last
                 spans = await self._send(rows)
+            except asyncio.CancelledError:
+                _fail(waiting, self.broken or Unrecorded("it was stopped"))
+                raise
             except Exception as error:
                 self.broken = error
                 _fail([*waiting, *self.waiting], error)
@@ -173,12 +194,12 @@ class Lane:
         at, index, end = now_ms(), 0, len(rows)
         spans: list[tuple[int, int]] = []
         while index < len(rows):
-            batch, size, upto = self._batch(rows, index, end, at)
+            filled = Filled(rows, index, end, at)
             try:
-                offset = await self._sent(batch, size, upto - index)
+                offset = await self.appender.sessions.send(filled, self.topic, self.partition)
             except RefusedByBroker as refused:
-                if upto - index > 1 and refused.why != "right":
-                    end = index + (upto - index) // 2
+                if filled.records > 1 and refused.why != "right":
+                    end = index + filled.records // 2
                     continue
                 told = rows[index][3]
                 if told is None or refused.why == "right":
@@ -186,36 +207,11 @@ class Lane:
                 told(refused)
             else:
                 spans.append((index, offset))
-                self.last = offset + (upto - index) - 1
-                self.appender.appended += upto - index
+                self.last = offset + filled.records - 1
+                self.appender.appended += filled.records
                 self.appender.appended_s = time.monotonic()
-            index, end = upto, len(rows)
+            index, end = index + filled.records, len(rows)
         return spans
-
-    def _batch(self, rows: list[Row], index: int, end: int, at: int) -> tuple[Any, int, int]:
-        """As many of the rows as one batch holds: it, its bytes, and the first row that it does not hold."""
-        batch, first = self.appender.producer.create_batch(), index
-        while index < end:
-            key, value, headers, _ = rows[index]
-            if batch.append(key=key, value=value, timestamp=at, headers=headers) is None:
-                break
-            index += 1
-        if index == first:
-            raise ValueError(f"a record of {len(rows[index][1] or b''):,} bytes is too large")
-        return batch, batch.size(), index
-
-    async def _sent(self, batch: Any, size: int, records: int) -> int:
-        """Append one batch; the offset of its first record. Raises ``RefusedByBroker``."""
-        producer = self.appender.producer
-        try:
-            told = await (await producer.send_batch(batch, self.topic, partition=self.partition))
-        except aio.kafka_error() as error:
-            refused = refusal_of(error, self.topic, self.partition, size=size, records=records)
-            if refused is None:
-                raise
-            aio.take_back(producer, self.topic, self.partition, records)
-            raise refused from error
-        return int(told.offset)
 
 
 def _offset(spans: list[tuple[int, int]], index: int, before: int) -> int:

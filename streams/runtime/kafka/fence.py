@@ -1,7 +1,9 @@
 """The claim fence: which records of a partition count, decided by the log alone. Pure.
 
 A fenced record counts only if the claim that it carries is the latest before it, and its address is new.
-Commands and projections carry no claim: the first of an id counts, whoever sent it.
+A claim is a fenced record too: it carries the one that it follows. So a claim that was sent twice counts once, and
+one that comes late, after another's, never. Commands and projections carry no claim: the first of an id counts,
+whoever sent it.
 """
 
 from __future__ import annotations
@@ -34,11 +36,15 @@ class Fence:
     epoch: int = -1
     """The offset of the latest claim."""
     claims: list[int] = field(default_factory=list[int])
+    by: str = ""
+    """The address of the latest claim; nothing where it was not read."""
 
     def admits(self, offset: int, said: Said) -> bool:
         """Whether the record at this offset stands under the claim in force."""
         if said.kind == CLAIMED:
-            self.epoch = offset
+            if said.epoch not in (None, self.epoch):  # of an earlier build: it follows any
+                return False
+            self.epoch, self.by = offset, said.address
             self.claims.append(offset)
             return True
         if said.epoch is None:

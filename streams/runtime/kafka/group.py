@@ -12,12 +12,14 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, Protocol
 
-from streams.runtime.kafka import lenient
+from streams.runtime.kafka import deadlines, lenient
 from streams.runtime.kafka.lease import Lease
 from streams.runtime.kafka.place import Place
 
 POLL_RECORDS = 500
 NEVER_S = 2_000_000.0
+REBALANCED_S = 5.0
+"""How much longer than for the other members who joins waits for an answer; for nothing else as long."""
 DRIVER = "streams.runtime.kafka.driver:Transport"
 
 
@@ -40,6 +42,7 @@ def make(place: Place, member: Member, lease: Lease) -> Any:
     from streams.runtime.kafka import driver
 
     transports.aliases["metalogue"] = DRIVER
+    deadlines.install()
     lenient.install()
     driver.LEASE = lease
     app: Any = driver.App(place.group, **settings_of(place, lease.session_s))
@@ -68,6 +71,7 @@ def make(place: Place, member: Member, lease: Lease) -> Any:
 
 def settings_of(place: Place, session_s: float) -> dict[str, Any]:
     """Faust's settings, each for a measured reason."""
+    rebalance_s = max(10.0, session_s)
     return {
         "broker": ";".join(f"metalogue://{server}" for server in place.servers.split(",")),
         "value_serializer": "raw",
@@ -86,8 +90,8 @@ def settings_of(place: Place, session_s: float) -> dict[str, Any]:
         "broker_commit_interval": 0.5,
         "broker_session_timeout": session_s,
         "broker_heartbeat_interval": max(0.2, min(3.0, session_s / 4)),
-        "broker_request_timeout": max(90.0, session_s),
-        "broker_rebalance_timeout": max(10.0, session_s),
+        "broker_request_timeout": rebalance_s + REBALANCED_S,
+        "broker_rebalance_timeout": rebalance_s,
         "producer_linger": 0.01,
         **credentials(place),
     }

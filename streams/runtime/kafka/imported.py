@@ -190,25 +190,26 @@ class KafkaLog(SqliteLog):
         except NotOurs:
             return
         answer = said.kind == "completed"
-        if said.kind == CLAIMED:
-            self.claimants[topic, record.partition] = _worker(said)
         if not fences[topic, record.partition].admits(record.offset, said):
             counted["stale"] += answer
             return
+        if said.kind == CLAIMED:
+            self.claimants[topic, record.partition] = _worker(said)
         if topic == "events" and not self._at_home(said, record.partition, homes):
             counted["duplicate"] += answer
             return
         address = (
             f"{said.address}.{topic}.{record.offset}" if said.kind == CLAIMED else said.address
         )
-        row = (topic, record.partition, said.epoch or 0, said.episode, address, said.kind)
+        epoch = 0 if said.kind == CLAIMED else said.epoch or 0
+        row = (topic, record.partition, epoch, said.episode, address, said.kind)
         body = said.body.decode("utf-8", "surrogatepass")
         # A duplicate that the index of closed episodes missed may have run again.
         insert = INSERT_OPEN if topic == "events" else INSERT
         done = self.db.execute(insert, (*row, record.timestamp, body))
         if answer and not done.rowcount:
             first = self.db.execute(FIRST, (said.episode, address)).fetchone()
-            counted["repeated"] += first != (said.kind, body, said.epoch or 0)
+            counted["repeated"] += first != (said.kind, body, epoch)
 
     def _at_home(self, said: Said, partition: int, homes: dict[str, int | None]) -> bool:
         """Whether a record lies where its episode counts: on the lowest partition that admitted it."""

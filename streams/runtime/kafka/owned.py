@@ -51,6 +51,8 @@ class Owned:
     """Closed episodes whose answer this build cannot derive; whoever claims the partition next tries again."""
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     """The checkpoint that was written last."""
+    notes: int = 0
+    """How many were written under this claim."""
     paused: bool = False
     shelf: dict[str, Shelved] = field(default_factory=dict[str, Shelved])
     adopted: deque[str] = field(default_factory=deque[str])

@@ -8,13 +8,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from schemas.events.episode import PartitionClaimed
 from streams.runtime.embedded.log import now_ms
+from streams.runtime.kafka import aio
 from streams.runtime.kafka.append import KafkaWriter, Lane
 from streams.runtime.kafka.checkpoint import checkpoint_of
 from streams.runtime.kafka.envelope import headers_of
+from streams.runtime.kafka.fence import Fence
+from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import checkpoint_bytes
 
@@ -115,20 +119,24 @@ class Ownership:
         checkpoint = worker.view.checkpoints.get(index)
         before = self.partitions[index]
         owned = Owned.beginning(index, checkpoint, worker.past)
-        begins = owned.fold.upto
+        begins, fold, view = owned.fold.upto, owned.fold, worker.view
         owned.queue = before.queue
         self.partitions[index] = owned
-        events = await self._claim(worker.appender.lane(place.topic("events"), index))
-        learning = await self._claim(worker.appender.lane(place.topic("learning"), index))
+        worker.tail.add([(place.topic("events"), index)], begins)
+        lane = worker.appender.lane(place.topic("events"), index)
+        events = await self._claim(lane, worker.tail, fold.fence, lambda: fold.upto)
+        lane = worker.appender.lane(place.topic("learning"), index)
+        learning = await self._claim(
+            lane, worker.shared, view.fences[index], lambda: view.upto[index]
+        )
         owned.events, owned.learning = events, learning
-        worker.tail.add([(place.topic("events"), index)], owned.fold.upto)
         owned.position = int((checkpoint or {}).get("problems", 0))
         committed = await worker.idle.committed(index)
-        await worker.tail.until(lambda: owned.fold.upto > events.epoch)
-        await worker.shared.until(lambda: worker.view.upto[index] > learning.epoch)
         owned.position = max(owned.position, committed, owned.source + 1)
-        owned.live = not events.fenced
-        owned.learns = not learning.fenced
+        if fold.fence.epoch != events.epoch or view.fences[index].epoch != learning.epoch:
+            self._lost(owned)
+            return
+        owned.live = owned.learns = True
         for episode in owned.unfinished():
             worker.tailing.adopted(owned, episode)
             worker.tailing.lighten(owned, episode)
@@ -138,13 +146,28 @@ class Ownership:
         self.takeovers.append(time.perf_counter() - began)
         self.replayed.append(events.epoch - begins)
 
-    async def _claim(self, lane: Lane) -> KafkaWriter:
-        worker = self.worker
-        event = PartitionClaimed(worker=worker.name)
-        address = f"claimed.{worker.name}.{time.time_ns()}"
-        headers = headers_of(event.kind, f"w/{lane.partition}", address, now_ms())
-        lane.add(b"w/%d" % lane.partition, event.to_json(), headers)
-        return KafkaWriter(lane, await lane.commit())
+    async def _claim(
+        self, lane: Lane, follower: Follower, fence: Fence, upto: Callable[[], int]
+    ) -> KafkaWriter:
+        """Claim a partition after whoever claimed it last, and read it up to the claim.
+
+        Of a claim that was sent twice the first counts; where another came in between, none does.
+        """
+        name, event = self.worker.name, PartitionClaimed(worker=self.worker.name)
+        spot = lane.topic, lane.partition
+        ends = await aio.patiently(lambda: follower.ends([spot]))
+        await follower.until(lambda: upto() >= ends[spot])
+        while True:
+            address = f"claimed.{name}.{time.time_ns()}"
+            after = str(fence.epoch).encode()
+            headers = headers_of(event.kind, f"w/{lane.partition}", address, now_ms(), after)
+            lane.add(b"w/%d" % lane.partition, event.to_json(), headers)
+            await lane.commit()
+            await follower.until(lambda: upto() > lane.last)
+            if fence.by == address:
+                return KafkaWriter(lane, fence.epoch)
+            # Only a heartbeat after the other's claim shows that we are still in the group.
+            await self.worker.lease.renewed_after(time.monotonic())
 
     def claimed(self, owned: Owned, offset: int) -> None:
         """A claim on a partition of `events` was read: one newer than ours ends our work there."""
@@ -241,9 +264,11 @@ class Ownership:
             worker.past.note(owned.index, owned.fold.upto, owned.fold.fence.epoch)
             found = checkpoint_of(worker, owned, waiting[owned.index])
             if found != owned.told:
-                owned.told = found
+                owned.told, owned.notes = found, owned.notes + 1
                 lane = worker.appender.lane(worker.place.topic("checkpoints"), owned.index)
-                lane.add(b"%d" % owned.index, checkpoint_bytes(found), [])
+                lane.add(
+                    b"%d" % owned.index, checkpoint_bytes({**found, "number": owned.notes}), []
+                )
                 _ = lane.commit()
 
     def relayed(self) -> bool:

@@ -155,7 +155,7 @@ class View:
         try:
             found = orjson.loads(record.value)
             known = self.checkpoints.get(found["partition"])
-            if known is None or found["epoch"] >= known["epoch"]:
+            if known is None or _order(found) >= _order(known):
                 self.checkpoints[found["partition"]] = found
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return
@@ -165,3 +165,8 @@ class View:
         if feedback.episode is not None:
             return [feedback.episode] if feedback.episode in self.reflected else []
         return self.runs.get((feedback.domain or "", feedback.problem_id or ""), [])
+
+
+def _order(checkpoint: Mapping[str, Any]) -> tuple[int, int]:
+    """A copy of an older one may come late."""
+    return checkpoint["epoch"], checkpoint.get("number", 0)

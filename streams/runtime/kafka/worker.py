@@ -82,7 +82,7 @@ class KafkaWorker:
         self.lease = Lease(session_ms / 1000)
         self.leased: Any = LeasedWorld(world, self.lease)
         self.learner = Learner(find, told=warn_of_lost, strays=Strays(warn_of_stray))
-        self.appender = Appender(place, self.broke)
+        self.appender = Appender(place, self.broke, patience_s=None)
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard)
         self.shared = Follower(place, self.view.take)
