@@ -13,12 +13,18 @@ from schemas.problem import Profile
 PROFILES: tuple[Profile, ...] = ("service", "paper")
 
 
+NAME_CHARS = 256
+"""Nothing has a longer name, so a longer word is no misspelled one."""
+
+
 class BadSetting(ValueError):
     """A setting is unknown or its value is wrong; the message names it."""
 
 
 def near(word: str, known: Iterable[str]) -> str:
     """What a misspelled word may have been meant to be; nothing where no word is near."""
+    if len(word) > NAME_CHARS:
+        return ""
     cased = {name.casefold(): name for name in sorted(known)}
     found = get_close_matches(word.casefold(), cased, n=3)
     names = " or ".join(repr(cased[each]) for each in found)

@@ -27,7 +27,7 @@ _TEN = re.compile(r"([-+]?)10\^\{?([-+]?\d{1,6})\}?")
 _RATIO = re.compile(rf"\(?({_PLAIN})\)?/\(?({_PLAIN})\)?")
 _FRAC = re.compile(rf"([-+]?)(\d*)\\frac\{{({_PLAIN})\}}\{{({_PLAIN})\}}")
 _MIXED = re.compile(r"([-+]?)(\d+)\s+(\d+)/(\d+)")
-_MATRIX = re.compile(r"\\begin\{[pbvBV]?matrix\}(.*)\\end\{[pbvBV]?matrix\}", re.DOTALL)
+_BEGIN, _END = (re.compile(rf"\\{word}\{{[pbvBV]?matrix\}}") for word in ("begin", "end"))
 _OPENS, _CLOSES = "([{", ")]}"
 _NAME = re.compile(r"^[A-Za-z]{1,2}=(?=.)")
 _WORDS_OF_NUMBERS = (
@@ -59,9 +59,9 @@ def read(text: str) -> Value:
 
 
 def _read(text: str, depth: int) -> Value:
-    matrix = _MATRIX.search(text) if depth else None
-    if matrix:
-        return _matrix(matrix[1], depth - 1)
+    body = _body(text) if depth else None
+    if body is not None:
+        return _matrix(body, depth - 1)
     spelt = canonical(text)
     value = _quantity(spelt)
     if value is None and depth:
@@ -145,6 +145,13 @@ def _made(kind: Kind, text: str, parts: list[str], depth: int, brackets: str = "
     if len(parts) > ITEMS:
         return None
     return Value(kind, text, None, tuple(_read(part, depth) for part in parts), brackets)
+
+
+def _body(text: str) -> str | None:
+    """What stands between the first beginning of a matrix and the last end behind it."""
+    begin = _BEGIN.search(text)
+    ends = [] if begin is None else [found.start() for found in _END.finditer(text, begin.end())]
+    return text[begin.end() : ends[-1]] if begin and ends else None
 
 
 def _matrix(body: str, depth: int) -> Value:

@@ -8,13 +8,13 @@ Source: trainable graph memory, eq. (4), App. (prompt and protocol).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
 
 from handlers.answers.extract import extract
+from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable
 from handlers.roles.role import Role, choice
 from handlers.roles.values import PLACEHOLDER
@@ -45,8 +45,7 @@ AGENT = Role.of(
     mends=False,
 )
 
-_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_CALL, _ANSWER = Marks.tag("tool_call"), Marks.tag("answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,8 @@ class Move:
 
 def move_of(text: str) -> Move:
     """What a reply does: the first tag counts, then the fields, then an answer marked anyhow."""
-    called, answered = _CALL.search(text), _ANSWER.search(text)
-    if called and not (answered and answered.start() < called.start()):
+    called, answered = _CALL.first(text), _ANSWER.first(text)
+    if called and not (answered and answered[0] < called[0]):
         return Move(call=call_of(called[1]))
     if answered:
         return Move(answer=answered[1].strip() or None)

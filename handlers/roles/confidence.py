@@ -55,8 +55,9 @@ CONFIDENCES: Mapping[Wording, Role] = {
 }
 
 _LABEL = re.compile(r"\bconfidence\b[*_`\"' \t]{0,6}[=:]", re.IGNORECASE)
-_NUMBER = re.compile(
-    r"(?<![\w.])[+\-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w|%)", re.ASCII
+NUMBER = re.compile(
+    r"(?<![\w.])[+\-−]?(?:\d++(?:,++\d++)*,*(?:\.\d++)?|\.\d++)(?:[eE][-+]?\d++)?(?![\w.]*\w|%)",
+    re.ASCII,
 )
 
 
@@ -64,8 +65,13 @@ def read_confidence(text: str) -> Fraction | None:
     """The first number in [0, 1], behind the label where there is one."""
     label = _LABEL.search(text)
     said = text[label.end() if label else 0 :][:10_000]
-    values = (bounded(found[0]) for found in _NUMBER.finditer(said))
+    values = map(bounded, numbers(said))
     return next((value for value in values if value is not None), None)
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text that stand alone, as they are written."""
+    return NUMBER.findall(text)
 
 
 def question(problem: str, steps: Sequence[str], wording: Wording = "A") -> Complete:

@@ -50,7 +50,7 @@ Find what recurs, and say what to do and what to avoid, so that the {role} can a
 _DESCRIPTOR = "one abstract line by which similar cases are found, without digits"
 _EXAMPLE = "Good_error_report_example"
 _SECTIONS = ("Problem", "Polarity", "Outcome?", "Trajectory", "Report?", "Decision?")
-_RULE = re.compile(r"\bIF\b.+\bTHEN\b.+\bBECAUSE\b.+", re.IGNORECASE | re.DOTALL)
+_RULE = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("IF", "THEN", "BECAUSE"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,24 @@ def _wrong(
     barred: tuple[str, ...], last_action: int | None, values: Values, reply: str
 ) -> Unreadable | None:
     rule, taken = values.get("Decision_rule_used"), values.get("Action_taken")
-    if rule is not None and not _RULE.search(str(rule)):
+    if rule is not None and not is_rule(str(rule)):
         return Unreadable("Decision_rule_used", "must read IF ... THEN Action n BECAUSE ...")
     if taken is not None and last_action is not None and taken != str(last_action):
         return Unreadable("Action_taken", f"must be {last_action}, the action that was taken")
     if set(values) == {"Descriptor"}:
         return Unreadable("Do", "missing, and so is Avoid")
     return next(filter(None, (_concrete(label, str(values[label])) for label in barred)), None)
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line reads IF … THEN … BECAUSE …: the first of each word decides, for nothing comes sooner."""
+    at = 0
+    for word in _RULE:
+        found = word.search(line, at)
+        if found is None:
+            return False
+        at = found.end()
+    return at < len(line)
 
 
 def _concrete(label: str, line: str) -> Unreadable | None:

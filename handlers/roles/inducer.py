@@ -44,7 +44,8 @@ object: decision, target_meta_id, reasoning, meta_cognition with summary, strate
 (principle, confidence, confidence_score), overall_confidence, evidence_paths, uncertainty_note."""
 
 _WHEN = ("Decision", ("create", "update"))
-_RATED = re.compile(r"^(.*?)\s*\(\s*(\w*)\s*,?\s*([-+\w.]*)\s*\)\W*$", re.DOTALL)
+_RATING = re.compile(r"\(\s*+(\w*+)\s*+,?+\s*+([-+\w.]*+)\s*+\)")
+_WORD = re.compile(r"\w")
 
 
 class Inducing(Role):
@@ -131,10 +132,10 @@ def checked(present: frozenset[str]) -> Check:
 
 def rated(item: str, overall: str) -> tuple[str, str, float]:
     """A principle with its confidence; without one it has that of all. Raises ``ValueError``."""
-    found = _RATED.match(item)
-    if found is None or not (found[2] in WORDS or found[3]):
+    found = rating(item)
+    if found is None or not (found[1] in WORDS or found[2]):
         return item, overall, USUAL[overall]
-    word, said = found[2] or overall, found[3]
+    word, said = found[1] or overall, found[2]
     if word not in WORDS:
         raise ValueError(f"confidence must be one of {', '.join(WORDS)}")
     try:
@@ -143,7 +144,17 @@ def rated(item: str, overall: str) -> tuple[str, str, float]:
         raise ValueError("a confidence score must be a number") from None
     if not LEAST <= score <= MOST:
         raise ValueError(f"a confidence score must lie from {LEAST:g} to {MOST:g}")
-    return found[1], word, score
+    return item[: found.start()].rstrip(), word, score
+
+
+def rating(item: str) -> re.Match[str] | None:
+    """The bracket behind which no word follows, the first there is: it holds the last word, or follows it."""
+    end = len(item)
+    while end and not _WORD.match(item, end - 1):
+        end -= 1
+    around = item.rfind("(", 0, end)
+    found = _RATING.match(item, around) if around >= 0 else None
+    return found if found and found.end() > end else _RATING.search(item, end)
 
 
 def made_of(said: Said) -> Made:

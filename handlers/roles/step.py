@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from handlers.answers.extract import boxed
+from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.role import Check, Role, Said, choice, text
 from handlers.roles.values import PLACEHOLDER
@@ -55,8 +56,8 @@ STEP = Tagged.of(
     ),
 )
 
-_TAGGED = re.compile(r"<next_step>(.*?)</next_step>", re.DOTALL | re.IGNORECASE)
-_REASONS = re.compile(r"<reasoning>(.*?)</reasoning>", re.DOTALL | re.IGNORECASE)
+TAGGED = Marks.tag("next_step", re.IGNORECASE)
+_REASONS = Marks.tag("reasoning", re.IGNORECASE)
 _LABEL = re.compile(r"^[ \t>*_#-]{0,8}next[ _]step[ \t*_]{0,4}:", re.IGNORECASE | re.MULTILINE)
 _UNSOLVED = re.compile(
     r"\b(?:not|isn't|is not|un|remains?)[ -]?(?:yet |fully |been |completely )*solved\b|\bopen\b",
@@ -85,10 +86,10 @@ def box_of(reply: str) -> str | None:
 
 def as_fields(reply: str) -> str:
     """A tagged reply with its parts under labels; any other as it is."""
-    tagged = _TAGGED.findall(reply)
+    tagged = [inner for _, inner in TAGGED.each(reply)]
     if not tagged:
         return reply
-    reasons = _REASONS.search(reply)
+    reasons = _REASONS.first(reply)
     rest = reply[reply.lower().rfind("</next_step>") + len("</next_step>") :]
     solved = bool(_SOLVED.search(rest)) and not _UNSOLVED.search(rest)
     steps = [f"Next_step: {step.strip()}" for step in tagged]

@@ -95,7 +95,7 @@ def decode(kind: str, body: bytes | str) -> Event:
         try:
             return read(orjson.dumps(_whole(orjson.loads(body))))
         except (*Refused, ValueError, TypeError):
-            raise BadEvent(f"{kind}: {_what(error)}") from error
+            raise BadEvent(f"{kind}: {what(error)}") from error
 
 
 def _whole(value: Any) -> Any:
@@ -120,14 +120,18 @@ def _is_of_another_version(body: bytes | str) -> bool:
     return type(said) is int and said != 1
 
 
-_PATH = re.compile(r"(?P<what>.*) - at `\$\.?(?P<where>.*)`", re.DOTALL)
+_AT = " - at `$"
 _NAMED = re.compile(r"Object (?P<what>.*) field `(?P<where>\w+)`")
 
 
-def _what(error: Exception) -> str:
+def what(error: Exception) -> str:
     """The field that is wrong, and what is wrong with it."""
-    said = _PATH.fullmatch(str(error)) or _NAMED.fullmatch(str(error))
-    return f"{said['where']}: {said['what']}" if said else f"(whole): {error}"
+    text = str(error)
+    what, at, where = text.rpartition(_AT)
+    if at and where.endswith("`"):
+        return f"{where[:-1].removeprefix('.')}: {what}"
+    said = _NAMED.fullmatch(text)
+    return f"{said['where']}: {said['what']}" if said else f"(whole): {text}"
 
 
 def plain(event: Event) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from schemas.asking import Steps
 from schemas.events.search import ConfidenceStated
 from schemas.identity import hash01
 
-_OPTION = re.compile(r"^([ \t]*\(?)([A-J])([).:][ \t]*)(.+?)[ \t]*$", re.MULTILINE)
+_OPTION = re.compile(r"^([ \t]*\(?)([A-J])([).:][ \t]*)(.+)$", re.MULTILINE)
 _JITTER: tuple[tuple[str, str], ...] = (
     ("\\dfrac", "\\frac"),
     ("\\frac", "\\dfrac"),
@@ -58,11 +58,16 @@ def shuffled(problem: str, seed: int) -> Shuffled:
     end = 0
     for place, found in enumerate(options):
         parts += [problem[end : found.start()], found[1] + found[2] + found[3]]
-        parts.append(options[order[place]][4])
+        parts.append(_bare(options[order[place]][4]))
         end = found.end()
     text = "".join((*parts, problem[end:]))
     moved = {letters[was]: letters[place] for place, was in enumerate(order)}
     return Shuffled(jittered(text, seed), moved, seed)
+
+
+def _bare(option: str) -> str:
+    """An option without the blanks behind it; one of nothing but blanks keeps the first."""
+    return option.rstrip(" \t") or option[:1]
 
 
 _SEEN = re.compile(r"^(OCR|Caption):[ \t]*(.+)$", re.MULTILINE)

@@ -16,7 +16,7 @@ RULES = 6
 _NEW = 2
 _CLEARLY = 2
 """By how many lessons another way must lead to drive out a rule."""
-_ROW = re.compile(r"^[-*\s]*(?:\[?[A-Za-z]?-?\d+\]?[:.)]\s*)?(.*\S)\s*$", re.MULTILINE)
+_ROW = re.compile(r"[-*\s]*+(?:\[?[A-Za-z]?-?\d+\]?[:.)]\s*+)?(.*\S)\s*$", re.MULTILINE)
 _PLAIN = (
     "State what is asked before the first line of work.",
     "Keep every intermediate value in sight until the end.",
@@ -61,7 +61,7 @@ def rules(turn: Turn) -> list[str]:
 
     What tells only what not to do makes room for what tells what to do.
     """
-    present = _ROW.findall(turn.prompt.section(("rule", "knowledge")) or "")
+    present = rows(turn.prompt.section(("rule", "knowledge")) or "")
     votes = _votes(turn)
     kept = [rule for rule in present if not _contradicted(turn, rule, votes)]
     solid = [rule for rule in kept if rule not in _PLAIN]
@@ -69,6 +69,17 @@ def rules(turn: Turn) -> list[str]:
     new = [rule for rule in _proposed(turn, votes) if rule not in solid]
     new = new[: _NEW if present else RULES]
     return list(dict.fromkeys((*good, *new, *solid, *kept, *_PLAIN)))[:RULES]
+
+
+def rows(text: str) -> list[str]:
+    """The rows of a list, without bullets and numbers; one of nothing but bullets at its end says the last."""
+    text, found = text.rstrip(), list[str]()
+    start = 0
+    while start < len(text) and (row := _ROW.match(text, start)) is not None:
+        found.append(row[1])
+        end = row.end()
+        start = end if text[end - 1] == "\n" else (text.find("\n", end) + 1 or len(text))
+    return found if start >= len(text) else [*found, text[-1]]
 
 
 def _votes(turn: Turn) -> Votes:

@@ -18,9 +18,8 @@ from schemas.reply import BLOCK
 
 T = TypeVar("T")
 
-_LINE = re.compile(
-    r"(?P<label>[^:<>]{1,60}): (?P<body>.+?)(?: \(only if (?P<field>.+?) is (?P<values>[^()]+)\))?"
-)
+_LABEL = re.compile(r"([^:<>]{1,60}): (.+)")
+_ONLY, _IS = " (only if ", " is "
 _BODY = re.compile(r"<(?P<kind>choice|number|text|list): (?P<rest>.*)>", re.DOTALL)
 _COUNT = re.compile(r"(\d+)(?:-(\d+))? items?, one a line; ?(.*)", re.DOTALL)
 _ANSWER = "<answer>"
@@ -123,13 +122,25 @@ def _instructions(text: str) -> tuple[str, tuple[Asked, ...]]:
     before, _, block = text.rpartition(BLOCK)
     if not before and not text.startswith(BLOCK):
         return text, ()
-    lines = map(_LINE.fullmatch, block.strip().splitlines())
-    return before.strip(), tuple(_field(line) for line in lines if line is not None)
+    lines = map(_LABEL.fullmatch, block.strip().splitlines())
+    return before.strip(), tuple(_field(line[1], line[2]) for line in lines if line is not None)
 
 
-def _field(line: re.Match[str]) -> Asked:
-    label, body = line["label"].strip(), line["body"]
-    when = (line["field"], tuple(line["values"].split(" or "))) if line["field"] else None
+def conditional(said: str) -> tuple[str, str, str]:
+    """``BODY (only if FIELD is VALUES)`` in its three parts; the last two are empty where nothing is said."""
+    only = said.find(_ONLY, 1)
+    field = only + len(_ONLY)
+    last = max(said.rfind("(", 0, -1), said.rfind(")", 0, -1))
+    close = said.find(_IS, max(field + 1, last + 1 - len(_IS)))
+    if only < 0 or not said.endswith(")") or not 0 <= close < len(said) - 1 - len(_IS):
+        return said, "", ""
+    return said[:only], said[field:close], said[close + len(_IS) : -1]
+
+
+def _field(label: str, said: str) -> Asked:
+    label = label.strip()
+    body, field, values = conditional(said)
+    when = (field, tuple(values.split(" or "))) if field else None
     if _ANSWER in body:
         boxed = "\\boxed" in body
         return Asked(label, "answer", body, boxed=boxed, when=when, words=_words(label, body))

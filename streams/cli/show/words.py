@@ -80,19 +80,30 @@ def wrap(text: str, room: int) -> list[str]:
     lines: list[str] = []
     line = ""
     for word in text.split():
-        while cells(word) > room:
+        if cells(word) > room:
             if line:
                 lines.append(line)
-                line = ""
-            piece = head(word, room) or word[:1]
-            lines.append(piece)
-            word = word[len(piece) :]
+            *pieces, word = _broken(word, room)
+            lines += pieces
+            line = ""
         if line and cells(line) + 1 + cells(word) > room:
             lines.append(line)
             line = word
         else:
             line = f"{line} {word}" if line else word
     return [*lines, line] if line or not lines else lines
+
+
+def _broken(word: str, room: int) -> list[str]:
+    """A word in pieces of at most ``room`` columns, one sign at least; the last may be empty."""
+    pieces, start, used = list[str](), 0, 0
+    for at, char in enumerate(word):
+        taken = _cell(char)
+        if used + taken > room and at > start:
+            pieces.append(word[start:at])
+            start, used = at, 0
+        used += taken
+    return [*pieces, word[start:]]
 
 
 def count(number: int | None) -> str:
