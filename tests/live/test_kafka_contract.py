@@ -55,15 +55,6 @@ class TestOnABroker(RuntimeSuite):
         with closing(KafkaLog(place, tmp_path)) as log:
             yield OnKafka(place, log)
 
-    @pytest.mark.xfail(
-        strict=False,
-        reason="known: what was taken out and is produced again counts as parked on a real broker",
-    )
-    def test_who_waits_for_a_policy_that_never_comes_back_is_taken_out(
-        self, runtime: Runtime
-    ) -> None:
-        super().test_who_waits_for_a_policy_that_never_comes_back_is_taken_out(runtime)
-
 
 CASE = settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -206,7 +206,7 @@ class Ownership:
     def dispatch(self) -> None:
         """Admit, relay and note how far each partition is."""
         for owned in self.partitions.values():
-            if owned.live and owned.queue and self.room > 0 and not self.worker.world.draining:
+            if self._may_admit(owned):
                 self._start(("intake", owned.index), self._admit(owned))
             if owned.live and owned.adopted:
                 self._start(("adopt", owned.index), self._adopt(owned))
@@ -217,6 +217,18 @@ class Ownership:
             self._note()
             took = time.monotonic() - began
             self.note_s = began + max(CHECKPOINT_S, took / CHECKPOINT_SHARE)
+
+    def _may_admit(self, owned: Owned) -> bool:
+        """Whether something came in, there is room for it, and what was closed long ago is known here."""
+        worker = self.worker
+        known = owned.index in worker.past.whole
+        return (
+            owned.live
+            and known
+            and bool(owned.queue)
+            and self.room > 0
+            and not worker.world.draining
+        )
 
     @property
     def room(self) -> int:

@@ -1,7 +1,7 @@
 """What was closed long ago: an index in the worker's own file, rebuilt from the log in the background.
 
-It recognises a user's duplicates of what lies before a partition's checkpoint. While it is being
-rebuilt a duplicate may run once more; its answer has the same id, and consumers keep the first.
+It recognises a user's duplicates of what lies before a partition's checkpoint. Until a partition is whole in it
+nothing of that partition is admitted: a duplicate would run once more. What is open goes on meanwhile.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Past:
         self.db.executescript(TABLES)
         self.fresh: set[str] = set()
         self.named: dict[tuple[str, str], str] = {}
+        self.read = 0
+        """Records that were read to fill it."""
         self.whole: dict[int, int] = {}
         """Partitions of which everything before the present is in the index, and how far that is noted."""
 
@@ -129,6 +131,7 @@ class Past:
                 for record in found.get(tp, ()):
                     if record.offset < end:
                         self._take(fence, record)
+                        self.read += 1
                 offset = max(offset, await consumer.position(tp))
                 self._keep()
                 self.db.execute(NOTE, (partition, min(offset, end), fence.epoch))

@@ -185,7 +185,7 @@ class KafkaWorker:
 
     def _mark(self) -> object:
         """What changes when anything moves."""
-        read = (self.appender.appended, self.relay.relayed, self.world.calls_begun)
+        read = (self.appender.appended, self.relay.relayed, self.world.calls_begun, self.past.read)
         return read, sum(self.view.upto), sum(o.fold.upto for o in self.owning.partitions.values())
 
     def _busy(self) -> bool:

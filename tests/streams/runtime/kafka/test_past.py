@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
@@ -15,6 +16,7 @@ from schemas.problem import Problem
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.past import Past
+from streams.runtime.kafka.place import Place
 from streams.runtime.progress import Outcome
 from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
@@ -57,7 +59,7 @@ def test_a_duplicate_is_recognised_after_a_restart(lived: OnKafka) -> None:
 def test_a_duplicate_that_the_index_learns_of_after_its_admission_holds_nothing_up(
     lived: OnKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index is rebuilt in the background: the intake may ask it before it knows, the fold after."""
+    """As where an index was lost in part: the intake may ask it before it knows, the fold after."""
     before, asked, known = completions(lived), list[str](), Past.__contains__
 
     def late(self: Past, episode: str) -> bool:
@@ -71,6 +73,25 @@ def test_a_duplicate_that_the_index_learns_of_after_its_admission_holds_nothing_
     assert completions(lived) == before
 
 
+def test_nothing_is_admitted_before_the_index_is_rebuilt(
+    lived: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A duplicate would run once more, and what was taken out of its batch would wait for a person."""
+    before, fill = completions(lived), Past.fill
+
+    async def slowly(self: Past, place: Place, partition: int, start: int, end: int) -> None:
+        await asyncio.sleep(0.5)
+        await fill(self, place, partition, start, end)
+
+    monkeypatch.setattr(Past, "fill", slowly)
+    lived.index = None
+    lived.log().publish([given("again")])
+    assert lived.live(Life(settle=True)) == Outcome()
+    assert completions(lived) == before
+    assert lived.worker is not None
+    assert lived.worker.progress.admitted == 0
+
+
 def longer(task: Task, given: PupilSettings) -> Steps[Conclusion]:
     """What may come of a second run: more than the first one said."""
     found = yield from solve(task, given)
@@ -79,7 +100,7 @@ def longer(task: Task, given: PupilSettings) -> Steps[Conclusion]:
 
 
 def test_of_a_second_run_nothing_counts(lived: OnKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the index is being rebuilt a duplicate may run once more: every reader keeps the first run."""
+    """Workers of earlier builds admitted while they rebuilt the index: every reader keeps the first run."""
     (episode,) = (record.episode for record in lived.log().records(kinds=["episode.opened"]))
     before = lived.log().journal(episode)
 
