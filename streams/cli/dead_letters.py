@@ -28,6 +28,9 @@ def show_all(log: str | None, *, json: bool) -> None:
             else:
                 state = "replayed" if each.sent_on else "refused "
                 told = f"{one_line(each.place)}: {one_line(each.reason)}"
+                told += f" (cut: {len(each.value):,} of {each.size:,} bytes)" * (
+                    each.cut is not None
+                )
                 out(f"{each.number:>4}  {each.at}  {state}  {told}")
     finally:
         opened.close()
@@ -38,14 +41,29 @@ def show_one(log: str | None, number: int, *, raw: bool, json: bool) -> None:
     opened = open_log(log)
     try:
         each = letter(opened, number)
+        whole = _whole(opened, each) if raw else b""
     finally:
         opened.close()
     if raw:
-        out_bytes(each.value)
+        out_bytes(whole)
     elif json:
-        out_json({**each.record(), "headers": each.headers, "value": each.text()})
+        missing = {"missing": each.missing} if each.cut is not None else {}
+        out_json({**each.record(), "headers": each.headers, "value": each.text(), **missing})
     else:
         _show(each, option(log))
+
+
+def _whole(log: SqliteLog, each: Letter) -> bytes:
+    """The bytes that were refused. Raises a ``CliError`` where only the first of them are to be had."""
+    from streams.cli.replaying import whole_of
+    from streams.producing.sources import BadLine
+
+    try:
+        return whole_of(log, each)
+    except BadLine as error:
+        where = f"dead letter {each.number}"
+        hint = "What is here of it: the same command without --raw."
+        raise CliError(error.what, error=error.code, exit=FAILED, where=where, hint=hint) from error
 
 
 def option(log: str | None) -> str:
@@ -59,6 +77,8 @@ def _show(each: Letter, option: str) -> None:
     out(f"{one_line(each.place)}: {one_line(each.reason)}")
     for name, value in sorted(each.headers.items()):
         out(f"  {one_line(f'{name}: {value}')}")
+    if each.cut is not None:
+        out(each.missing)
     out()
     out(each.text())
     out()
@@ -106,7 +126,7 @@ def _replay(
     told = Refusals("dead letters", f"They stay as they are: metalogue dlq list{option}")
     for each in chosen:
         try:
-            new = send_on(log, each, each.value if mended is None else mended)
+            new = send_on(log, each, mended)
             figures["replayed" if new else "known"] += 1
         except BadLine as error:
             figures["refused"] += 1

@@ -14,11 +14,12 @@ from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.cli.dead_letters import option
 from streams.cli.errors import FAILED, OK, CliError, usage
-from streams.cli.letters import number_of
+from streams.cli.letters import kept_as
 from streams.cli.opening import open_log
 from streams.cli.output import flush, out, out_json, say
 from streams.cli.refusals import Refusals
 from streams.producing.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
+from streams.runtime.room import need_room
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -55,7 +56,7 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
     if built_in(source):
         raise usage(f"{source}: no such file", field="FILE", error="input.source")
     opened = open_log(log, writes=True)
-    kept = f"Each is a dead letter, bytes unchanged: metalogue dlq list{option(log)}"
+    kept = f"Each is a dead letter: metalogue dlq list{option(log)}"
     told = Told(Refusals(source, kept))
     try:
         for line in lines_of(source, None):
@@ -81,7 +82,9 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
 
 def _take(log: SqliteLog, source: str, line: Line, told: Told) -> None:
     try:
-        told.waiting.append(parse_as(Feedback, line.raw))
+        said = parse_as(Feedback, line.raw)
+        need_room(log.room, label=said)
+        told.waiting.append(said)
     except BadLine as error:
         told.refused += 1
         told.refusing.append((line, error))
@@ -158,6 +161,6 @@ def _refused(log: SqliteLog, source: str, key: str, line: Line, error: BadLine) 
         exit=FAILED,
         where=f"{source}:{line.number}:{error.column}",
         field=error.field,
-        hint=f"Kept as dead letter {number_of(log, key)}, bytes unchanged. "
+        hint=f"{kept_as(log, key)} "
         "Mend the line, then give the file again: what is known is skipped.",
     )

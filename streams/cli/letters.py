@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TOPIC = "dead-letters"
 ERRORS = "__metalogue.errors."
+CUT = "__metalogue.cut."
 ALL = """
 select row_number() over (order by offset), offset, key, at_ms, headers, value
   from messages where topic = 'dead-letters' order by offset
@@ -24,6 +25,20 @@ NUMBER = """
 select count(*) from messages where topic = 'dead-letters'
   and offset <= (select offset from messages where topic = 'dead-letters' and key = ?)
 """
+IS_CUT = f"""
+select 1 from messages where topic = 'dead-letters' and key = ?
+  and json_extract(headers, '$."{CUT}bytes"') is not null
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a letter says of its whole, of which it holds the first bytes: its topic took no more."""
+
+    size: int
+    digest: str
+    headers: int
+    """How many headers that came with it were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,47 @@ class Letter:
         return self.key.rpartition("/")[0] if offset is None else f"{source}:{offset}"
 
     @property
+    def cut(self) -> Cut | None:
+        """What of it is missing, if anything is."""
+        size, digest = self.headers.get(f"{CUT}bytes"), self.headers.get(f"{CUT}digest")
+        if not isinstance(digest, str) or not str(size).isdecimal():
+            return None
+        left_out = str(self.headers.get(f"{CUT}headers", 0))
+        return Cut(int(str(size)), digest, int(left_out) if left_out.isdecimal() else 0)
+
+    @property
+    def size(self) -> int:
+        """The bytes of what was refused, of which a cut letter holds fewer."""
+        return len(self.value) if self.cut is None else self.cut.size
+
+    @property
+    def missing(self) -> str:
+        """What of it is missing, in words; nothing of a whole one."""
+        cut = self.cut
+        if cut is None:
+            return ""
+        left_out = f", and none of its {cut.headers} headers" if cut.headers else ""
+        return (
+            f"cut: the first {len(self.value):,} of {cut.size:,} bytes{left_out}; "
+            f"the whole (sha256 {cut.digest}) {self._whole_lies}"
+        )
+
+    @property
+    def _whole_lies(self) -> str:
+        lies = self.lies
+        if lies is None:
+            return f"came from {self.place}"
+        return f"lies on topic {lies[0]}, partition {lies[1]}, offset {lies[2]}"
+
+    @property
+    def lies(self) -> tuple[str, int, int] | None:
+        """Topic, partition and offset on Kafka of what was refused; nothing of what never was there."""
+        found = [str(self.headers.get(f"{ERRORS}{name}", "")) for name in ("partition", "offset")]
+        if not all(each.isdecimal() for each in found):
+            return None
+        return self.topic, int(found[0]), int(found[1])
+
+    @property
     def reason(self) -> str:
         """Why it was refused."""
         return str(self.headers.get(f"{ERRORS}message", "refused by the reader of its topic"))
@@ -76,7 +132,8 @@ class Letter:
             "topic": self.topic,
             "place": self.place,
             "reason": self.reason,
-            "bytes": len(self.value),
+            "bytes": self.size,
+            "kept": len(self.value),
             "replayed": self.sent_on,
         }
 
@@ -95,6 +152,14 @@ def letters(log: SqliteLog) -> Iterator[Letter]:
 def number_of(log: SqliteLog, key: str) -> int:
     """The number of the dead letter with this key; 0 if there is none."""
     return int(log.db.execute(NUMBER, (key,)).fetchone()[0])
+
+
+def kept_as(log: SqliteLog, key: str) -> str:
+    """What is kept of a refused line, by its letter's key: all of its bytes, unless the log takes fewer."""
+    number = number_of(log, key)
+    is_cut = log.db.execute(IS_CUT, (key,)).fetchone() is not None
+    whole = "the first of its bytes: the log takes no more" if is_cut else "bytes unchanged"
+    return f"Kept as dead letter {number}, {whole}."
 
 
 def letter(log: SqliteLog, number: int) -> Letter:

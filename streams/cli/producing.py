@@ -13,7 +13,7 @@ from schemas.identity import digest
 from schemas.problem import Limits
 from streams.cli.dead_letters import option
 from streams.cli.errors import FAILED, OK, CliError, usage
-from streams.cli.letters import number_of
+from streams.cli.letters import kept_as
 from streams.cli.opening import is_missing, open_log
 from streams.cli.options import pairs
 from streams.cli.output import flush, out, out_json, say
@@ -168,7 +168,7 @@ def refusals(source: str, log: str | None, *, dry: bool, streamed: bool = False)
     """What was refused of a source so far: nothing."""
     kept = "A dry run: nothing is kept. All of them: --json"
     if not dry:
-        kept = f"Each is a dead letter, bytes unchanged: metalogue dlq list{option(log)}"
+        kept = f"Each is a dead letter: metalogue dlq list{option(log)}"
     return Refusals(source, kept, streamed)
 
 
@@ -183,7 +183,7 @@ def _refused(log: SqliteLog, source: str, refusal: Refusal, dry: bool) -> CliErr
     error = refusal.error
     kept = "A dry run: nothing is kept."
     if not dry:
-        kept = f"Kept as dead letter {number_of(log, refusal.key)}, bytes unchanged."
+        kept = kept_as(log, refusal.key)
     return CliError(
         error.what,
         error=error.code,

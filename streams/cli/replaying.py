@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from schemas.identity import digest
@@ -10,19 +12,53 @@ from streams.cli.feedback import message
 from streams.cli.letters import ERRORS, TOPIC, Letter
 from streams.policies import find
 from streams.producing.produce import PLAN, Plan, Producer
-from streams.producing.sources import BadLine, Line, parse_as
+from streams.producing.sources import BadLine, Line, NoSource, lines_of, parse_as
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.admission import foreign
+from streams.runtime.room import need_room
 
 VALUE = "select value from messages where topic = ? and key = ?"
 
 
-def send_on(log: SqliteLog, letter: Letter, value: bytes) -> bool:
-    """Publish bytes in a letter's stead and note it; whether that was new. Raises ``BadLine``."""
-    new = _republish(log, letter, value)
+def send_on(log: SqliteLog, letter: Letter, mended: bytes | None = None) -> bool:
+    """Publish a letter, or bytes in its stead, and note it; whether that was new. Raises ``BadLine``."""
+    if mended is None:
+        mended = whole_of(log, letter)
+        letter = replace(letter, value=mended)
+    new = _republish(log, letter, mended)
     log.commit_position(f"dlq/{letter.number}", TOPIC, letter.offset)
     return new
+
+
+def whole_of(log: SqliteLog, letter: Letter) -> bytes:
+    """The bytes that were refused: of a cut letter as they lie where it says. Raises ``BadLine``."""
+    cut = letter.cut
+    if cut is None:
+        return letter.value
+    found = _where_it_lay(log, letter)
+    if found is None:
+        raise _lost(
+            f"and the whole is not to be had any more: it {letter.missing.rpartition(') ')[2]}"
+        )
+    if len(found) != cut.size or sha256(found).hexdigest() != cut.digest:
+        raise _lost(f"and what {letter.missing.rpartition(') ')[2]} now is not what was refused")
+    return found
+
+
+def _lost(why: str) -> BadLine:
+    return BadLine(1, "", f"only its first bytes are here, {why}", "dlq.cut")
+
+
+def _where_it_lay(log: SqliteLog, letter: Letter) -> bytes | None:
+    if letter.lies is not None:
+        return log.whole(*letter.lies)
+    try:
+        number = int(str(letter.headers.get(f"{ERRORS}offset")))
+        lines = lines_of(str(letter.headers.get(f"{ERRORS}source")), None)
+        return next((each.raw for each in lines if each.number == number), None)
+    except (NoSource, ValueError):
+        return None
 
 
 def _republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
@@ -30,7 +66,9 @@ def _republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
     if plan is not None:
         return _produce(log, letter, plan, value)
     if letter.topic == "feedback":
-        return log.publish([message(parse_as(Feedback, value))]) == 1
+        feedback = parse_as(Feedback, value)
+        need_room(log.room, label=feedback)
+        return log.publish([message(feedback)]) == 1
     if letter.topic == "problems":
         return _problem(log, letter, value)
     raise BadLine(1, "", f"nothing reads the topic {letter.topic} any more", "dlq.topic")
@@ -53,6 +91,9 @@ def _problem(log: SqliteLog, letter: Letter, value: bytes) -> bool:
     except BadLine:
         problem, label = foreign(value)
         labels = [] if label is None else [label]
+        value = problem.model_dump_json(exclude_defaults=True).encode()
+    need_room(log.room, problem, labels[0] if labels else None)
+    if log.room is not None and len(value) > log.room:  # it was longer than what it says
         value = problem.model_dump_json(exclude_defaults=True).encode()
     episode = episode_of(problem, "cot")
     refused = log.db.execute(VALUE, ("problems", episode)).fetchone() == (letter.value,)

@@ -106,10 +106,10 @@ def replay(
     return {"letter": found, "sent": sent, "error": None, "status": 200}
 
 
-def _mended(found: Letter, text: str | None) -> bytes:
-    """The bytes to send: the letter's own unless its text was changed. Browsers send lines as CRLF."""
+def _mended(found: Letter, text: str | None) -> bytes | None:
+    """The bytes to send, if its text was changed; else the letter's own. Browsers send lines as CRLF."""
     if text is None:
-        return found.value
+        return None
     plain = text.replace("\r\n", "\n")
     same = plain == found.text().replace("\r\n", "\n")
-    return found.value if same else plain.encode().strip(b"\r\n")
+    return None if same else plain.encode().strip(b"\r\n")

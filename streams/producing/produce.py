@@ -25,6 +25,7 @@ from streams.producing.positions import Places
 from streams.producing.sources import BadLine, Line, parse
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.room import need_room
 
 Order: TypeAlias = Literal["released", "shuffled"]
 PLAN = "__metalogue.plan"
@@ -146,6 +147,8 @@ class Producer:
         problem, policy = self._problem(record, perturbed)
         episode = episode_of(problem, "cot")
         self._check_text(problem)
+        label = label_of(problem, record)
+        need_room(self.log.room, problem, label)
         place = self._place(problem, policy)
         if episode in self.seen:
             self.done.known += 1
@@ -165,8 +168,8 @@ class Producer:
         self.messages.append(
             ("problems", episode, headers, problem.model_dump_json(exclude_defaults=True).encode())
         )
-        if record.answer is not None:
-            self._label(problem, record)
+        if label is not None:
+            self._label(label, record)
 
     def _is_there(self, episode: str) -> bool:
         """Whether somebody put it on the log before, under whatever name, and be it long admitted."""
@@ -245,12 +248,9 @@ class Producer:
     def _series_known(self, scope: str, series: str) -> bool:
         return self.log.find(f"n/{scope}/{series}", "series") is not None
 
-    def _label(self, problem: Problem, record: ProblemRecord) -> None:
-        feedback = Feedback(
-            domain=problem.domain, problem_id=problem.id, reference=record.answer, by="source"
-        )
-        body = feedback.model_dump_json(exclude_none=True).encode()
-        key = digest([problem.domain, problem.id, record.answer])
+    def _label(self, label: Feedback, record: ProblemRecord) -> None:
+        body = label.model_dump_json(exclude_none=True).encode()
+        key = digest([label.domain, label.problem_id, record.answer])
         self.messages.append(("feedback", key, {}, body))
 
     def _refuse(self, line: Line, error: BadLine) -> None:
@@ -307,3 +307,12 @@ class Producer:
             walk=self.plan.walk,
             order=self.plan.order,
         )
+
+
+def label_of(problem: Problem, record: ProblemRecord) -> Feedback | None:
+    """The answer that came with a problem, as feedback."""
+    if record.answer is None:
+        return None
+    return Feedback(
+        domain=problem.domain, problem_id=problem.id, reference=record.answer, by="source"
+    )

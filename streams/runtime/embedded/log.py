@@ -55,6 +55,15 @@ class SqliteLog:
                 raise
             self.db = connect_to_read(self.path)
 
+    @property
+    def room(self) -> int | None:
+        """The most bytes that a problem or a label may come to; nothing: one file has no such limit."""
+        return None
+
+    def whole(self, topic: str, partition: int, offset: int) -> bytes | None:
+        """The bytes of a record where it lies on Kafka; nothing on any other log."""
+        return None
+
     def __del__(self) -> None:
         # A command that ends has no further use for its log; nothing is lost by closing late.
         with suppress(AttributeError, ProgrammingError):

@@ -28,6 +28,7 @@ from streams.runtime.kafka.sending import (
     Sessions,
     Unrecorded,
 )
+from streams.runtime.kafka.sizes import Sizes
 
 Waiting = tuple["asyncio.Future[int]", int]
 Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
@@ -61,8 +62,10 @@ class Appender:
         place: Place,
         broken: Callable[[Exception], None] = _unheard,
         patience_s: float | None = PATIENCE_S,
+        sizes: Sizes | None = None,
     ) -> None:
         self.place, self.broken = place, broken
+        self.sizes = Sizes(place) if sizes is None else sizes
         self.sessions = Sessions(place, patience_s)
         self.lanes: dict[tuple[str, int], Lane] = {}
         self.appended = 0
@@ -76,8 +79,9 @@ class Appender:
         return Standing(waiting, min(begun, default=None), self.appended_s)
 
     async def start(self) -> None:
-        """Connect."""
+        """Connect, and learn what each topic takes."""
         await self.sessions.start()
+        await self.sizes.ask()
 
     async def stop(self) -> None:
         """Send what is left, unless nobody takes it, and disconnect."""
@@ -201,10 +205,14 @@ class Lane:
                 if filled.records > 1 and refused.why != "right":
                     end = index + filled.records // 2
                     continue
-                told = rows[index][3]
-                if told is None or refused.why == "right":
+                on_refused = rows[index][3]
+                if on_refused is None or refused.why == "right":
                     raise
-                told(refused)
+                instead = on_refused(refused)
+                if instead is not None:
+                    rows[index] = instead
+                    end = index + 1
+                    continue
             else:
                 spans.append((index, offset))
                 self.last = offset + filled.records - 1

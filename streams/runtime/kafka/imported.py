@@ -23,6 +23,7 @@ from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.localfile import alone, drop
 from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.sizes import Sizes
 
 RECORDS = ("events", "learning")
 AT_ONCE = 50_000
@@ -54,6 +55,7 @@ class KafkaLog(SqliteLog):
         except BaseException:
             self.loop.close()
             raise
+        self.sizes = Sizes(place)
         self.versions = 0
         self.claimants: dict[tuple[str, int], str] = {}
         """Whose claim is in force."""
@@ -247,6 +249,25 @@ class KafkaLog(SqliteLog):
         partition, place = self.db.execute(query, (offset,)).fetchone()
         return int(partition), int(place)
 
+    def whole(self, topic: str, partition: int, offset: int) -> bytes | None:
+        """The bytes of a record where it lies on Kafka, if it still does."""
+        return bytes_of(self._run(self._record_at(self.place.topic(topic), partition, offset)))
+
+    async def _record_at(self, topic: str, partition: int, offset: int) -> Any:
+        spot = aio.spot(topic, partition)
+        if not 0 <= partition < self.partitions:
+            return None
+        if offset >= (await self.consumer.end_offsets([spot]))[spot]:
+            return None
+        self.consumer.assign([spot])
+        self.consumer.seek(spot, offset)
+        while True:
+            found = await self.consumer.getmany(spot, timeout_ms=500, max_records=1)
+            for record in found.get(spot, ()):
+                return record if record.offset == offset else None
+            if await self.consumer.position(spot) > offset:
+                return None
+
     def _same_topics(self, path: Path) -> bool:
         """Whether the file was read from these topics: none is shorter than what was read of it."""
         old = SqliteLog(path)
@@ -271,6 +292,12 @@ class KafkaLog(SqliteLog):
 
     # -- publishing --------------------------------------------------------------------------------
 
+    @property
+    def room(self) -> int:
+        """The most bytes that a problem or a label may come to: what the topics say, asked once."""
+        self._run(self.sizes.ask())
+        return self.sizes.room
+
     def publish(
         self,
         messages: Iterable[tuple[str, str, Mapping[str, Any], bytes]] = (),
@@ -280,13 +307,18 @@ class KafkaLog(SqliteLog):
         sent, said = list(messages), list(commands)
         new = len({(t, k) for t, k, _, _ in sent if not self.has_message(t, k)})
         homes = {episode: self._home(episode) for episode, _, _ in said}
-        self._run(outgoing.publish(self.place, self.partitions, sent, said, homes))
+        self._run(outgoing.publish(self.place, self.partitions, sent, said, homes, self.sizes))
         self.refresh()
         return new
 
     def _home(self, episode: str) -> int | None:
         row = self.db.execute(HOME, (episode,)).fetchone()
         return None if row is None else int(row[0])
+
+
+def bytes_of(record: Any) -> bytes | None:
+    """A record's value; nothing of none."""
+    return None if record is None else record.value or b""
 
 
 def _worker(said: Said) -> str:

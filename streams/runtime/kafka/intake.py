@@ -10,13 +10,16 @@ from schemas.events.episode import ProblemAdmitted
 from schemas.identity import text_digest
 from schemas.problem import Feedback
 from state.journal import Fenced
+from streams.producing.sources import BadLine
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
+from streams.runtime.kafka.letters import Letter, theirs
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.past import Past
 from streams.runtime.kafka.place import Place, partition_of
+from streams.runtime.room import need_room
 
 AT_ONCE = 500
 
@@ -76,6 +79,7 @@ class Intake:
         try:
             found = asked(headers, message.value, self.find, self.default_policy)
             self._check_text(owned, found)
+            self._check_size(found)
         except Refused as error:
             self.refuse("problems", message, headers, error)
             return
@@ -92,6 +96,12 @@ class Intake:
                 offset=message.offset,
             ),
         )
+
+    def _check_size(self, found: Asked) -> None:
+        try:
+            need_room(self.appender.sizes.room, found.problem, found.label)
+        except BadLine as error:
+            raise Refused(error.code, str(error)) from error
 
     def _check_text(self, owned: Owned, found: Asked) -> None:
         key = (found.problem.domain, found.problem.id)
@@ -122,7 +132,7 @@ class Intake:
     def refuse(
         self, topic: str, message: Any, headers: list[tuple[str, bytes]], error: Refused
     ) -> None:
-        """A dead letter: the bytes as they came, and why."""
+        """A dead letter: the bytes as they came, as far as its topic takes them, and why."""
         self.refused += 1
         at = now_ms()
         said = {
@@ -137,7 +147,8 @@ class Intake:
         }
         lane = self.appender.lane(self.place.dead(topic), message.partition)
         key = f"{topic}/{message.partition}/{message.offset}".encode()
-        lane.add(key, message.value, [*headers, *as_headers(said)])
+        letter = Letter(key, message.value, theirs(headers), as_headers(said))
+        lane.add(*letter.row(self.appender.sizes, lane.topic))
 
 
 def headers_of_message(message: Any) -> list[tuple[str, bytes]]:

@@ -15,8 +15,10 @@ from streams.runtime.embedded.intake import SCOPE
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Appender, Lane, message_headers
 from streams.runtime.kafka.envelope import Headers, headers_of, named
+from streams.runtime.kafka.letters import Letter
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.place import Place, partition_of
+from streams.runtime.kafka.sizes import Sizes
 
 Message = tuple[str, str, Mapping[str, Any], bytes]
 Command = tuple[str, str, Event]
@@ -31,9 +33,10 @@ async def publish(
     messages: Iterable[Message],
     commands: Iterable[Command],
     homes: Mapping[str, int | None],
+    sizes: Sizes | None = None,
 ) -> None:
     """Send everything. Series are announced last: what died in between is sent again the same."""
-    appender = Appender(place)
+    appender = Appender(place, sizes=sizes)
     await appender.start()
     try:
         for topic in sorted({each[0] for each in messages}, key=lambda t: ORDER.get(t, 9)):
@@ -55,7 +58,7 @@ def _send(appender: Appender, partitions: int, message: Message) -> Lane:
         name = place.dead(meant if meant in ("problems", "feedback") else "problems")
         raw: Headers = [(n, _header(v)) for n, v in headers.items()]
         lane = appender.lane(name, partition_of(key.encode(), partitions))
-        lane.add(key.encode(), value, raw)
+        lane.add(*Letter(key.encode(), value, [], raw).row(appender.sizes, name))
         return lane
     said = partition_key(topic, value)
     lane = appender.lane(place.topic(topic), partition_of(said, partitions))

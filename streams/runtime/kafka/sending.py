@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import Headers
@@ -22,9 +22,9 @@ from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.refusals import RefusedByBroker, refusal_of
 
 BATCH_BYTES = 900_000
-OnRefused = Callable[[RefusedByBroker], None]
-"""What is done where a broker refuses a record for its own sake."""
-Row = tuple[bytes, bytes | None, Headers, OnRefused | None]
+OnRefused: TypeAlias = "Callable[[RefusedByBroker], Row | None]"
+"""What goes in the stead of a record that a broker refuses for its own sake, if anything does."""
+Row: TypeAlias = "tuple[bytes, bytes | None, Headers, OnRefused | None]"
 PATIENCE_S: Final = 300.0
 """How long whoever has something else to do waits for a broker that is away."""
 GRACE_S: Final = 3.0

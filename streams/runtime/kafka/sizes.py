@@ -1,0 +1,81 @@
+"""How large a record may be on each topic: what the topic says, and what a request of ours holds.
+
+Bytes are counted before they are compressed, so that whether a record fits hangs on nothing but what it says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streams.runtime.kafka import aio
+from streams.runtime.kafka.envelope import Given
+from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.refusals import RefusedByBroker
+
+MAX_BYTES: Final = "max.message.bytes"
+USUAL_BYTES: Final = 1_048_588
+"""What a topic takes that says nothing of it, or says it to others only: Apache Kafka's own default."""
+REQUEST_BYTES: Final = 16 << 20
+"""No request of ours is larger, whatever a topic takes."""
+RESERVED_BYTES: Final = 32 << 10
+"""Of what a topic takes, for what a record's headers and an episode's own fields need beside its texts."""
+LEAST_BYTES: Final = 4 << 10
+_BATCH, _RECORD, _LENGTH = 61, 21, 5
+_VALUES = ("problems", "events", "learning", "answers", "feedback")
+
+
+class Sizes:
+    """The limits of one log's topics, by their full names."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.told: dict[str, int] = {}
+        self.asked = False
+
+    async def ask(self) -> None:
+        """What the topics say of themselves, where we may know it; once."""
+        if self.asked:
+            return
+        admin = aio.admin(self.place)
+        await admin.start()
+        try:
+            self.told.update(await _limits(admin, self.place.topics()))
+        except aio.kafka_error():
+            pass  # of who may not ask nothing is known: a refusal will tell
+        finally:
+            await admin.close()
+        self.asked = True
+
+    def most(self, topic: str) -> int:
+        """The most bytes of one record on a topic, with its key and headers."""
+        return min(self.told.get(topic, USUAL_BYTES), REQUEST_BYTES)
+
+    @property
+    def room(self) -> int:
+        """The most bytes that a problem may come to, its settings counted twice, or a label."""
+        most = min(self.most(self.place.topic(name)) for name in _VALUES)
+        return max(LEAST_BYTES, most - RESERVED_BYTES)
+
+    def lower(self, refused: RefusedByBroker) -> None:
+        """A topic takes less than it said."""
+        self.told[refused.topic] = max(
+            LEAST_BYTES, min(refused.size, self.most(refused.topic)) * 3 // 4
+        )
+
+
+async def _limits(admin: Any, names: list[str]) -> dict[str, int]:
+    resources = aio.module(".admin.config_resource")
+    kind = resources.ConfigResourceType.TOPIC
+    asked = [resources.ConfigResource(kind, name, {MAX_BYTES: None}) for name in names]
+    return {
+        name: int(entries[0][1])
+        for response in await admin.describe_configs(asked)
+        for code, _, _, name, entries in response.resources
+        if code == 0 and entries
+    }
+
+
+def record_bytes(key: bytes, value: bytes | None, headers: Given) -> int:
+    """Bytes of a record that is appended by itself, at most."""
+    named = sum(len(name.encode()) + len(said or b"") + 2 * _LENGTH for name, said in headers)
+    return _BATCH + _RECORD + 3 * _LENGTH + len(key) + len(value or b"") + named
