@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,6 +17,7 @@ from streams.cli.output import as_json, out, out_json
 from streams.topology import TOPICS
 
 if TYPE_CHECKING:
+    from streams.replay.cut import Cut
     from streams.runtime.embedded.log import SqliteLog
 
 ANYTHING = "select exists (select 1 from records) or exists (select 1 from messages)"
@@ -84,25 +86,41 @@ def path(url: str | None) -> int:
     return OK
 
 
-def cat(url: str | None, *, topic: str | None, episode: str | None) -> int:
-    """Print every record and message, one JSON object a line."""
+def cat(url: str | None, *, topic: str | None, episode: str | None, learned: bool = False) -> int:
+    """Print every record and message, one JSON object a line; of one episode what belongs to it."""
     log = open_log(url)
+    if learned and episode is None:
+        raise usage("--learned is of one episode", field="--learned", hint="Give --episode ID")
     _check_topic(log, topic)
     _need_anything(log)
-    episode = None if episode is None else find_kept(log, episode)
-    query = (
-        "select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records "
-        "where (?1 is null or topic = ?1) and (?2 is null or episode = ?2) order by offset"
-    )
-    for row in log.db.execute(query, (topic, episode)):
-        _write(_record(row))
-    query = (
-        "select offset, topic, key, at_ms, headers, value from messages "
-        "where (?1 is null or topic = ?1) and (?2 is null or key = ?2) order by offset"
-    )
-    for row in log.db.execute(query, (topic, episode)):
-        _write(_message(row))
+    found = None
+    if episode is not None:
+        from streams.replay.cut import cut_out
+
+        found = cut_out(log, find_kept(log, episode), learned=learned)
+    for line in lines_of(log, topic, found):
+        _write(line)
     return OK
+
+
+def lines_of(
+    log: SqliteLog, topic: str | None = None, found: Cut | None = None
+) -> Iterator[dict[str, Any]]:
+    """Every record and message of a log, of one topic, or of what was cut out of it."""
+    records = messages = None
+    if found is not None:
+        records = orjson.dumps(sorted(found.records)).decode()
+        messages = orjson.dumps(sorted(found.messages)).decode()
+    chosen = (
+        "where (?1 is null or topic = ?1) and "
+        "(?2 is null or offset in (select value from json_each(?2))) order by offset"
+    )
+    query = f"select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records {chosen}"
+    for row in log.db.execute(query, (topic, records)):
+        yield _record(row)
+    query = f"select offset, topic, key, at_ms, headers, value from messages {chosen}"
+    for row in log.db.execute(query, (topic, messages)):
+        yield _message(row)
 
 
 def _need_anything(log: SqliteLog) -> None:

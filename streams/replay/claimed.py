@@ -20,7 +20,8 @@ CLAIMS = """
 select offset, topic, partition, episode, address, body from records where kind = 'partition.claimed'
   order by offset
 """
-UNCLAIMED = "select 1 from records where epoch > 0 limit 1"
+UNCLAIMED = "select 1 from records where epoch > 0 or kind not in ({}) limit 1"
+"""Also those under the first claim of a partition on Kafka, whose epoch is 0."""
 SPANS = """
 select topic, partition, epoch, min(offset), max(offset) from records
   where epoch > 0 group by 1, 2, 3
@@ -56,7 +57,9 @@ def sort_of(log: SqliteLog) -> Sort:
     if log.db.execute(HAS_PLACES).fetchone():
         return "kafka"
     claimed = log.db.execute(HELD).fetchone() is not None
-    return "file" if claimed or not log.db.execute(UNCLAIMED).fetchone() else "part"
+    free = [*FREE, CLAIMED]
+    worked_on = log.db.execute(UNCLAIMED.format(",".join("?" * len(free))), free).fetchone()
+    return "file" if claimed or not worked_on else "part"
 
 
 def claims_of(log: SqliteLog, sort: Sort) -> dict[tuple[str, int], dict[int, int]]:

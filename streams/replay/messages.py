@@ -107,7 +107,7 @@ class Messages:
             row = self.log.db.execute(PROBLEM, (admitted.offset,)).fetchone()
             if row is None:
                 raise Diverged(episode, "admitted", "problem", _said(problem), "no such message")
-            sent = _problem(row[0])
+            sent = problem_of(row[0])
             if sent != problem:
                 now = _said(sent or row[0])
                 raise Diverged(episode, "admitted", "problem", _said(problem), now)
@@ -124,7 +124,7 @@ class Messages:
         """What was put, by domain and id: on Kafka admissions name other offsets than this file's."""
         found: defaultdict[tuple[str, str], list[Problem]] = defaultdict(list)
         for _, _, _, value in self.log.db.execute(EVERY, ("problems",)):
-            problem = _problem(value)
+            problem = problem_of(value)
             if problem is not None:
                 found[problem.domain, problem.id].append(problem)
         return found
@@ -137,7 +137,7 @@ class Messages:
         (waiting,) = self.log.db.execute(WAITING, (taken,)).fetchone()
         self.left.add("problems", "nobody has read them yet", waiting)
         for _, key, value in self.log.db.execute(UNADMITTED, (taken,)).fetchall():
-            problem = _problem(value)
+            problem = problem_of(value)
             if problem is not None and self._is_known(problem):
                 self.left.add("messages of problems", "the same problem was admitted from another")
             else:
@@ -173,7 +173,7 @@ def _raw(value: bytes | str) -> bytes:
     return value if isinstance(value, bytes) else value.encode()
 
 
-def _problem(value: bytes | str) -> Problem | None:
+def problem_of(value: bytes | str) -> Problem | None:
     """The problem of a message, ours or a foreign client's."""
     try:
         return Problem.model_validate_json(value)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import orjson
 from msgspec import structs
 
 from handlers.policies.base import Policy
@@ -25,7 +26,7 @@ from schemas.events.base import Event
 from schemas.events.codec import BadEvent
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import BatchClosed, MemoryVersioned
-from schemas.identity import is_numbered
+from schemas.identity import is_numbered, learning_id
 from schemas.record import Record
 from schemas.settings import BadSetting
 from streams.drive import Run, replayed
@@ -291,6 +292,8 @@ class Verifier:
         assert isinstance(admitted, ProblemAdmitted)
         if opened.parent and opened.at:
             journal = before(source, opened.at) | journal
+        if self._lacks_memory(admitted.scope, opened):
+            return
         policy = find_recorded(self.find, opened.policy, opened.policy_version)
         memories = self._memories(admitted.scope)
         work = recorded_work(self.log, episode, admitted, journal, policy, memories)
@@ -316,6 +319,10 @@ class Verifier:
 
     def _set(self, episode: str) -> None:
         """A set episode, with what it left of each member."""
+        opened = self.log.find(episode, "opened")
+        assert isinstance(opened, EpisodeOpened)
+        if self._lacks_memory(self._scope_of(opened), opened):
+            return
         found = derive_set(self.log, episode, self.find, self._memories)
         for address, recorded, derived in found.own:
             expect(episode, address, recorded, derived)
@@ -328,8 +335,27 @@ class Verifier:
                 self.done.episodes += 1
         self._count(found.run, found.run.journal, episode)
 
+    def _lacks_memory(self, scope: str, opened: EpisodeOpened) -> bool:
+        """Whether what an episode knew was learned in a part of the log that is not here."""
+        if self.sort != "part":
+            return False
+        versions, number = self._memories(scope), opened.memory_version
+        given = orjson.loads(self.log.text(opened.settings) or "{}")
+        begun = number > 0 or given.get("warm_start") is not None
+        is_here = self.log.find(learning_id(scope, number, opened.memory_revision), "version")
+        if not begun or (is_here is not None and number in versions):
+            return False
+        self.left.add(
+            "episodes' answers and facts", "their memory was learned in another part of the log"
+        )
+        return True
+
     def _memories(self, scope: str) -> Mapping[int, Any]:
         return self.learner.memory(scope).versions
+
+    def _scope_of(self, opened: EpisodeOpened) -> str:
+        admitted = self.log.find((opened.members or ("",))[0], "admitted")
+        return admitted.scope if isinstance(admitted, ProblemAdmitted) else ""
 
     def _opening(self, work: Work, opened: EpisodeOpened) -> None:
         problem = work.admitted.problem

@@ -48,17 +48,22 @@ def cat(
     episode: Annotated[
         Optional[str],
         typer.Option(
-            "--episode", metavar="ID", help="Only this: problem id, episode id or a unique prefix."
+            "--episode",
+            metavar="ID",
+            help="Only this and what belongs to it: problem id, episode id or a unique prefix.",
         ),
     ] = None,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="With what the episode's memory was made of.")
+    ] = False,
 ) -> int:
     """Every record and message as JSON Lines.
 
-    What it writes can be read again as jsonl:PATH.
+    What it writes can be read again as jsonl:PATH. So one episode can be shown and verified alone.
     """
     from streams.cli.logs import cat as run
 
-    return run(log, topic=topic, episode=episode)
+    return run(log, topic=topic, episode=episode, learned=learned)
 
 
 @log_group.command()

@@ -89,7 +89,13 @@ def test_a_problem_an_episode_and_their_beginnings_mean_the_same(
     assert [called.code for called in said] == [0] * len(names), [called.err for called in said]
     assert len({called.out for called in said}) == 1
     if command == "log cat":
-        assert {row.get("episode", row.get("key")) for row in said[0].rows} == {episode}
+        assert {
+            name
+            for row in said[0].rows
+            if not (name := row.get("episode", row.get("key"))).startswith(
+                "t/"
+            )  # what it refers to
+        } == {episode}
 
 
 @pytest.mark.parametrize("command", READERS)

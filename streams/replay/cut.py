@@ -1,0 +1,125 @@
+"""One episode cut out of a log, with what it takes to show it and to verify it alone.
+
+That is its record and its messages, the texts that these refer to, the set that it was worked on in, and the
+episode that it was taken from. What its memory was made of belongs to other episodes, and comes when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import orjson
+from pydantic import ValidationError
+
+from schemas.events.episode import EpisodeOpened, ProblemAdmitted
+from schemas.events.learning import MemoryVersioned
+from schemas.identity import learning_id, text_key
+from schemas.problem import Feedback
+from schemas.record import Record
+from streams.replay.completeness import referred
+from streams.replay.messages import problem_of
+from streams.runtime.embedded.log import SqliteLog
+
+OF_EPISODE = "select offset from messages where topic in ('answers', 'problems') and key = ?"
+TAKEN = "select offset, value from messages where topic = 'problems' and offset = ?"
+SPOKEN = "select offset, value from messages where topic = 'feedback' order by offset"
+LEARNED = """
+select offset from records where topic = 'learning' and offset <= ?1 and (
+  (episode >= 'b/' || ?2 || '/' and episode < 'b/' || ?2 || '0')
+  or (episode >= 'n/' || ?2 || '/' and episode < 'n/' || ?2 || '0')
+  or (kind in ('reflected', 'graded') and json_extract(body, '$.scope') = ?2)
+  or kind = 'episode.adopted')
+"""
+VERSION = "select offset from records where episode = ? and address = 'version'"
+
+
+@dataclass(slots=True)
+class Cut:
+    """Which records and messages of a log belong to it, by their offsets."""
+
+    records: set[int] = field(default_factory=set[int])
+    messages: set[int] = field(default_factory=set[int])
+
+
+def cut_out(log: SqliteLog, episode: str, *, learned: bool = False) -> Cut:
+    """What belongs to an episode; with what it had ``learned`` from others, if that is asked for."""
+    found = Cut()
+    for name in _together(log, episode):
+        found.records |= {record.offset for record in log.records(episode=name)}
+        found.messages |= _messages(log, name)
+    if learned:
+        _add_learned(log, found)
+    _add_texts(log, found)
+    return found
+
+
+def _together(log: SqliteLog, episode: str) -> list[str]:
+    """The episode, its set with all members, and what any of them was taken from."""
+    found = [episode]
+    for name in found:  # it grows while it is read
+        opened = log.find(name, "opened")
+        if isinstance(opened, EpisodeOpened):
+            beside = (opened.within, opened.parent, *(opened.members or ()))
+            found += [each for each in beside if each is not None and each not in found]
+    return found
+
+
+def _messages(log: SqliteLog, episode: str) -> set[int]:
+    found = {offset for (offset,) in log.db.execute(OF_EPISODE, (episode,))}
+    admitted = log.find(episode, "admitted")
+    if not isinstance(admitted, ProblemAdmitted):
+        return found
+    problem = admitted.problem
+    for offset, value in log.db.execute(TAKEN, (admitted.offset,)):
+        sent = problem_of(value)
+        if sent is not None and (sent.domain, sent.id) == (problem.domain, problem.id):
+            found.add(offset)
+    for offset, value in log.db.execute(SPOKEN):
+        try:
+            said = Feedback.model_validate_json(value)
+        except ValidationError:
+            continue  # its dead letter says why
+        named = (said.domain, said.problem_id)
+        if said.episode == episode or named == (problem.domain, problem.id):
+            found.add(offset)
+    return found
+
+
+def _add_texts(log: SqliteLog, found: Cut) -> None:
+    texts = {text for record in _of(log, found) if (text := referred(record.event)) is not None}
+    for text in texts:
+        found.records |= {record.offset for record in log.records(episode=text_key(text))}
+
+
+def _add_learned(log: SqliteLog, found: Cut) -> None:
+    """What the memory versions that are pinned here were made of, and those which these began from."""
+    scopes: dict[str, str] = {}
+    wanted: list[tuple[str, int, int | None]] = []
+    for record in list(_of(log, found)):
+        if isinstance(record.event, ProblemAdmitted):
+            scopes[record.episode] = record.event.scope
+    for record in list(_of(log, found)):
+        if isinstance(record.event, EpisodeOpened):
+            opened = record.event
+            scope = scopes.get(record.episode) or scopes.get(opened.parent or "")
+            if scope is not None:
+                wanted.append((scope, opened.memory_version, opened.memory_revision))
+    for scope, number, revision in wanted:  # it grows while it is read
+        version = log.find(learning_id(scope, 0), "version")
+        if isinstance(version, MemoryVersioned) and version.origin:
+            name, _, source = version.origin.rpartition("@")
+            at, _, again = source.partition(".")
+            begun = (name, int(at), int(again) if again else None)
+            wanted += [begun] if begun not in wanted else []
+        row = log.db.execute(VERSION, (learning_id(scope, number, revision),)).fetchone()
+        if row is not None:
+            found.records |= {offset for (offset,) in log.db.execute(LEARNED, (row[0], scope))}
+
+
+def _of(log: SqliteLog, found: Cut) -> Iterator[Record]:
+    """The records so far."""
+    chosen = orjson.dumps(sorted(found.records)).decode()
+    query = "select offset from records where offset in (select value from json_each(?)) order by offset"
+    for (offset,) in log.db.execute(query, (chosen,)).fetchall():
+        yield from log.records(after=offset - 1, upto=offset)
