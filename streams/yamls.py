@@ -1,4 +1,8 @@
-"""YAML that people write: no key may stand twice in one mapping. YAML's readers take the last in silence."""
+"""YAML that people write: bounded in size, depth and what its aliases come to, and no key twice in one mapping.
+
+YAML's readers take the last of two keys in silence, open brackets until their stack is full, and copy what is
+merged as often as it is named.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,46 @@ if TYPE_CHECKING:
     import yaml
 
 TWICE = "stands twice"
+FILE_CHARS = 1 << 18
+DEPTH = 32
+"""Mappings and lists within each other; no setting and no recipe needs ten."""
+VALUES = 20_000
+"""Keys and values with those that aliases stand for."""
+
+
+class TooMuch(ValueError):
+    """A file is beyond what is read; ``line`` counts from 1."""
+
+    def __init__(self, what: str, line: int = 1) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def bounded(text: str) -> str:
+    """The text of a file of settings. Raises ``TooMuch``, or what YAML's reader raises where it is none."""
+    import yaml
+
+    if len(text) > FILE_CHARS:
+        raise TooMuch(f"longer than {FILE_CHARS:,} characters")
+    sizes, opened, total = dict[str, int](), list[tuple[str | None, int]](), 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            opened.append((event.anchor, total))
+            total += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            sizes[anchor or ""] = total - before
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[event.anchor or ""] = 1
+            total += 1
+        elif isinstance(event, yaml.AliasEvent):
+            total += sizes.get(event.anchor or "", 1)
+        line = 1 if event.start_mark is None else event.start_mark.line + 1
+        if len(opened) > DEPTH:
+            raise TooMuch(f"nested deeper than {DEPTH}", line)
+        if total > VALUES:
+            raise TooMuch(f"more than {VALUES:,} values, with those that aliases stand for", line)
+    return text
 
 
 def key_twice(root: yaml.Node | None) -> yaml.ScalarNode | None:

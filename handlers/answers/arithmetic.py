@@ -24,11 +24,17 @@ _LATEX = (
 )
 _FRACTION = re.compile(r"\\[dt]?frac\s{0,4}\{([^{}]{1,200})\}\s{0,4}\{([^{}]{1,200})\}")
 _NESTED = 4
+DEPTH = 50
+"""Brackets and signs within each other."""
 _TOKEN = re.compile(r"\s*(?:(\d{1,9})(?![\d.,]\d)|([-+*/()]))")
 
 
 class NotArithmetic(ValueError):
     """The text is not an expression of this grammar, or divides by zero."""
+
+
+class TooDeep(NotArithmetic):
+    """The text may be an expression, but nobody would nest one so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class _Reader:
     tokens: list[str]
     at: int = 0
     numbers: list[int] = field(default_factory=list[int])
+    depth: int = 0
 
     def here(self) -> str | None:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
@@ -108,6 +115,14 @@ class _Reader:
         return value
 
     def factor(self) -> Fraction:
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise TooDeep(f"nested deeper than {DEPTH}")
+        value = self.atom()
+        self.depth -= 1
+        return value
+
+    def atom(self) -> Fraction:
         token = self.take()
         if token in ("-", "+"):
             return -self.factor() if token == "-" else self.factor()

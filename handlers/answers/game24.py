@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from handlers.answers.arithmetic import Evaluated, NotArithmetic, evaluate, plain
+from handlers.answers.arithmetic import Evaluated, NotArithmetic, TooDeep, evaluate, plain
 from handlers.answers.game24_solutions import GOAL, Numbers, puzzles, solutions, solve
 from schemas.outcome import Outcome
 
@@ -35,14 +35,17 @@ def numbers_of(problem: str) -> Numbers | None:
 def check(problem: str, answer: str) -> tuple[Outcome, str]:
     """Is the answer an expression over the problem's numbers that makes 24? With the reason.
 
-    ``unknown`` only when the problem has no four numbers. What the model claims behind ``=`` is no
-    part of the answer: "(13 - 9) * (12 - 6) = 48" makes 24, and its recorded label says so.
+    ``unknown`` only when the problem has no four numbers, or the answer is nested beyond reading.
+    What the model claims behind ``=`` is no part of the answer: "(13 - 9) * (12 - 6) = 48" makes 24,
+    and its recorded label says so.
     """
     numbers = numbers_of(problem)
     if numbers is None:
         return "unknown", "the problem does not have four numbers"
     try:
         found = _read(answer)
+    except TooDeep as problem_with_it:
+        return "unknown", str(problem_with_it)
     except NotArithmetic as problem_with_it:
         return "wrong", f"not an expression: {problem_with_it}"
     return _judge(found, numbers)
@@ -66,6 +69,8 @@ def _read(answer: str) -> Evaluated:
     side = sides[1] if len(sides) > 1 and sides[0].strip() == "24" else sides[0]
     try:
         return evaluate(side)
+    except TooDeep:
+        raise
     except NotArithmetic:
         runs = _RUN.findall(side)
         if not runs:

@@ -20,6 +20,10 @@ PLACEHOLDER = "<answer>"
 """What the format block shows in an answer's place; a model that echoes it has not answered."""
 LINE_CHARS = 1_000
 """As much of a line as is searched for a choice or a number."""
+FIELD_CHARS = 65_536
+"""A field that is kept whole is no longer; what is, is unreadable and never cut in silence."""
+NESTED = 4
+"""Lists in lists that are read as lines; deeper ones are no value."""
 
 _BULLET = re.compile(r"(?:[-*+–—]\s+|•\s*|\(?\d{1,2}[.)]\s+)")
 _NUMBERED = re.compile(r"\(?(\d{1,2})[.)]\s+")
@@ -28,7 +32,7 @@ _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:
 
 def read_text(field: Field, raw: object) -> str:
     """One or more lines, without the blanks around them."""
-    text = _string(raw).strip()
+    text = _bounded(_string(raw).strip())
     if not text:
         raise ValueError("empty")
     if text.startswith(f"<{field.kind}:"):
@@ -86,7 +90,9 @@ def read_answer(field: Field, raw: object) -> str:
 def read_list(field: Field, raw: object) -> tuple[str, ...]:
     """The items, a line each, without their bullets; as many as the field allows."""
     if isinstance(raw, list):
-        found = [" ".join(_string(item).split()) for item in cast("list[object]", raw)]
+        said = [_string(item) for item in cast("list[object]", raw)]
+        _bounded("\n".join(said))
+        found = [" ".join(item.split()) for item in said]
     else:
         found = items(read_text(field, raw))
     found = [item for item in found if item]
@@ -125,9 +131,15 @@ def _numbered(line: str) -> list[str]:
     return found
 
 
-def _string(raw: object) -> str:
-    if isinstance(raw, list):
-        return "\n".join(_string(item) for item in cast("list[object]", raw))
+def _bounded(text: str) -> str:
+    if len(text) > FIELD_CHARS:
+        raise ValueError(f"longer than {FIELD_CHARS:,} characters")
+    return text
+
+
+def _string(raw: object, deeper: int = NESTED) -> str:
+    if isinstance(raw, list) and deeper:
+        return "\n".join(_string(item, deeper - 1) for item in cast("list[object]", raw))
     if isinstance(raw, str | int | float):
         return str(raw)
     raise ValueError("is not a plain value")

@@ -18,7 +18,7 @@ from schemas.problem import Limits, Name, Profile, Seed, Values
 from schemas.settings import meant
 from streams.bench.metrics import METRICS
 from streams.producing.perturbing import Perturbation
-from streams.yamls import TWICE, key_twice
+from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice
 
 FOLDER = Path(__file__).with_name("recipes")
 Figure: TypeAlias = int | float | str | None
@@ -177,12 +177,13 @@ def load(name: str) -> Recipe:
 def read(path: Path) -> Recipe:
     """The recipe in a file. Raises ``BadRecipe`` that names the field."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = bounded(file.read(FILE_CHARS + 1))
         said: Any = yaml.safe_load(text)
         key = key_twice(yaml.compose(text, Loader=yaml.SafeLoader))
-    except RecursionError as error:
-        raise BadRecipe(f"{path.name}: not YAML: nested too deeply") from error
-    except yaml.YAMLError as error:
+    except TooMuch as error:
+        raise BadRecipe(f"{path.name}:{error.line}: {error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadRecipe(f"{path.name}: not YAML: {error}") from error
     if key is not None:
         raise BadRecipe(f"{path.name}:{key.start_mark.line + 1}: {key.value}: {TWICE}")

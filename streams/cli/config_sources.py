@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.cli.errors import SETUP, CliError
-from streams.yamls import TWICE, key_twice
+from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice
 
 if TYPE_CHECKING:
     import yaml
+    from dotenv.parser import Binding
 
 PREFIX = "METALOGUE_"
 DOTENV = ".env"
 YAML = "metalogue.yaml"
 FILE_VARIABLE = "METALOGUE_CONFIG"
 ENVIRONMENT = "environment"
+LINE_CHARS = 4_096
+"""A line of ``.env`` is no longer; its reader looks at each blank of a line again from every other."""
+LINES_CHARS = 1 << 16
+"""All lines of ``.env``, and each value with the variables in it filled in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +60,44 @@ def _dotenv(path: str, changed_ns: int) -> tuple[Line, ...]:
     from dotenv import dotenv_values
     from dotenv.parser import parse_stream
 
-    values = dotenv_values(path, encoding="utf-8")
-    with open(path, encoding="utf-8") as file:
-        bound = [each for each in parse_stream(file) if each.key]
+    text = _lines_of(path)
+    bound = [each for each in parse_stream(StringIO(text)) if each.key]
     read = {b.key: _first_line(b.original.string, b.original.line) for b in bound if b.key}
     for each in bound:
         if each.value and "${" in each.value and _matters(each.key or ""):
             raise _takes_over(read[each.key or ""], each.key or "")
+    _check_filled_in(bound, read)
+    values = dotenv_values(stream=StringIO(text))
     return tuple(Line(name, values.get(name) or "", number) for name, number in read.items())
+
+
+def _lines_of(path: str) -> str:
+    """The text of ``.env``. Raises a ``CliError`` where it, or a line of it, is too long to be one."""
+    try:
+        text = _start_of(path)
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8: {error.reason}"
+        raise CliError(what, error="config.syntax", exit=SETUP, where=DOTENV) from error
+    if len(text) > LINES_CHARS:
+        raise _too_much(f"longer than {LINES_CHARS:,} characters", DOTENV)
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LINE_CHARS:
+            raise _too_much(f"a line of more than {LINE_CHARS:,} characters", f"{DOTENV}:{number}")
+    return text
+
+
+def _check_filled_in(bound: Iterable[Binding], places: Mapping[str, int]) -> None:
+    """Variables made of variables may double line by line. Raises a ``CliError`` where they come to too much."""
+    sizes = dict[str, int]()
+    for each in bound:
+        name, parts = each.key or "", (each.value or "").split("${")
+        named = (re.split("[:}]", part, maxsplit=1)[0] for part in parts[1:])
+        sizes[name] = len(each.value or "") + sum(
+            sizes.get(one, len(os.environ.get(one, ""))) for one in named
+        )
+        if sizes[name] > LINES_CHARS:
+            what = f"longer than {LINES_CHARS:,} characters with its variables filled in"
+            raise _too_much(what, f"{DOTENV}:{places[name]}", name)
 
 
 def _matters(variable: str) -> bool:
@@ -149,10 +186,9 @@ def yaml_keys(path: Path) -> Iterator[Said]:
     import yaml
 
     try:
-        with path.open(encoding="utf-8") as file:
-            root = yaml.compose(file, Loader=yaml.SafeLoader)
-    except RecursionError as error:
-        raise _not_yaml(path, ValueError("nested too deeply")) from error
+        root = yaml.compose(bounded(_start_of(path)), Loader=yaml.SafeLoader)
+    except TooMuch as error:
+        raise _too_much(str(error), f"{path}:{error.line}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise _not_yaml(path, error) from error
     key = key_twice(root)
@@ -164,6 +200,17 @@ def yaml_keys(path: Path) -> Iterator[Said]:
         raise CliError(
             "expected NAME: VALUE lines", error="config.syntax", exit=SETUP, where=f"{path}:1"
         )
+
+
+def _start_of(path: str | Path) -> str:
+    """A file's text, or as much of it as tells that it is too long."""
+    with open(path, encoding="utf-8") as file:
+        return file.read(FILE_CHARS + 1)
+
+
+def _too_much(what: str, place: str, field: str = "") -> CliError:
+    hint = "Settings are few and short: say only those, or name another file."
+    return CliError(what, error="config.size", exit=SETUP, where=place, field=field, hint=hint)
 
 
 def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[Said]:

@@ -17,10 +17,18 @@ from typing import Any
 from handlers.answers.normalise import canonical
 
 FORMULA_CHARS = 600
+DEPTH = 100
+"""Brackets, fractions, roots and signs within each other."""
+POWER_BITS = 100_000
+"""No power of two numbers is computed that has more bits; a tower of tens is nothing that anybody can compare."""
+FACTORIAL = 5_000
+"""No factorial of a larger number is computed."""
 _TOKEN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)|\\([A-Za-z]+)|([A-Za-z])|(\*\*|[-+*/^!(){}\[\]|])")
 _FUNCTIONS = (
     "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "log", "ln", "exp",
 )  # fmt: skip
+_SCIENTIFIC = re.compile(r"\de[-+]?\d")
+"""A number whose exponent the exact rules refused; ``e`` is none of Euler's here."""
 _NAMES = re.compile(rf"(?<![A-Za-z\\])(sqrt|pi|{'|'.join(_FUNCTIONS)})(?![A-Za-z])")
 _SAME = {"cdot": "*", "times": "*", "div": "/", "lbrace": "(", "rbrace": ")"}
 _SYMPY_NAMES = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "ln": "log"}
@@ -40,6 +48,8 @@ def algebra(text: str) -> Any:
     """The sympy expression of a formula; ``NotAlgebra`` when it is none."""
     if len(text) > FORMULA_CHARS:
         raise NotAlgebra("too long")
+    if _SCIENTIFIC.search(text.casefold()):
+        raise NotAlgebra("a number out of range")
     spelt = _NAMES.sub(r"\\\1 ", canonical(text).replace(r"\{", "(").replace(r"\}", ")"))
     reader = _Reader(_tokens(spelt))
     found = reader.total()
@@ -62,12 +72,22 @@ def _tokens(text: str) -> list[str]:
     return tokens
 
 
+def _power(base: Any, exponent: Any) -> Any:
+    """A power that can be computed; a symbol's may be any. Raises ``NotAlgebra``."""
+    if base.is_Rational and exponent.is_Rational and base not in (-1, 0, 1):
+        bits = max(abs(base.p), base.q).bit_length()
+        if abs(exponent) * bits > POWER_BITS:
+            raise NotAlgebra("a power out of range")
+    return base**exponent
+
+
 @dataclass(slots=True)
 class _Reader:
     """Recursive descent from sums down to atoms."""
 
     tokens: list[str]
     at: int = 0
+    depth: int = 0
 
     def here(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -94,18 +114,24 @@ class _Reader:
         return value
 
     def signed(self) -> Any:
-        if self.here() in ("+", "-"):
-            return -self.signed() if self.take() == "-" else self.signed()
-        return self.power()
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise NotAlgebra(f"nested deeper than {DEPTH}")
+        sign = self.take() if self.here() in ("+", "-") else ""
+        value = self.signed() if sign else self.power()
+        self.depth -= 1
+        return -value if sign == "-" else value
 
     def power(self) -> Any:
         value = self.atom()
         while self.here() == "!":
             self.take()
+            if value.is_number and not (value.is_real and abs(value) <= FACTORIAL):
+                raise NotAlgebra("a factorial out of range")
             value = _sympy().factorial(value)
         if self.here() == "^":
             self.take()
-            value = value ** self.signed()
+            value = _power(value, self.signed())
         return value
 
     def atom(self) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import pytest
@@ -63,6 +63,37 @@ def test_every_role_is_linear_in_its_reply() -> None:
         )
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize("times", [150, 500, 5_000])
+def test_no_reader_falls_over_what_is_nested(times: int) -> None:
+    """Whatever else it says of it: a ``RecursionError`` would be called a defect."""
+    for name, call in readers():
+        for opens, closes in NESTS:
+            for text in (opens * times + "1" + closes * times, opens * times):
+                assert not falls(call, text), (name, opens)
+    for name, role, check in roles():
+        for field in role.reply.fields:
+            for opens, closes in (("[", "]"), ('{"a":', "}")):
+                text = f'{{"{field.label}": {opens * times}1{closes * times}}}'
+                assert not falls(partial(role.read, check=check), text), (name, field.label)
+
+
+NESTS = (
+    *(("[", "]"), ("(", ")"), ("{", "}"), ('{"a":', "}"), ("-", ""), ("[[1,", "]]"), ("- ", "")),
+    *((r"\frac{", "}{2}"), (r"\sqrt{", "}"), (r"\begin{matrix}", r"\end{matrix}"), ("x^{", "}")),
+)
+
+
+def falls(call: Callable[[str], object], text: str) -> bool:
+    """Whether a reader runs out of stack over a text; what else it raises is its own way to refuse."""
+    try:
+        call(text)
+    except RecursionError:
+        return True
+    except Exception:
+        return False
+    return False
 
 
 def test_readers_are_found() -> None:

@@ -235,3 +235,32 @@ HOSTILE = {
 def test_hostile_texts_are_read_in_passing(name: str) -> None:
     assert names(HOSTILE[name]) <= LABELS
     assert names(f"{PLAIN}\n{HOSTILE[name]}") <= LABELS
+
+
+@pytest.mark.parametrize("said", ["a" * 65_537, "a " * 40_000, "- a\n" * 20_000])
+def test_a_field_that_is_too_long_is_refused_by_name(said: str) -> None:
+    """It is neither cut nor kept: whoever is asked again hears why."""
+    found = parse(PLAIN.replace("it is off", said), EVERY)
+    assert found == Unreadable("Why_so", "longer than 65,536 characters")
+    found = parse(PLAIN.replace("first", said), EVERY)
+    assert found == Unreadable("Key_checks", "longer than 65,536 characters")
+    as_json = json.dumps({"Key_checks": ["first", said]})
+    checks = Reply((listed("Key_checks", "checks", least=1),))
+    assert isinstance(parse(as_json, checks), Unreadable)
+
+
+def test_what_follows_a_short_field_may_be_long() -> None:
+    """A choice, a number and an answer are read at the beginning of what stands there."""
+    fields = Reply((choice("Error_found", ("YES", "NO"), "is there one"), number("Score", "of 1")))
+    rest = "because " * 20_000
+    found = parse(f"Error_found: YES {rest}\nScore: 0.5 {rest}", fields)
+    assert found == {"Error_found": "YES", "Score": 0.5}
+
+
+@pytest.mark.parametrize("times", [5, 500, 900])
+def test_lists_in_lists_are_no_value(times: int) -> None:
+    why = Reply((text("Why_so", "a sentence"),))
+    assert parse(f'{{"Why_so": {"[" * times}"a"{"]" * times}}}', why) == Unreadable(
+        "Why_so", "missing"
+    )
+    assert parse('{"Why_so": [["a"], "b"]}', why) == {"Why_so": "a\nb"}
