@@ -51,6 +51,7 @@ def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
     from streams.runtime.kafka import aio
     from streams.runtime.kafka.group import quiet
     from streams.runtime.kafka.refusals import RefusedByBroker
+    from streams.runtime.kafka.sending import Unrecorded
     from streams.runtime.kafka.topics import NoTopics
 
     quiet(100)
@@ -63,6 +64,13 @@ def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
         raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
     except RefusedByBroker as error:
         raise not_taken(error, place.url) from error
+    except Unrecorded as error:
+        hint = (
+            "What was answered and is not recorded is asked again; what was to be sent, send again."
+        )
+        raise CliError(
+            str(error), error="log.unreachable", exit=UNREACHABLE, where=place.url, hint=hint
+        ) from error
     except (aio.kafka_error(), OSError) as error:
         raise (
             _of_home(error)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streams.cli.draining import drain_when_told
-from streams.cli.errors import usage
+from streams.cli.errors import OK, usage
 from streams.cli.kafka_log import place_of, reached
 from streams.cli.setup import Duty, Models, as_cli
 from streams.cli.working import report, working_world
@@ -18,7 +19,7 @@ from streams.cli.working import report, working_world
 if TYPE_CHECKING:
     from streams.runtime.kafka.place import Place
     from streams.runtime.kafka.worker import KafkaWorker
-    from streams.runtime.progress import Outcome, Progress
+    from streams.runtime.progress import Progress
     from streams.world import World
 
 
@@ -35,7 +36,9 @@ def work(
     from streams.backbones.port import BackboneError
     from streams.cli.config import load
     from streams.cli.observing import serving
+    from streams.runtime.kafka.ending import unless
     from streams.runtime.kafka.web import told
+    from streams.runtime.progress import Outcome
 
     place, config = place_of(url), load()
     pages = _pages(metrics, config.kafka.web_port)
@@ -51,14 +54,33 @@ def work(
     }
 
     async def run() -> Outcome:
-        worker = await _worker(place, world, home, **options)
-        async with serving(told(worker), pages):
-            return await _until_told(worker, until_idle=duty.until_idle, settle=duty.settle)
+        ends = asyncio.Event()
+        to_end: list[Callable[[], None]] = [ends.set]
 
+        def drain(_: signal.Signals) -> None:
+            world.draining = True
+            for each in to_end:
+                each()
+
+        drain_when_told(world, drain)
+        try:
+            worker = await unless(ends, _worker(place, world, home, **options))
+            if worker is None:
+                return Outcome()
+            to_end.append(worker.drain)
+            async with serving(told(worker), pages):
+                return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
+        finally:
+            await world.close()
+
+    # Until there is a loop that hears of it: nothing is begun yet.
+    before = signal.signal(signal.SIGTERM, _leave)
     try:
         outcome = reached(place, lambda: asyncio.run(run()), printed=True)
     except BackboneError as error:
         raise as_cli(error) from error
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return report(outcome)
 
 
@@ -89,9 +111,5 @@ def refuse(otlp: str | None) -> None:
         raise usage("workers on Kafka send no spans", field="--otlp", hint=hint)
 
 
-async def _until_told(worker: KafkaWorker, **options: Any) -> Outcome:
-    drain_when_told(worker.world, lambda _: worker.drain())
-    try:
-        return await worker.run(**options)
-    finally:
-        await worker.world.close()
+def _leave(number: int, frame: object) -> None:
+    os._exit(OK)

@@ -161,7 +161,7 @@ class Producer:
         told = asyncio.get_running_loop().create_future()
         await asyncio.sleep(0)
         if self.broker.frozen is not None:
-            await self.broker.frozen
+            await asyncio.shield(self.broker.frozen)  # others wait for it too
         told.set_result(SimpleNamespace(offset=self.broker.append(topic, partition, batch.rows)))
         return told
 

@@ -68,6 +68,7 @@ class Appender:
         self.sizes = Sizes(place) if sizes is None else sizes
         self.sessions = Sessions(place, patience_s)
         self.lanes: dict[tuple[str, int], Lane] = {}
+        self.given_up: Exception | None = None
         self.appended = 0
         self.appended_s: float | None = None
 
@@ -84,21 +85,22 @@ class Appender:
         await self.sizes.ask()
 
     async def stop(self) -> None:
-        """Send what is left, unless nobody takes it, and disconnect."""
+        """Send what is left, unless it was given up, and disconnect."""
         try:
             await asyncio.wait_for(self._flush(), GRACE_S)
-        except TimeoutError:
+        except (TimeoutError, Unrecorded):
             self.give_up(Unrecorded("no broker took what was left"))
         finally:
-            await self.sessions.stop()
+            await self.sessions.stop(GRACE_S if self.given_up is None else 0.1)
 
     async def _flush(self) -> None:
         for lane in self.lanes.values():
-            if lane.rows:
+            if lane.rows and self.given_up is None:
                 await lane.commit()
 
     def give_up(self, error: Exception) -> None:
         """Send nothing more: whoever waits for an append hears why."""
+        self.given_up = error
         for lane in self.lanes.values():
             lane.give_up(error)
 
@@ -154,7 +156,7 @@ class Lane:
         """Done when everything added so far is on the broker: the offset of what was added last."""
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         if self.broken is not None:
-            done.set_exception(self.broken)
+            _fail([(done, 0)], self.broken)
             return done
         self.waiting.append((done, len(self.rows) - 1))
         if self.pump is None:
@@ -232,6 +234,7 @@ def _fail(waiting: list[Waiting], error: Exception) -> None:
     for done, _ in waiting:
         if not done.done():
             done.set_exception(error)
+            done.exception()  # whoever awaits it hears it; a checkpoint is awaited by nobody
 
 
 class KafkaWriter:

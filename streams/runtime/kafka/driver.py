@@ -7,14 +7,25 @@ from typing import Any
 from faust.app.base import App as TheirApp
 from faust.tables.manager import TableManager
 from faust.transport.drivers import aiokafka as theirs
+from mode.threads import WorkerThread
 
 from streams.runtime.kafka.lease import Lease
 
 LEASE: Lease | None = None
 
 
+class Aside(WorkerThread):
+    """A thread that keeps no process from ending: with brokers away its client may not be able to leave."""
+
+    def __init__(self, service: Any, **options: Any) -> None:
+        super().__init__(service, **options)
+        self.daemon = True
+
+
 class Thread(theirs.AIOKafkaConsumerThread):
     """The consumer's thread; its heartbeats renew the lease."""
+
+    Worker = Aside
 
     async def on_start(self) -> None:
         """Listen to the heartbeats once the client is there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 from handlers.limits import Reservation
@@ -36,12 +37,12 @@ class Lease:
         """Whether the last heartbeat is younger than half the session."""
         return time.monotonic() - self.renewed < self.session_s / 2
 
-    async def hold(self) -> None:
-        """Wait until it is fresh."""
+    async def hold(self, ends: Callable[[], bool]) -> None:
+        """Wait until it is fresh, or the worker ends."""
         if self.fresh:
             return
         self.waits += 1
-        while not self.fresh:  # noqa: ASYNC110 - another thread renews it
+        while not self.fresh and not ends():  # noqa: ASYNC110 - another thread renews it
             await asyncio.sleep(POLL_S)
 
     async def renewed_after(self, moment: float) -> None:
@@ -63,7 +64,7 @@ class LeasedWorld:
     ) -> AnswerEvent:
         """The world's answer."""
         if not self.lease.fresh:
-            await self.lease.hold()
+            await self.lease.hold(lambda: self.world.draining)
         self.asking += 1
         try:
             return await self.world.answer(run, question, asked, address, reserved)

@@ -293,9 +293,11 @@ class Ownership:
 
     async def stop(self) -> None:
         """Nothing goes on."""
-        filling = [task for (name, _), task in self.busy.items() if name == "past"]
-        tasks = [*self.taking.values(), *self.again.values(), *filling]
+        hurried = self.worker.ending.hurried
+        ours = [task for (name, _), task in self.busy.items() if hurried or name == "past"]
+        tasks = [*self.taking.values(), *self.again.values(), *ours]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *self.busy.values(), return_exceptions=True)
-        self._note()
+        if not hurried:
+            self._note()

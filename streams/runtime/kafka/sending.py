@@ -83,15 +83,15 @@ class Session:
         self.users = 0
         self.doubted = False
 
-    async def end(self) -> None:
+    async def end(self, grace_s: float = GRACE_S) -> None:
         """Disconnect; where brokers do not take what is left, without it."""
         try:
-            await asyncio.wait_for(self.producer.stop(), GRACE_S)
+            await asyncio.wait_for(self.producer.stop(), grace_s)
         except Exception:
             client = getattr(self.producer, "client", None)
             if client is not None:
                 with suppress(Exception):
-                    await asyncio.wait_for(client.close(), GRACE_S)
+                    await asyncio.wait_for(client.close(), grace_s)
 
 
 class Sessions:
@@ -127,11 +127,11 @@ class Sessions:
         """Begin the first session."""
         self.now = await self.begin()
 
-    async def stop(self) -> None:
+    async def stop(self, grace_s: float = GRACE_S) -> None:
         """End all of them."""
         sessions = [*self.past, *([] if self.now is None else [self.now])]
         self.past, self.now = [], None
-        await asyncio.gather(*self.ending, *(each.end() for each in sessions))
+        await asyncio.gather(*self.ending, *(each.end(grace_s) for each in sessions))
 
     async def send(self, filled: Filled, topic: str, partition: int) -> int:
         """Append one batch; the offset of its first record.

@@ -25,6 +25,7 @@ from streams.learner import Learner
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.desk import KafkaDesk
+from streams.runtime.kafka.ending import Ending, unless
 from streams.runtime.kafka.fence import CLAIMED
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.health import Health
@@ -38,6 +39,7 @@ from streams.runtime.kafka.past import Past
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.reread import Rereader
+from streams.runtime.kafka.sending import Unrecorded
 from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.tailing import Tailing
 from streams.runtime.kafka.view import View
@@ -47,6 +49,8 @@ from streams.runtime.schedule import Schedule
 from streams.world import World
 
 POLL_S = 0.1
+LOOP_S = 1.0
+"""How long a turn of the loop may take once the worker was told to end."""
 NO_LIMITS = Limits()
 
 
@@ -95,6 +99,7 @@ class KafkaWorker:
         )
         self.relay = Relay(place, self.appender, self.learner, default_policy, partitions)
         self.owning = Ownership(self)
+        self.ending = Ending(self)
         self.health = Health(self)
         self.watchdog = Watchdog(self._mark, self._busy, still_s)
         self._wire(learning_limits)
@@ -120,12 +125,15 @@ class KafkaWorker:
     async def run(self, *, until_idle: bool = False, settle: bool = False) -> Outcome:
         """Work until idle, drained or broken. Raises what broke the set-up."""
         try:
-            await self._start()
-            await self._loop(until_idle, settle)
+            await unless(self.ending.told, self._start())
+            if not self.ending.told.is_set():
+                await unless(self.ending.told, self._loop(until_idle, settle), LOOP_S)
         finally:
             await self._stop()
         if self.error is not None:
             raise self.error
+        if self.ending.left:
+            raise Unrecorded(f"{self.ending.left:,} records were taken by no broker")
         if self.drained:
             return Outcome(spent=self.world.exhausted)
         return Outcome(self.idle.held(), self.idle.parked(), self.world.exhausted)
@@ -173,11 +181,12 @@ class KafkaWorker:
     def drain(self) -> None:
         """Stop gracefully: no new episode or question; what is in flight is still recorded."""
         self.drained = self.world.draining = True
+        self.ending.told.set()
         self.schedule.changed.set()
 
     def broke(self, error: BaseException) -> None:
-        """Something ended that should not: a lost claim ends nothing else, all else ends the worker."""
-        if isinstance(error, Fenced):
+        """Something ended that should not: a lost claim or our own end ends nothing else, all else the worker."""
+        if isinstance(error, (Fenced, Unrecorded)):
             return
         if self.error is None:
             self.error = error
@@ -204,18 +213,15 @@ class KafkaWorker:
         async with AsyncExitStack() as parts:
             parts.callback(self._unguard)
             for each in (self.appender, self.reread, self.shared, self.tail, self.health):
-                parts.push_async_callback(each.stop)
+                parts.push_async_callback(self.ending.let_go, each.stop)
             if self.app is not None:
-                parts.push_async_callback(self._leave)
+                parts.push_async_callback(self.ending.let_go, self.app.stop)
             parts.callback(self.past.close)
             parts.callback(self.teacher.close)
-            parts.push_async_callback(self.owning.stop)
-            await self.schedule.finished()
-            if self.error is None:
+            parts.push_async_callback(self.ending.let_go, self.owning.stop)
+            await self.ending.finished()
+            if self.error is None and not self.ending.hurried:
                 await self._settle_relay()
-
-    async def _leave(self) -> None:
-        await asyncio.wait_for(self.app.stop(), 30)
 
     def _unguard(self) -> None:
         self.watchdog.stopped.set()

@@ -1,0 +1,92 @@
+"""How a worker ends within seconds of being told, though brokers are away: what they do not take in time is given up.
+
+As long as brokers take appends, a drain takes as long as the calls that are in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from streams.runtime.kafka.health import LOOK_S
+from streams.runtime.kafka.sending import Unrecorded
+from streams.runtime.outage import waiting
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.worker import KafkaWorker
+
+T = TypeVar("T")
+LAST_S: Final = 2.0
+"""How long brokers may be silent before what is left is given up."""
+GLANCE_S: Final = 0.1
+HURRY_S: Final = 0.5
+PATIENT_S: Final = 30.0
+"""How long each part may take to let go: in a hurry, and else."""
+
+
+async def unless(told: asyncio.Event, work: Coroutine[Any, Any, T], grace_s: float = 0) -> T | None:
+    """What some work comes to; nothing where it was told to end before that and does not in so much more time."""
+    task, asked = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
+    try:
+        await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([task], timeout=grace_s)
+        if task.done():
+            return task.result()
+    finally:
+        asked.cancel()
+        task.cancel()
+    task.add_done_callback(_hear)
+    await asyncio.wait([task], timeout=HURRY_S)
+    return None
+
+
+def _hear(task: asyncio.Task[Any]) -> None:
+    """What becomes of work that was given up is of no interest."""
+    if not task.cancelled():
+        task.exception()
+
+
+class Ending:
+    """The end of one worker."""
+
+    def __init__(self, worker: KafkaWorker) -> None:
+        self.worker = worker
+        self.told = asyncio.Event()
+        self.hurried = False
+        """Whether nobody is waited for any more."""
+        self.left = 0
+        """Records that no broker took."""
+
+    async def finished(self) -> None:
+        """Wait until nothing runs, or nothing can be recorded any more."""
+        worker, began_s = self.worker, time.monotonic()
+        done = asyncio.ensure_future(worker.schedule.finished())
+        while not done.done() and not self._stuck(began_s):
+            await asyncio.wait([done], timeout=GLANCE_S)
+        if self._stuck(began_s) or not worker.owning.joined:
+            self.hurried = True
+            self.left = worker.appender.standing.waiting
+            worker.appender.give_up(Unrecorded(f"{waiting(self.left, 'append')} for a broker"))
+            for partition in range(worker.partitions):
+                worker.schedule.cancel(partition)
+        await asyncio.wait([done], timeout=HURRY_S)
+        done.cancel()
+
+    def _stuck(self, began_s: float) -> bool:
+        """Whether brokers have taken nothing, or said nothing, for too long since the end began."""
+        worker, now_s = self.worker, time.monotonic()
+        standing = worker.appender.standing
+        if now_s - began_s < LAST_S:
+            return False
+        if now_s - worker.health.heard_s > LAST_S + LOOK_S:
+            return True
+        heard_s = max(standing.since_s or now_s, standing.appended_s or 0.0)
+        return standing.since_s is not None and now_s - heard_s > LAST_S
+
+    async def let_go(self, stop: Callable[[], Awaitable[None]]) -> None:
+        """Have a part let go, as far as it does in time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop(), HURRY_S if self.hurried else PATIENT_S)

@@ -1,0 +1,127 @@
+"""A worker that was told to end does so within seconds, whatever it waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.embedders.hashed import HashedEmbedder
+from streams.runtime.kafka import aio
+from streams.runtime.kafka.append import Appender
+from streams.runtime.kafka.imported import KafkaLog
+from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.sending import Unrecorded
+from streams.runtime.kafka.worker import KafkaWorker
+from streams.runtime.progress import Outcome
+from streams.world import World
+from tests.memory_kafka.broker import Admin, Broker, Consumer, Producer
+from tests.memory_kafka.fixture import in_memory
+from tests.pupil import Numbers, find, problems, publication
+
+SOON_S = 5.0
+When = Callable[[KafkaWorker], bool]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[tuple[Place, Broker]]:
+    """A log with problems on it."""
+    with in_memory(2) as (place, broker):
+        with closing(KafkaLog(place, tmp_path)) as log:
+            log.publish(*publication(problems()))
+        yield place, broker
+
+
+def told(place: Place, ready: When, *, freezes: Broker | None = None) -> tuple[float, Outcome]:
+    """A worker's life that it is told to end once something holds: the seconds from then on."""
+    world = World({"*": Numbers(iter(lambda: 0, 1))}, HashedEmbedder(16))
+
+    async def run() -> tuple[float, Outcome]:
+        worker = KafkaWorker(place, 2, world, find, default_policy="pupil")
+        running = asyncio.create_task(worker.run())
+        while not ready(worker):
+            assert not running.done()
+            if freezes is not None and worker.schedule.tasks and freezes.frozen is None:
+                freezes.freeze()
+            await asyncio.sleep(0.02)
+        began = time.monotonic()
+        worker.drain()
+        try:
+            return time.monotonic() - began, await asyncio.wait_for(running, SOON_S)
+        finally:
+            if freezes is not None:
+                freezes.thaw()
+
+    return asyncio.run(run())
+
+
+def never(*_: Any, **__: Any) -> Coroutine[Any, Any, None]:
+    async def wait() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    return wait()
+
+
+@pytest.mark.parametrize(
+    ("client", "part"),
+    [(Producer, "start"), (Consumer, "start"), (Consumer, "end_offsets"), (Admin, "start")],
+)
+def test_who_waits_for_a_broker_as_it_starts(
+    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch, client: Any, part: str
+) -> None:
+    """For a producer's number, a connection, the ends of the log, or (in health) the replicas."""
+    monkeypatch.setattr(client, part, never)
+    began = time.monotonic()
+    _, outcome = told(here[0], lambda _: time.monotonic() - began > 0.5)
+    assert outcome == Outcome()
+
+
+def test_who_waits_for_a_place_in_the_group(
+    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.memory_kafka.transport.Group.join", never)
+    _, outcome = told(here[0], lambda worker: worker.app is not None and worker.app.started)
+    assert outcome == Outcome()
+
+
+def test_who_waits_for_an_append_says_what_was_not_recorded(here: tuple[Place, Broker]) -> None:
+    place, broker = here
+
+    def waits(worker: KafkaWorker) -> bool:
+        return broker.frozen is not None and worker.appender.standing.waiting > 0
+
+    with pytest.raises(Unrecorded, match=r"[1-9]\d* records were taken by no broker"):
+        told(place, waits, freezes=broker)
+
+
+def test_who_waits_for_a_heartbeat_asks_nothing_any_more(
+    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.runtime.kafka.lease.Lease.fresh", False)
+    _, outcome = told(here[0], lambda worker: worker.lease.waits > 0)
+    assert outcome == Outcome()
+
+
+def test_patience_of_commands_has_an_end(
+    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, broker = here
+    monkeypatch.setattr(aio, "RETRY_S", 0)
+
+    async def run() -> None:
+        appender = Appender(place, patience_s=0.2)
+        await appender.start()
+        broker.freeze()
+        lane = appender.lane(place.topic("problems"), 0)
+        lane.add(b"k", b"v", [])
+        with pytest.raises(Unrecorded, match="no broker acknowledged an append for"):
+            await lane.commit()
+        broker.thaw()
+        await appender.stop()
+
+    asyncio.run(run())
