@@ -215,5 +215,9 @@ def _before_time(log: SqliteLog, start: str) -> int:
         moment = datetime.fromisoformat(start).astimezone()
     except ValueError as error:
         raise wrong(f"{start!r} is no place to start", field="--from", hint=START_HINT) from error
-    query = "select max(offset) from messages where topic = ? and at_ms < ?"
-    return _one(log, query, TOPIC, int(moment.timestamp() * 1000))
+    # As on Kafka: the first one of that time or later, and all behind it, whatever a clock says of them.
+    query = """
+        select coalesce(min(case when at_ms >= ? then offset end) - 1, max(offset)) from messages
+          where topic = ?
+    """
+    return _one(log, query, int(moment.timestamp() * 1000), TOPIC)

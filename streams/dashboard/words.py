@@ -38,7 +38,10 @@ def lasted(begin_ms: int | None, end_ms: int | None) -> str:
     """How long something took, or has taken so far."""
     if begin_ms is None:
         return "–"
-    return seconds(((end_ms if end_ms is not None else time.time() * 1000) - begin_ms) / 1000)
+    until_ms = end_ms if end_ms is not None else time.time() * 1000
+    return seconds(
+        max(until_ms - begin_ms, 0) / 1000
+    )  # a clock that was set back makes nothing negative
 
 
 def seconds(value: float | None) -> str:

@@ -123,7 +123,7 @@ def _root(log: str, first: Record, closed: Record, backbones: str) -> Span:
         span_of(log, closed.episode, "closed"),
         f"invoke_agent {agent}",
         first.at_ms,
-        closed.at_ms,
+        max(first.at_ms, closed.at_ms),  # the clock may have been set back meanwhile
         attributes=_given(said),
         error=event.ended_by if failed else None,
     )

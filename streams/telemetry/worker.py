@@ -8,7 +8,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from streams.runtime.embedded.health import Probe
-from streams.runtime.embedded.rows import now_ms
 from streams.telemetry.counts import Counts
 from streams.telemetry.metrics import Sample, exposed, plain
 from streams.telemetry.pages import Told
@@ -25,9 +24,7 @@ def under_way(worker: Worker) -> list[Sample]:
     return plain(
         {
             "metalogue_appends_waiting": len(writer.rows),
-            "metalogue_append_wait_seconds": max(now_ms() - writer.at_ms, 0) / 1000
-            if writer.rows
-            else 0,
+            "metalogue_append_wait_seconds": monotonic() - writer.stated_s if writer.rows else 0,
             "metalogue_append_age_seconds": monotonic() - writer.appended_s,
             "metalogue_tasks_running": len(schedule.tasks),
             "metalogue_episodes_ready": len(schedule.ready),

@@ -11,23 +11,30 @@ from streams.backbones.openai.rates import hold_back, number
 
 
 def asked_pause(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that the server asks us to wait, as ``Retry-After`` says or dates them, or its limits do."""
+    """Seconds that the server asks us to wait, as ``Retry-After`` says or dates them, or its limits do.
+
+    A date is counted from the server's own clock where it tells that (``Date``): ours may be hours off.
+    """
     millis = number(headers.get("retry-after-ms", ""))
     if millis is not None:
         return millis / 1000
     said = headers.get("retry-after", "").strip()
     seconds = number(said)
-    dated = _until(said, now) if seconds is None else seconds
+    dated = _until(said, _date(headers.get("date", "")) or now) if seconds is None else seconds
     return hold_back(headers) if dated is None else dated
 
 
 def _until(said: str, now: datetime) -> float | None:
+    date = _date(said)
+    return None if date is None else max(0.0, (date - now).total_seconds())
+
+
+def _date(said: str) -> datetime | None:
     try:
         date = parsedate_to_datetime(said)
     except (ValueError, OverflowError):
         return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return max(0.0, (date - now).total_seconds())
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def pause_before(

@@ -49,7 +49,8 @@ class Writer:
         self.commits = 0
         self.appended_s = time.monotonic()
         """When the log last took something of ours; first the claim."""
-        self.at_ms = 0
+        self.at_ms, self.stated_s = 0, self.appended_s
+        """When the first record that waits was stated: Unix time, and by ``time.monotonic``."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.fenced = self.stalled = False
 
@@ -57,7 +58,7 @@ class Writer:
         """Record with the next commit."""
         rows = self.rows
         if not rows:
-            self.at_ms = now_ms()
+            self.at_ms, self.stated_s = now_ms(), time.monotonic()
         body = event.to_json().decode()
         rows.append(
             (topic, self.partition, self.epoch, episode, address, event.kind, self.at_ms, body)

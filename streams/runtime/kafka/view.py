@@ -89,6 +89,8 @@ class View:
         learner.records = ViewRecords(self)
         self.checkpoints: dict[int, dict[str, Any]] = {}
         self.said = Judgements()
+        self.said_ms = [0] * partitions
+        """The latest time on each partition of ``feedback``."""
         self.on_feedback: Callable[[Feedback], None] = _nothing
         self.on_refused: Callable[[int, Any, str], None] = _nobody
         self._names = {place.topic(name): name for name in ("learning", "feedback", "checkpoints")}
@@ -148,7 +150,9 @@ class View:
         except (ValidationError, NotOurs, TypeError, ValueError) as error:
             self.on_refused(partition, record, told(error))
             return
-        if self.said.add(record.timestamp, feedback):
+        # By its place among its own partition's, as in ``imported.in_time``: clocks of who speaks go back.
+        self.said_ms[partition] = max(self.said_ms[partition], record.timestamp)
+        if self.said.add(self.said_ms[partition], feedback):
             self.on_feedback(feedback)
 
     def _checkpoint(self, record: Any) -> None:

@@ -94,6 +94,21 @@ def test_what_is_sent_can_be_encoded_and_valid_text_is_left_alone(text: str) -> 
         ({"retry-after": "0.5"}, 0.5),
         ({"retry-after": "Wed, 01 Jan 2025 00:00:30 GMT"}, 30.0),
         ({"retry-after": "Wed, 01 Jan 2025 00:00:30"}, 30.0),
+        (
+            {
+                "retry-after": "Wed, 01 Jan 2025 05:00:30 GMT",
+                "date": "Wed, 01 Jan 2025 05:00:00 GMT",
+            },
+            30.0,
+        ),
+        (
+            {
+                "retry-after": "Mon, 01 Jan 2024 00:00:30 GMT",
+                "date": "Mon, 01 Jan 2024 00:00:00 GMT",
+            },
+            30.0,
+        ),
+        ({"retry-after": "Wed, 01 Jan 2025 00:00:30 GMT", "date": "today"}, 30.0),
         ({"retry-after": "Tue, 31 Dec 2024 00:00:00 GMT"}, 0.0),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after": "-1"}, None),

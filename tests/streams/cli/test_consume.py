@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,6 +64,26 @@ def test_a_time_between(log: Path) -> None:
     time.sleep(0.01)
     log_of(log, [answer(6)])
     assert ids("--log", log, "--from", moment) == ["q6"]
+
+
+@pytest.mark.parametrize(
+    ("hours", "start", "first"),
+    [
+        ([10, 11, 12, 5, 6], 11, 2),
+        ([10, 11, 50, 12, 13], 12, 3),
+        ([10, 11, 12, 5, 6], 60, 6),
+        ([10, 3, 4, 5, 6], 1, 1),
+    ],
+)
+def test_a_time_misses_nothing_of_it_or_later_where_a_clock_was_set_back(
+    log: Path, hours: list[int], start: int, first: int
+) -> None:
+    with closing(SqliteLog(log)) as opened:
+        for number, hour in enumerate(hours, 1):
+            change = "update messages set at_ms = ? where topic = 'answers' and key like ?"
+            opened.db.execute(change, (hour * 3_600_000, f"%/q{number}/%"))
+    moment = datetime.fromtimestamp(start * 3600, UTC).isoformat()
+    assert ids("--log", log, "--from", moment) == [f"q{n}" for n in range(first, 6)]
 
 
 @pytest.mark.parametrize("start", ["nowhere", "1:0", "0:x", "-x", ""])
