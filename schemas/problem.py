@@ -20,6 +20,7 @@ from pydantic import (
 Profile: TypeAlias = Literal["service", "paper"]
 PROBLEM_CHARS = 262_144
 ID_CHARS = 200
+REFERENCE_CHARS = 65_536
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
@@ -85,8 +86,18 @@ def finite(value: Any) -> Any:
 
 Values = Annotated[dict[str, Any], AfterValidator(finite)]
 """Settings as they were set."""
-Said = Annotated[str | int | float | bool | list[Any] | None, AfterValidator(finite)]
-"""A reference answer as it was given."""
+
+
+def _short(value: Any) -> Any:
+    if len(str(value)) > REFERENCE_CHARS:
+        raise ValueError(f"must have at most {REFERENCE_CHARS:,} characters")
+    return value
+
+
+Said = Annotated[
+    str | int | float | bool | list[Any] | None, AfterValidator(finite), AfterValidator(_short)
+]
+"""A reference answer as it was given, of at most ``REFERENCE_CHARS``."""
 
 
 class ProblemRecord(BaseModel):

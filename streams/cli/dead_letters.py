@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.cli.errors import FAILED, OK, CliError, usage
@@ -108,8 +108,11 @@ def replay(
 
 
 def _bytes_of(file: str) -> bytes:
+    from streams.producing.sources import LINE_BYTES
+
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as given:
+            raw = given.read(LINE_BYTES + 2)
     except OSError as error:
         raise usage(f"{file}: {error.strerror}", field="--file", error="input.source") from error
     return raw.strip(b"\r\n")

@@ -18,6 +18,7 @@ from streams.cli.opening import open_log
 from streams.cli.options import pairs
 from streams.cli.output import out, out_json, say
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, world_of
+from streams.normalise import TEXT_CAP
 from streams.policies import NoPolicy, find, find_recorded
 from streams.replay.change import Change
 from streams.replay.differ import first_difference
@@ -60,9 +61,13 @@ def _text(said: str) -> str:
         return said
     try:
         with open(said[1:], encoding="utf-8") as file:
-            return file.read()
-    except OSError as error:
-        raise usage(f"{said[1:]}: {error.strerror}", field="--edit") from error
+            text = file.read(TEXT_CAP + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        what = getattr(error, "strerror", None) or "not UTF-8"
+        raise usage(f"{said[1:]}: {what}", field="--edit") from error
+    if len(text) > TEXT_CAP:
+        raise usage(f"{said[1:]}: longer than {TEXT_CAP:,} characters", field="--edit")
+    return text
 
 
 def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:

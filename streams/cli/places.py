@@ -8,6 +8,8 @@ from pathlib import Path
 
 from streams.cli.errors import FAILED, CliError, usage
 
+TEXT_CHARS = 10_000
+"""A reason, or who somebody is, needs no more."""
 NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
 
 
@@ -25,7 +27,9 @@ def unnamed(error: OSError) -> CliError | None:
 
 
 def text_of(said: str | None, field: str) -> str | None:
-    """A text that goes on record. Raises a usage error where its bytes were no UTF-8."""
+    """A text that goes on record. Raises a usage error where its bytes were no UTF-8, or it is too long."""
+    if len(said or "") > TEXT_CHARS:
+        raise usage(f"longer than {TEXT_CHARS:,} characters", field=field)
     try:
         (said or "").encode()
     except UnicodeEncodeError as error:

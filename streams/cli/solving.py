@@ -15,7 +15,7 @@ from schemas.answer import Judgements
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, digest, is_numbered
-from schemas.problem import Limits, Problem
+from schemas.problem import PROBLEM_CHARS, Limits, Problem
 from streams.backbones.port import BackboneError
 from streams.cli.dead_letters import option
 from streams.cli.draining import finished
@@ -57,7 +57,7 @@ def solve(
     found = policy_of(way.policy, way.profile, settings)
     settings = {**found.usual(way.profile, tools_wanted(models) is not None), **settings}
     problem = _problem(
-        sys.stdin.read() if text == "-" else text,
+        sys.stdin.read(PROBLEM_CHARS + 1) if text == "-" else text,
         domain=way.domain or "default",
         policy=found.name,
         profile=way.profile,

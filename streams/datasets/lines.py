@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
+
+LINE_CHARS = 4 << 20
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every object of a JSONL file with its place ``FILE:LINE``; blank lines are passed over."""
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(iter(partial(file.readline, LINE_CHARS + 1), ""), 1):
+            place = f"{path.name}:{number}"
+            if len(line) > LINE_CHARS:
+                raise ValueError(f"{place}: longer than {LINE_CHARS:,} characters")
             if line.strip():
-                place = f"{path.name}:{number}"
                 yield place, _object(place, _parsed(place, line))
 
 
@@ -42,6 +47,8 @@ def _parsed(place: str, text: str) -> object:
         return json.loads(text)
     except ValueError as error:
         raise ValueError(f"{place}: not JSON: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{place}: not JSON: nested too deep") from error
 
 
 def _object(place: str, item: object) -> Mapping[str, Any]:

@@ -6,8 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,6 +19,8 @@ from streams import datasets
 
 M = TypeVar("M", bound=BaseModel)
 
+LINE_BYTES = 16 << 20
+"""The longest problem, spelled in JSON's longest escapes, takes a fifth of it; what is longer is no record."""
 FIELD_CHARS = 100
 """Of a field's name that are said; a line may name it as it likes."""
 
@@ -61,8 +64,12 @@ def lines_of(source: str, data: str | None) -> Iterator[Line]:
             raise NoSource(f"{source}: {error.strerror or error}") from error
 
 
-def _numbered(file: Any) -> Iterator[Line]:
-    for number, raw in enumerate(file, 1):
+def _numbered(file: BinaryIO) -> Iterator[Line]:
+    """The lines that say something; of one that is too long only its beginning, which ``parse`` refuses."""
+    for number, raw in enumerate(iter(partial(file.readline, LINE_BYTES + 2), b""), 1):
+        rest = raw
+        while len(rest) == LINE_BYTES + 2 and not rest.endswith(b"\n"):
+            rest = file.readline(LINE_BYTES + 2)
         if raw.strip():
             yield Line(number, raw.rstrip(b"\r\n"))
 
@@ -91,6 +98,10 @@ def parse(raw: bytes) -> ProblemRecord:
 
 def parse_as(model: type[M], raw: bytes) -> M:
     """What a line says, read strictly. Raises ``BadLine`` naming column and field."""
+    if len(raw) > LINE_BYTES:
+        raise BadLine(
+            1, "", f"longer than {LINE_BYTES:,} bytes, and no more of it is kept", "input.size"
+        )
     text = _text(raw)
     found = _json(text)
     if not isinstance(found, dict):

@@ -105,6 +105,15 @@ BAD = {
     "a huge seed": (line("a", seed=1 << 70), "seed: "),
     "a negative seed": (line("a", seed=-1), "seed: "),
     "a seed that is true": (b'{"id":"a","problem":"x","seed":true}', "seed: "),
+    "a long answer": (
+        line("a", answer="1" * 65_537),
+        "answer: must have at most 65,536 characters",
+    ),
+    "a long list": (
+        line("a", answer=["1"] * 30_000),
+        "answer: must have at most 65,536 characters",
+    ),
+    "a long problem": (line("a", problem="x" * 262_145), "problem: 262,145 characters"),
     "too deep": (DEEP, "nested too deep"),
     "an unknown policy": (line("a", policy="no-such"), "policy: no policy 'no-such'"),
     "a policy that is no text": (line("a", policy=["cot"]), "policy: "),

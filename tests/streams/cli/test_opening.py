@@ -68,3 +68,5 @@ def test_words_that_are_no_text_are_refused(folder: Path) -> None:
     forgot = call("forget", "--problem", "n901", "--by", bad, "--log", made())
     assert (retired.code, retired.err) == (2, "--reason: not UTF-8 [usage, exit 2]\n")
     assert (forgot.code, forgot.err) == (2, "--by: not UTF-8 [usage, exit 2]\n")
+    long = call("lessons", "retire", item, "--reason", r"\frac{" * 2_000, "--log", made())
+    assert (long.code, long.err) == (2, "--reason: longer than 10,000 characters [usage, exit 2]\n")

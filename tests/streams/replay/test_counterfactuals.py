@@ -224,7 +224,13 @@ def test_the_commands(path: Path, log: SqliteLog) -> None:
     words = ("--edit", f"@{edited}", "--backbone", BACKBONE, "--json", "--log", path)
     at = next(a for a, e in log.journal(parent).items() if isinstance(e, Completed))
     assert call("fork", parent, "--at", at, *words).json["episode"].startswith("q/")
-    for wrong in (("--edit", "@nowhere"), ("--policy", "nobody"), ("--samples", "0")):
+    long, bad = path.parent / "long.txt", path.parent / "bad.txt"
+    long.write_text("a" * 1_048_577)
+    bad.write_bytes(b"\xff")
+    for wrong in (
+        *(("--edit", f"@{long}"), ("--edit", f"@{bad}"), ("--edit", "@nowhere")),
+        *(("--policy", "nobody"), ("--samples", "0")),
+    ):
         asked = ("fork", parent, "--at", at, *wrong, "--backbone", BACKBONE, "--log", path)
         assert call(*asked).code == 2
     shown = call(
