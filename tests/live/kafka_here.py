@@ -51,10 +51,15 @@ def broker(folder: Path, verb: str, **environ: str) -> str:
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
 
 
+def pid_of(node: Path) -> int:
+    """The process of a running node, by its folder."""
+    return int((node / "pid").read_text())
+
+
 @contextmanager
 def frozen(node: Path) -> Generator[None]:
     """The broker while it is stopped where it stands: its connections are open and say nothing."""
-    pid = int((node / "node" / "pid").read_text())
+    pid = pid_of(node / "node")
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

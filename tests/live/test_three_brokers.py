@@ -1,0 +1,99 @@
+"""Three brokers: one that is frozen costs the work about what one that is killed does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from streams.runtime.kafka import aio, topics
+from streams.runtime.kafka.place import Place
+from tests.live.kafka_here import Cluster, broker, eventually, missing, pid_of
+from tests.live.test_health import figure
+from tests.live.test_kafka import lines
+from tests.streams.telemetry.test_metrics import fetched, free_port
+
+WHY = missing()
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.soak,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(WHY is not None, reason=str(WHY)),
+]
+BROKERS, PARTITIONS, COUNT = 3, 8, 1_000
+WORK = ("--backbone", "rehearsal:seed=7,latency_ms=1000", "--max-concurrency", 16)
+WATCHED_S, MORE_S = 25.0, 15.0
+"""How long work is watched after a fault; and so much more than a dead broker may a frozen one cost."""
+CLOSED = "metalogue_episodes_closed_total"
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Generator[tuple[Cluster, Path]]:
+    """A log on three brokers, each partition on all of them, and the folder of the nodes."""
+    with tempfile.TemporaryDirectory(prefix="metalogue-kafka-") as folder:
+        url = broker(Path(folder), "start", BROKERS=str(BROKERS))
+        try:
+            with closing(Cluster(url, "three", tmp_path)) as made:
+                asyncio.run(topics.create(Place.of(made.url), PARTITIONS))
+                yield made, Path(folder) / "node"
+        finally:
+            broker(Path(folder), "clean")
+
+
+async def leaders(place: Place) -> dict[int, int]:
+    """How many partitions of `events` each broker leads; nothing while not all brokers have all of them."""
+    admin = aio.admin(place)
+    await admin.start()
+    try:
+        (found,) = await admin.describe_topics([place.topic("events")])
+    finally:
+        await admin.close()
+    led = [each["leader"] for each in found["partitions"]]
+    whole = all(len(each["isr"]) == BROKERS for each in found["partitions"])
+    return {each: led.count(each) for each in sorted(set(led))} if whole else {}
+
+
+def pause(port: int) -> float:
+    """The longest time without an episode's end in the next while, in seconds."""
+    began = moved = time.monotonic()
+    longest, closed = 0.0, figure(port, CLOSED)
+    while (now := time.monotonic()) - began < WATCHED_S or now - moved > 2:
+        assert now - began < 120, "work stands still"
+        longest = max(longest, now - moved)
+        if (found := figure(port, CLOSED)) != closed:
+            closed, moved = found, now
+        time.sleep(0.05)
+    return longest
+
+
+def test_a_frozen_leader_costs_about_what_a_killed_one_does(three: tuple[Cluster, Path]) -> None:
+    cluster, nodes = three
+    place, port = Place.of(cluster.url), free_port()
+    cluster.send(lines(COUNT, policy="cot"))
+    cluster.worker(*WORK, "--metrics", f"127.0.0.1:{port}")
+    eventually(lambda: fetched(port, "/readyz") == "ok\n" and figure(port, CLOSED) > 20)
+
+    led = eventually(lambda: asyncio.run(leaders(place)))
+    first = max(led, key=lambda each: led[each])
+    frozen = pid_of(nodes / str(first))
+    os.kill(frozen, signal.SIGSTOP)
+    try:
+        froze_s = pause(port)
+    finally:
+        os.kill(frozen, signal.SIGCONT)
+    led = eventually(lambda: asyncio.run(leaders(place)))
+    second = max((each for each in led if each != first), key=lambda each: led[each])
+    os.kill(pid_of(nodes / str(second)), signal.SIGKILL)
+    killed_s = pause(port)
+    print(f"work paused for {froze_s:.1f} s at a freeze, {killed_s:.1f} s at a kill")
+    assert froze_s < killed_s + MORE_S
+    eventually(lambda: figure(port, CLOSED) == COUNT, 200)
+    eventually(lambda: cluster.stats()["answers"] == COUNT)
+    assert cluster.stats()["repeated_completions"] == 0
