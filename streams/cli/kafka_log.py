@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import threading
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from streams.cli.errors import FAILED, OK, SETUP, UNREACHABLE, CliError, usage
 from streams.cli.kafka_refused import Overheard, denied, not_taken, overhearing
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from streams.runtime.kafka.place import Place
 
 T = TypeVar("T")
+HINT_S: Final = 3.0
+"""Whoever waits for so long is told what for."""
 
 
 def is_kafka(url: str) -> bool:
@@ -72,17 +76,28 @@ def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
             str(error), error="log.unreachable", exit=UNREACHABLE, where=place.url, hint=hint
         ) from error
     except (aio.kafka_error(), OSError) as error:
-        raise (
-            _of_home(error)
-            or denied(heard, place.url)
-            or CliError(
-                f"no broker answered: {str(error).removeprefix(type(error).__name__ + ': ')}"[:300],
-                error="log.unreachable",
-                exit=UNREACHABLE,
-                where=place.url,
-                hint="Is the broker up? For a local one: make broker",
-            )
-        ) from error
+        raise _of_home(error) or denied(heard, place.url) or _away(place, error) from error
+
+
+def _away(place: Place, error: Exception) -> CliError:
+    """The error for people where brokers did not do what was asked: who answered, and what was missing."""
+    from streams.runtime.kafka import roll
+
+    called = roll.call(place)
+    reason = str(error).removeprefix(type(error).__name__ + ": ") or type(error).__name__
+    told = called.told() if called.answered else "no broker answered"
+    hint = "Is the broker up? For a local one: make broker"
+    if called.answered:
+        hint = (
+            "Too few brokers may be up, or one has just gone: the same command may do in a minute."
+        )
+    return CliError(
+        f"{told}: {reason}"[:400],
+        error="log.unreachable",
+        exit=UNREACHABLE,
+        where=place.url,
+        hint=hint,
+    )
 
 
 def _of_home(error: Exception) -> CliError | None:
@@ -95,9 +110,36 @@ def _of_home(error: Exception) -> CliError | None:
     return CliError(said, error="config.value", exit=SETUP, where=where, hint=hint)
 
 
+@contextmanager
+def hinting(place: Place) -> Generator[Callable[[], None]]:
+    """Say once, on stderr, what is waited for if it takes long. What is given says that it is there."""
+
+    def hint() -> None:
+        from streams.runtime.kafka import roll
+
+        said = roll.call(place).told()
+        if not over.is_set():
+            say(f"{place.url}: {said}; still waiting")
+
+    over = threading.Event()
+    waiting = threading.Timer(HINT_S, hint)
+    waiting.daemon = True
+    waiting.start()
+
+    def done() -> None:
+        over.set()
+        waiting.cancel()
+
+    try:
+        yield done
+    finally:
+        done()
+
+
 def run(place: Place, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine against the broker. Raises a ``CliError`` as ``reached`` does."""
-    return reached(place, lambda: asyncio.run(work()))
+    with hinting(place):
+        return reached(place, lambda: asyncio.run(work()))
 
 
 def open_kafka(url: str) -> KafkaLog:
@@ -107,7 +149,8 @@ def open_kafka(url: str) -> KafkaLog:
 
     place = place_of(url)
     home = Path(load().home).expanduser()
-    return reached(place, lambda: KafkaLog(place, home))
+    with hinting(place):
+        return reached(place, lambda: KafkaLog(place, home))
 
 
 def create(url: str, partitions: int, *, json: bool) -> None:

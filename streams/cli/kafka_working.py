@@ -6,13 +6,14 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streams.cli.draining import drain_when_told
 from streams.cli.errors import OK, usage
-from streams.cli.kafka_log import place_of, reached
+from streams.cli.kafka_log import hinting, place_of, reached
 from streams.cli.setup import Duty, Models, as_cli
 from streams.cli.working import report, working_world
 
@@ -68,20 +69,27 @@ def work(
             if worker is None:
                 return Outcome()
             to_end.append(worker.drain)
+            worker.on_start = started
             async with serving(told(worker), pages):
                 return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
         finally:
             await world.close()
 
-    # Until there is a loop that hears of it: nothing is begun yet.
-    before = signal.signal(signal.SIGTERM, _leave)
     try:
-        outcome = reached(place, lambda: asyncio.run(run()), printed=True)
+        with leaving(), hinting(place) as started:
+            return report(reached(place, lambda: asyncio.run(run()), printed=True))
     except BackboneError as error:
         raise as_cli(error) from error
+
+
+@contextmanager
+def leaving() -> Generator[None]:
+    """End at once when told before there is a loop that hears of it: nothing is begun yet."""
+    before = signal.signal(signal.SIGTERM, _leave)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGTERM, before)
-    return report(outcome)
 
 
 async def _worker(place: Place, world: World, home: Path, **options: Any) -> KafkaWorker:

@@ -3,7 +3,7 @@
 aiokafka has one limit for everything that a client asks. It has to be long, since who joins a group waits for its
 other members; so a broker that is stopped where it stands, with its connections open, would hold up everything else
 for as long. ``install`` puts itself around aiokafka's connections: what any broker answers at once is waited for
-briefly, appends and fetches a little longer, and only joining a group as long as the client says.
+briefly, fetches and appends a little longer, and only joining a group as long as the client says.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ PROMPT_S: Final = 4.0
 """What a broker answers from memory; a connection too. Whoever asks tries another one after it."""
 ANSWER_S: Final = 10.0
 """Anything else: a cluster takes as long to see that a broker is gone."""
+FETCH_S: Final = 6.0
+"""Records: our fetches ask a broker to hold its answer back for a fraction of that."""
 ANSWER_MS: Final = round(ANSWER_S * 1000)
 LAST_S: Final = 2.0
 """A farewell: nobody hangs on its answer."""
@@ -23,6 +25,7 @@ _PROMPT: Final = frozenset({2, 3, 9, 10, 12, 18, 22})
 """Offsets of a log, metadata, committed offsets, coordinators, heartbeats, versions, numbers for producers."""
 _JOINING: Final = frozenset({11, 14})
 """Joining a group, and hearing what its leader dealt."""
+_FETCHING: Final = 1
 _LEAVING: Final = 13
 
 
@@ -32,6 +35,8 @@ def limit_s(asked: int, whole_s: float) -> float:
         return whole_s
     if asked == _LEAVING:
         return min(whole_s, LAST_S)
+    if asked == _FETCHING:
+        return min(whole_s, FETCH_S)
     return min(whole_s, PROMPT_S if asked in _PROMPT else ANSWER_S)
 
 

@@ -61,6 +61,8 @@ class KafkaWorker:
     drained = False
     guard: asyncio.Task[None] | None = None
     app: Any = None
+    on_start: Callable[[], object] = staticmethod(lambda: None)
+    """Called once it reads the log and is on its way into the group."""
 
     def __init__(
         self,
@@ -155,6 +157,7 @@ class KafkaWorker:
         self.app = group.make(self.place, self.owning, self.lease)
         self.app.finalize()
         await self.app.maybe_start()
+        self.on_start()
 
     async def _loop(self, until_idle: bool, settle: bool) -> None:
         while not self.world.draining and self.error is None:

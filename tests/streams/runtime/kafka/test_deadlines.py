@@ -9,7 +9,7 @@ import time
 import pytest
 
 from streams.runtime.kafka import aio, deadlines
-from streams.runtime.kafka.deadlines import ANSWER_S, LAST_S, PROMPT_S, limit_s
+from streams.runtime.kafka.deadlines import ANSWER_S, FETCH_S, LAST_S, PROMPT_S, limit_s
 from streams.runtime.kafka.group import settings_of
 from streams.runtime.kafka.place import Place
 
@@ -21,7 +21,7 @@ def test_only_joining_a_group_is_waited_for_longer_than_a_cluster_needs_to_repla
 ):
     whole_s = settings_of(Place.of("kafka://here:1"), 20)["broker_request_timeout"]
     assert [limit_s(each, whole_s) for each in (JOIN, SYNC)] == [whole_s, whole_s]
-    assert [limit_s(each, whole_s) for each in (PRODUCE, FETCH)] == [ANSWER_S, ANSWER_S]
+    assert [limit_s(each, whole_s) for each in (PRODUCE, FETCH)] == [ANSWER_S, FETCH_S]
     assert [limit_s(each, whole_s) for each in (METADATA, HEARTBEAT)] == [PROMPT_S, PROMPT_S]
     assert limit_s(LEAVE, whole_s) == LAST_S
     assert max(ANSWER_S, PROMPT_S) <= 10
