@@ -13,8 +13,8 @@ import orjson
 
 from schemas.identity import BEFORE, address_order, digest, is_numbered
 
-Stamp: TypeAlias = tuple[str, int, str | bytes]
-"""Address, Unix milliseconds and body of a record."""
+Stamp: TypeAlias = tuple[str, int, str]
+"""Address and Unix milliseconds of a record, and the digest of its body."""
 
 
 def is_stamped(address: str) -> bool:
@@ -22,18 +22,18 @@ def is_stamped(address: str) -> bool:
     return address in BEFORE or address == "batch" or is_numbered(address)
 
 
-def stamps_of(records: Iterable[Stamp], closed_ms: int) -> str | None:
-    """The digest over an episode's records and the time of its closing; of several at one address the first counts.
-
-    Nothing where no JSON text can be made again of what a record holds.
-    """
-    first: dict[str, tuple[int, str | bytes]] = {}
-    for address, at_ms, body in records:
-        if is_stamped(address):
-            first.setdefault(address, (at_ms, body))
-    ordered = sorted(first, key=address_order)
+def stamp_of(address: str, at_ms: int, body: str | bytes) -> Stamp:
+    """The stamp of one record, however its JSON is written. What cannot be written again has an empty digest."""
     try:
-        told = [[at, first[at][0], orjson.loads(first[at][1])] for at in ordered]
-        return digest([*told, ["closed", closed_ms]])
+        return address, at_ms, digest(orjson.loads(body))
     except (ValueError, TypeError):
-        return None
+        return address, at_ms, ""
+
+
+def stamps_of(records: Iterable[Stamp], closed_ms: int) -> str:
+    """The digest over an episode's records and the time of its closing; of several at one address the first counts."""
+    first: dict[str, Stamp] = {}
+    for each in records:
+        if is_stamped(each[0]):
+            first.setdefault(each[0], each)
+    return digest([*(first[at] for at in sorted(first, key=address_order)), closed_ms])

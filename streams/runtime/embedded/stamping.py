@@ -10,7 +10,7 @@ from msgspec import structs
 
 from schemas.events.codec import decode
 from schemas.events.episode import EpisodeClosed
-from schemas.stamps import Stamp, stamps_of
+from schemas.stamps import Stamp, stamp_of, stamps_of
 
 RECORDED = "select address, at_ms, body from records where episode = ? order by offset"
 
@@ -24,11 +24,11 @@ def stamp(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
     stated: defaultdict[str, list[Stamp]] = defaultdict(list)
     for _, _, _, episode, address, _, at_ms, body in rows:
         if episode in ending:
-            stated[episode].append((address, at_ms, body))
+            stated[episode].append(stamp_of(address, at_ms, body))
     for place, row in closings:
         episode, kind, at_ms, body = row[3], *row[5:]
         closed = decode(kind, body)
         if isinstance(closed, EpisodeClosed):
-            known = db.execute(RECORDED, (episode,)).fetchall()
+            known = (stamp_of(*record) for record in db.execute(RECORDED, (episode,)))
             found = stamps_of([*known, *stated[episode]], at_ms)
             rows[place] = (*row[:7], structs.replace(closed, stamps=found).to_json().decode())

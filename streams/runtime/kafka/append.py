@@ -11,8 +11,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from schemas.events.base import Event
-from schemas.events.episode import TextKept
+from schemas.events.episode import EpisodeClosed, TextKept
 from schemas.identity import text_key
 from state.journal import Fenced
 from streams.runtime.embedded.log import now_ms
@@ -29,6 +31,7 @@ from streams.runtime.kafka.sending import (
     Unrecorded,
 )
 from streams.runtime.kafka.sizes import Sizes
+from streams.runtime.kafka.stamping import Stamps
 
 Waiting = tuple["asyncio.Future[int]", int]
 Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
@@ -245,12 +248,18 @@ class KafkaWriter:
         self.claim = str(epoch).encode()
         self.fenced = False
         self.kept: set[str] = set()
+        self.stamps = Stamps()
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record with the next commit. Raises ``Fenced`` after the claim was lost."""
         self._check()
-        headers = headers_of(event.kind, episode, address, now_ms(), self.claim)
-        self.lane.add(episode.encode(), event.to_json(), headers)
+        at_ms = now_ms()
+        if isinstance(event, EpisodeClosed):
+            event = structs.replace(event, stamps=self.stamps.closed(episode, at_ms))
+        body = event.to_json()
+        self.stamps.stated(episode, address, at_ms, body)
+        headers = headers_of(event.kind, episode, address, at_ms, self.claim)
+        self.lane.add(episode.encode(), body, headers)
 
     async def commit(self) -> None:
         """Done when everything stated so far is on the broker. Raises ``Fenced``."""

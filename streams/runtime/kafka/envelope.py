@@ -36,6 +36,8 @@ class Said:
     kind: str
     epoch: int | None
     body: bytes
+    at_ms: int | None = None
+    """When it was stated, by its writer's clock; unknown of what others sent without a time."""
 
 
 class NotOurs(ValueError):
@@ -59,6 +61,15 @@ def time_of(at_ms: int) -> tuple[str, bytes]:
     """The header that says when."""
     moment = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
     return "ce_time", moment.replace("+00:00", "Z").encode()
+
+
+@lru_cache(maxsize=16)
+def _ms_of(said: bytes) -> int | None:
+    """The moment of such a header, in Unix milliseconds."""
+    try:
+        return round(datetime.fromisoformat(said.decode()).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
 
 
 def headers_of(
@@ -100,9 +111,9 @@ def read(headers: Given, value: bytes | None) -> Said:
         kind = found["ce_type"].decode()
         episode, _, address = name.decode().rpartition("@")
         epoch = found.get("ce_epoch")
-        return Said(
-            episode, address, _kind(kind), None if epoch is None else int(epoch), value or b""
-        )
+        claim = None if epoch is None else int(epoch)
+        at_ms = _ms_of(found.get("ce_time", b""))
+        return Said(episode, address, _kind(kind), claim, value or b"", at_ms)
     except (KeyError, ValueError) as error:
         raise NotOurs(str(error)) from error
 

@@ -32,6 +32,8 @@ INTAKE = "intake"
 FIRST = "select kind, body, epoch from records where episode = ? and address = ?"
 PLACES = "create table places(offset integer primary key, partition integer, place integer)"
 HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
+TIMED = "insert or ignore into counters select 'timed', coalesce(max(offset), 0) from records"
+"""Up to where an earlier build read records: by the time of their batch, not of their statement."""
 PLACE = "insert into places values (?, ?, ?)"
 HOME = "select partition from records where episode = ? and address = 'admitted'"
 
@@ -65,6 +67,7 @@ class KafkaLog(SqliteLog):
             super().__init__(path, create=True)
             if not self.db.execute(HAS_PLACES).fetchone():
                 self.db.execute(PLACES)
+            self.db.execute(TIMED)
         self.db.execute("pragma synchronous=normal")
         atexit.register(self.close)
         self.refresh()
@@ -208,7 +211,8 @@ class KafkaLog(SqliteLog):
         body = said.body.decode("utf-8", "surrogatepass")
         # A duplicate that the index of closed episodes missed may have run again.
         insert = INSERT_OPEN if topic == "events" else INSERT
-        done = self.db.execute(insert, (*row, record.timestamp, body))
+        at_ms = record.timestamp if said.at_ms is None else said.at_ms
+        done = self.db.execute(insert, (*row, at_ms, body))
         if answer and not done.rowcount:
             first = self.db.execute(FIRST, (said.episode, address)).fetchone()
             counted["repeated"] += first != (said.kind, body, epoch)

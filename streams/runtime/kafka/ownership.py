@@ -130,6 +130,7 @@ class Ownership:
             lane, worker.shared, view.fences[index], lambda: view.upto[index]
         )
         owned.events, owned.learning = events, learning
+        events.stamps.read = owned.fold.journal
         owned.position = int((checkpoint or {}).get("problems", 0))
         committed = await worker.idle.committed(index)
         owned.position = max(owned.position, committed, owned.source + 1)

@@ -1,0 +1,47 @@
+"""Stamps of open episodes: what a writer stated of them under its claim, and what was read of them before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from schemas.stamps import Stamp, is_stamped, stamp_of, stamps_of
+from streams.runtime.kafka.envelope import Said
+
+FIRST = {"p/": "admitted", "q/": "opened", "s/": "opened", "b/": "batch"}
+"""What an episode of each sort begins with. Without it not all of its records are known here."""
+
+
+def _nothing(episode: str) -> Mapping[str, Said]:
+    """Nothing was read."""
+    return {}
+
+
+class Stamps:
+    """What is known of the records of open episodes. A closing of which not all is known is not stamped."""
+
+    def __init__(self) -> None:
+        self.read: Callable[[str], Mapping[str, Said]] = _nothing
+        """What was accepted of an open episode, by address."""
+        self.mine: dict[str, dict[str, Stamp]] = {}
+
+    def stated(self, episode: str, address: str, at_ms: int, body: bytes) -> None:
+        """Take what is stated. With its closing, or the version that it made, an episode is let go of."""
+        if address in ("closed", "version"):
+            self.mine.pop(episode, None)
+        elif is_stamped(address):
+            stamp = stamp_of(address, at_ms, body)
+            self.mine.setdefault(episode, {}).setdefault(address, stamp)
+
+    def closed(self, episode: str, at_ms: int) -> str | None:
+        """The stamps of a closing that is stated now, if all of its episode is known."""
+        found: dict[str, Stamp] = {}
+        for address, said in self.read(episode).items():
+            if not is_stamped(address):
+                continue
+            if said.at_ms is None:
+                return None
+            found[address] = stamp_of(address, said.at_ms, said.body)
+        found = self.mine.get(episode, {}) | found
+        if FIRST.get(episode[:2]) not in found:
+            return None
+        return stamps_of(found.values(), at_ms)
