@@ -9,7 +9,9 @@ reads a prompt's sections back, exactly as they were filled, whatever they hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
 MARK = "### "
 """What opens a section of ours."""
@@ -19,6 +21,7 @@ _HEADING = re.compile(rf"[^\w{_SIGNS}]*(?:[{_SIGNS}]{{1,6}}(?:\s|$)|[{_SIGNS}]{{
 _ALONE = re.compile(r"\s*<[^<>]*>\s*")
 """A line that would open or close something itself."""
 _TAG = re.compile(r"<([^\s<>/]+)>\n")
+_CLOSE = re.compile(r"\n</([^\s<>/]+)>")
 _OPENS = re.compile(r"\n?\n### (?![^\n]*###[ \t]*(?:\n|$))([^\n]*)(?:\n|$)")
 """A section's heading; a line that ends in ``###`` is an answer, and opens none."""
 
@@ -54,20 +57,25 @@ def _free(name: str, text: str) -> str:
 def sections_of(prompt: str) -> Iterator[tuple[str, str]]:
     """Heading and text of each section, in order; before the first, what has no heading, if there is any."""
     text = f"\n{prompt}"  # a first line like the others
+    closes = defaultdict[str, list[int]](list)
+    for found in _CLOSE.finditer(text):
+        closes[found[1]].append(found.start())
     opened = _OPENS.search(text)
     if before := text[1 : opened.start() if opened else None]:
         yield "", before
     while opened is not None:
-        body, end = _filled(text, opened.end())
+        body, end = _filled(text, opened.end(), closes)
         yield opened[1], body
         opened = _OPENS.search(text, end)
 
 
-def _filled(text: str, at: int) -> tuple[str, int]:
+def _filled(text: str, at: int, closes: Mapping[str, list[int]]) -> tuple[str, int]:
     """What a section that begins here was filled with, and where it ends."""
     tag = _TAG.match(text, at)
-    close = -1 if tag is None else text.find(f"\n</{tag[1]}>", tag.end())
-    if tag is not None and close >= 0:
+    places = [] if tag is None else closes.get(tag[1], [])
+    after = 0 if tag is None else bisect_left(places, tag.end())
+    if tag is not None and after < len(places):
+        close = places[after]
         end = close + len(f"\n</{tag[1]}>")
         if end == len(text) or _OPENS.match(text, end):
             return text[tag.end() : close], end

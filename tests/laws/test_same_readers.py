@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from handlers.policies.cot2_meta.perturb import Shuffled, jittered, shuffled
 from handlers.roles import confidence, distiller, inducer, step
 from handlers.roles.between import Marks
 from schemas.events import codec
+from schemas.fence import sections_of
 from schemas.identity import hash01
 from streams.backbones.openai.rates import number, span
 from streams.backbones.rehearsal.learn import rows
@@ -192,6 +194,47 @@ def test_spans(text: str) -> None:
         assert span(text) == sum(float(value) * units[unit] for value, unit in PART.findall(text))
     else:
         assert span(text) == number(text)
+
+
+# ── Prompts ──────────────────────────────────────────────────────────────────────────────────
+
+TAG = re.compile(r"<([^\s<>/]+)>\n")
+OPENS = re.compile(r"\n?\n### (?![^\n]*###[ \t]*(?:\n|$))([^\n]*)(?:\n|$)")
+
+
+def sections_before(prompt: str) -> Iterator[tuple[str, str]]:
+    text = f"\n{prompt}"
+    opened = OPENS.search(text)
+    if before := text[1 : opened.start() if opened else None]:
+        yield "", before
+    while opened is not None:
+        body, end = filled_before(text, opened.end())
+        yield opened[1], body
+        opened = OPENS.search(text, end)
+
+
+def filled_before(text: str, at: int) -> tuple[str, int]:
+    tag = TAG.match(text, at)
+    close = -1 if tag is None else text.find(f"\n</{tag[1]}>", tag.end())
+    if tag is not None and close >= 0:
+        end = close + len(f"\n</{tag[1]}>")
+        if end == len(text) or OPENS.match(text, end):
+            return text[tag.end() : close], end
+    following = OPENS.search(text, at)
+    end = len(text) if following is None else following.start()
+    return text[at:end], end
+
+
+@given(anything("### A\n", "\n### B\n", "<x>\n", "\n</x>", "<x-2>\n", "\n</x-2>", "</x>", "###"))
+def test_sections(prompt: str) -> None:
+    assert list(sections_of(prompt)) == list(sections_before(prompt))
+
+
+def test_tags_that_nothing_closes_are_passed() -> None:
+    """Each was looked for again up to the prompt's end: 3 s, where one pass takes a tenth of one."""
+    began = time.process_time()
+    assert sum(1 for _ in sections_of("\n### a\n<x>\n" * 24_000)) == 24_000
+    assert time.process_time() - began < 1.5
 
 
 # ── The simulator and screens ────────────────────────────────────────────────────────────────
