@@ -16,11 +16,19 @@ class Fenced(Exception):
     """This writer's claim is no longer the latest on its partition; what it appends counts for nothing."""
 
 
+class TooLarge(Exception):
+    """A record is larger than its log takes, so it was not recorded; sizes are those of its event."""
+
+    def __init__(self, kind: str, size: int, room: int) -> None:
+        super().__init__(f"{kind} comes to {size:,} bytes; its log takes {room:,}")
+        self.kind, self.size, self.room = kind, size, room
+
+
 class Recorder(Protocol):
     """The append side of a log, seen by one worker under one claim."""
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
-        """Record with the next commit. Raises ``Fenced`` after the claim was lost."""
+        """Record with the next commit. Raises ``Fenced`` after the claim was lost, and ``TooLarge``."""
         ...
 
     def commit(self) -> Awaitable[None]:
@@ -28,7 +36,7 @@ class Recorder(Protocol):
         ...
 
     def keep(self, digest: str, text: str) -> None:
-        """Keep a text that records refer to, once per log."""
+        """Keep a text that records refer to, once per log. Raises ``TooLarge``."""
         ...
 
     def send(self, topic: str, key: str, value: bytes) -> None:

@@ -6,12 +6,15 @@ import re
 import traceback
 
 from streams.normalise import text
+from streams.unkept import Unkept
 
 _WHERE = re.compile(r"(?<=.) \([^()/]+\.py:\d+\)$")
 
 
 def describe(error: Exception) -> str:
-    """Type, text and innermost line of a defect."""
+    """Type, text and innermost line of a defect; what a log would not take is said by itself."""
+    if isinstance(error, Unkept):
+        return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     return text(f"{type(error).__name__}: {_said(error)}"[:300])[0] + where

@@ -17,14 +17,21 @@ from handlers.limits import UNBOUNDED, Ledger, Reservation, Which, prompt_estima
 from schemas.asking import All, Ask, Diverged, Exhausted, OutOfLimit, Steps, Stopped, Unanswered
 from schemas.events.base import AnswerEvent, Event
 from schemas.events.codec import as_written
-from schemas.events.episode import Completed, Forked, LimitReached, QuestionAbandoned
+from schemas.events.episode import (
+    Completed,
+    Forked,
+    LimitReached,
+    QuestionAbandoned,
+    TextKept,
+)
 from schemas.memory import Memory
 from schemas.questions import Complete, Embed, Remain
-from state.journal import Recorder
+from state.journal import Recorder, TooLarge
 from streams.backbones.port import BackboneError
 from streams.replay.compare import as_recorded, difference, same
 from streams.replies import reply_to
 from streams.tally import Tally
+from streams.unkept import Unkept, shortened
 
 R = TypeVar("R")
 
@@ -45,7 +52,7 @@ class Paused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A lane that stopped for now, and why."""
+    """A lane that stopped, for now or where its log took no more, and why."""
 
     error: Exception
 
@@ -71,6 +78,8 @@ class Run:
     restated: int = 0
     unkept: Exception | None = None
     """Why the log took no more: no defect of a policy, however it came out of one."""
+    refused: dict[str, Unkept] = field(default_factory=dict[str, Unkept])
+    """What its log would not take, by address."""
     tally: Tally = field(init=False)
     """What its record comes to so far."""
 
@@ -89,10 +98,25 @@ class Run:
     def keep(self, address: str, event: Event) -> None:
         """Record without waiting what is known to be readable: the world normalises replies."""
         if self.recorder is None:
-            raise Exhausted(self.episode, address)
+            raise self.missing(address, event)
+        try:
+            self.recorder.state(self.topic, self.episode, address, event)
+        except TooLarge as error:
+            raise self.unkept_at(address, error) from None
         self.journal[address] = event
         self.tally.take(address, event)
-        self.recorder.state(self.topic, self.episode, address, event)
+
+    def unkept_at(self, address: str, error: TooLarge) -> Unkept:
+        """Remember that the log would not take a record."""
+        found = self.refused[address] = Unkept(error.kind, address, error.size, error.room)
+        return found
+
+    def missing(self, address: str, event: Event | None = None) -> Exception:
+        """Why nothing is recorded at an address of a closed run: its log would not take it, or it ends there."""
+        refused = self.refused.get(address)
+        if refused is not None and event is not None and refused.again(address, event):
+            return refused
+        return Exhausted(self.episode, address)
 
 
 async def drive(steps: Steps[R], run: Run, ledger: Ledger, at: str = "") -> R:
@@ -182,24 +206,42 @@ async def _answer(
 ) -> AnswerEvent:
     """Ask the world, and record its answer before anyone acts on it."""
     world, recorder = run.world, run.recorder
+    template = question.template if isinstance(question, Complete) else None
     if world is None or recorder is None:
-        raise Exhausted(run.episode, here)
+        raise run.missing(here, None if template is None else TextKept(text=template.text))
     answer: AnswerEvent
     if isinstance(reserved, str):
         answer = LimitReached(asked=asked, which=reserved)
     else:
-        if isinstance(question, Complete):
-            recorder.keep(question.template.digest, question.template.text)
+        if template is not None:
+            _keep_text(run, here, template.digest, template.text)
         answer = await world.answer(run, question, asked, here, reserved)
-    if isinstance(answer, Completed):
-        run.keep(here, answer)
-    else:
-        run.state(here, answer)
+    answer = _recorded(run, here, answer)
     try:
         await recorder.commit()
     except Exception as error:
         run.unkept = error
         raise
+    return answer
+
+
+def _keep_text(run: Run, here: str, digest: str, text: str) -> None:
+    assert run.recorder is not None
+    try:
+        run.recorder.keep(digest, text)
+    except TooLarge as error:
+        raise run.unkept_at(here, error) from None
+
+
+def _recorded(run: Run, here: str, answer: AnswerEvent) -> AnswerEvent:
+    """Record an answer; of one that its log does not take as much as it does: it was paid for."""
+    said = run.keep if isinstance(answer, Completed) else run.state
+    try:
+        said(here, answer)
+    except Unkept as unkept:
+        del run.refused[here]
+        answer = shortened(answer, unkept)
+        run.state(here, answer)
     return answer
 
 
@@ -237,7 +279,7 @@ async def _lane(branch: Steps[R], run: Run, ledger: Ledger, at: str) -> R | Stop
         return await drive(branch, run, ledger, at)
     except OutOfLimit as limit:
         return Stopped(limit.which)
-    except (BackboneError, Paused) as error:
+    except (BackboneError, Paused, Unkept) as error:
         return Left(error)  # no defect: what its siblings have in flight is still recorded
 
 
@@ -251,7 +293,9 @@ async def _in_turn(work: Sequence[Awaitable[Any]]) -> list[Any]:
         except Exception as error:
             errors.append(error)
     if errors:
-        raise min(errors, key=_rank)
+        # Of several lanes whose log took no more, the closing names the first; the others just end.
+        unkept = [each.error for each in results if isinstance(each, Left)]
+        raise min([*unkept, *errors], key=_rank)
     return results
 
 

@@ -26,6 +26,7 @@ from streams.defects import describe
 from streams.drive import Run, World, drive, replayed
 from streams.grants import NO_GRANT, Grant
 from streams.scopes import settings_text
+from streams.unkept import Unkept, refused_by, room_by, unkept_of
 from streams.world import Draining
 
 NOT_AN_OUTCOME = (BackboneError, Draining, Fenced, ReplayError)
@@ -49,6 +50,8 @@ class Work:
     journal: dict[str, Event]
     embedder: str | None = None
     """What makes the vectors of its scope's newest memory version."""
+    unkept: Unkept | None = None
+    """What its closing says was too large for its log, where it is closed."""
 
     @property
     def settings_text(self) -> str:
@@ -68,7 +71,13 @@ class Work:
         return Run(
             *(self.episode, self.journal, self.opened.seed, self.memory),
             *(topic, recorder, world, self.embedder),
+            refused=refused_by(self.unkept),
         )
+
+    @property
+    def room(self) -> int | None:
+        """What its log took when it ended, where its end was too large for it."""
+        return room_by(self.unkept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +163,10 @@ def prepare(
     numbered = {address: event for address, event in journal.items() if is_numbered(address)}
     memory = pinned(memories, opened.memory_version, opened.memory_revision)
     embedder = latest(memories).embedder
-    return Work(episode, admitted, opened, policy, found.settings, memory, numbered, embedder)
+    unkept = unkept_of(journal.get("closed"))
+    return Work(
+        *(episode, admitted, opened, policy, found.settings, memory, numbered, embedder, unkept)
+    )
 
 
 async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
@@ -209,7 +221,9 @@ def _as_recorded(work: Work, run: Run, error: Exception) -> Exception:
     ledger = Ledger.of(work.opened.limits, work.opened.prices)
     try:
         again = work.policy.solve(work.task, work.settings)
-        concluded(replayed(drive(again, work.run(None, None), ledger)))
+        alone = work.run(None, None)
+        alone.refused = run.refused
+        concluded(replayed(drive(again, alone, ledger)))
     except NOT_AN_OUTCOME:
         pass
     except Exception as recorded:

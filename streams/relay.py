@@ -23,6 +23,7 @@ from schemas.settings import PolicySettings
 from streams.defects import describe
 from streams.judging import judgements
 from streams.tally import Tally, in_order
+from streams.unkept import AT_THE_END, Unkept, is_unkept
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +201,12 @@ def closing(
     conclusion: Conclusion,
     seconds: float,
     tally: Tally | None = None,
+    room: int | None = None,
 ) -> Closing:
     """Everything that an episode's end leaves: a pure function of its record.
 
-    ``tally`` is what the record comes to, where it was kept along.
+    ``tally`` is what the record comes to, where it was kept along. An end that has no ``room`` on its log is
+    a failure that says so.
     """
     tally = Tally.of(journal) if tally is None else tally
     try:
@@ -222,5 +225,30 @@ def closing(
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)
         reflected = reflection_of(policy, admitted, opened, closed, embedder, NOTHING_SAID)
-    answer = canonical(answer_of(episode, admitted, opened, closed, judgements(journal.values())))
+    judged = judgements(journal.values())
+    answer = canonical(answer_of(episode, admitted, opened, closed, judged))
+    unkept = _unkept(room, conclusion, closed, answer, reflected)
+    if unkept is not None:
+        closed = close(tally, Conclusion(answer=None, ended_by=unkept.ended_by), seconds)
+        reflected = reflection_of(policy, admitted, opened, closed, embedder, NOTHING_SAID)
+        answer = canonical(answer_of(episode, admitted, opened, closed, judged))
     return Closing(closed, answer, reflected, check(reflected))
+
+
+def _unkept(
+    room: int | None,
+    conclusion: Conclusion,
+    closed: EpisodeClosed,
+    answer: bytes,
+    reflected: Reflected,
+) -> Unkept | None:
+    """What of an episode's end has no room on its log; one that failed for its size leaves least of all."""
+    if room is None or is_unkept(conclusion.ended_by):
+        return None
+    sizes = (
+        (closed.kind, len(closed.to_json())),
+        ("answer", len(answer)),
+        (reflected.kind, len(reflected.to_json())),
+    )
+    found = (Unkept(kind, AT_THE_END, size, room) for kind, size in sizes if size > room)
+    return next(found, None)

@@ -27,6 +27,7 @@ from streams.drive import Run, World, drive
 from streams.episodes import NOT_AN_OUTCOME, Work, concluded, prepare, with_chance
 from streams.grants import NO_GRANT, Grant
 from streams.relay import Closing, closing, trace_of
+from streams.unkept import refused_by
 
 Record = Mapping[str, Event]
 
@@ -65,7 +66,11 @@ class SetWork:
     def run(self, recorder: Recorder | None, world: World | None) -> Run:
         """The run of this set; closed without a world."""
         seed, memory = self.opened.seed, self.first.memory
-        return Run(self.episode, self.journal, seed, memory, "events", recorder, world)
+        unkept = next((each.unkept for each in self.members if each.unkept is not None), None)
+        return Run(
+            *(self.episode, self.journal, seed, memory, "events", recorder, world),
+            refused=refused_by(unkept),
+        )
 
 
 def prepare_set(
@@ -170,16 +175,21 @@ def _all(work: SetWork, conclusion: Conclusion) -> tuple[Conclusion, ...]:
     return (conclusion,) * len(work.members)
 
 
-def closings(work: SetWork, conclusions: Sequence[Conclusion]) -> list[Closing]:
-    """What each member's end leaves: a pure function of its part of the set's record."""
+def closings(
+    work: SetWork, conclusions: Sequence[Conclusion], room: int | None = None
+) -> list[Closing]:
+    """What each member's end leaves: a pure function of its part of the set's record.
+
+    ``room`` is what its log takes, while it is not closed yet.
+    """
     trace = trace_of(work.journal)
     return [
-        _closing(member, work.together.part(trace, member.task.subject), conclusion)
+        _closing(member, work.together.part(trace, member.task.subject), conclusion, room)
         for member, conclusion in zip(work.members, conclusions, strict=True)
     ]
 
 
-def _closing(member: Work, own: Trace, conclusion: Conclusion) -> Closing:
+def _closing(member: Work, own: Trace, conclusion: Conclusion, room: int | None) -> Closing:
     return closing(
         member.policy,
         member.settings,
@@ -189,6 +199,7 @@ def _closing(member: Work, own: Trace, conclusion: Conclusion) -> Closing:
         dict(own.events),
         conclusion,
         seconds_of(own),
+        room=member.room if room is None else room,
     )
 
 

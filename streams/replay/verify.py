@@ -51,6 +51,7 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
 from streams.scopes import Scope
 from streams.tally import Tally
+from streams.unkept import unkept_of
 from streams.windows import Due
 
 EPISODES = """
@@ -231,7 +232,9 @@ class Verifier:
             )
         if isinstance(ended, EpisodeClosed):
             spy = Counting()
-            derived = replayed(learn(scope, closed, self.learner, None, None, journal, spy.see))
+            derived = replayed(
+                learn(scope, closed, self.learner, None, None, journal, spy.see, unkept_of(ended))
+            )
             expect(episode, "closed", ended, derived)
             self._count(spy.run, journal, episode)
         if not scope.memory.forgetting.replaces(version):
@@ -314,7 +317,9 @@ class Verifier:
             else:
                 self._opening(work, opened)
                 given = policy, work.settings, episode, admitted, opened, own
-                self._closing(episode, journal, closing(*given, conclusion, seconds, tally))
+                self._closing(
+                    episode, journal, closing(*given, conclusion, seconds, tally, work.room)
+                )
         self._count(run, work.journal, episode)
 
     def _set(self, episode: str) -> None:

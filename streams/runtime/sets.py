@@ -11,7 +11,7 @@ from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from schemas.memory import Memory
 from schemas.settings import BadSetting
-from state.journal import Recorder
+from state.journal import Recorder, TooLarge
 from streams.backbones.port import Stuck
 from streams.drive import World
 from streams.grants import Grant
@@ -40,6 +40,11 @@ class Desk(Protocol):
     @property
     def grant(self) -> Grant:
         """What a set may spend."""
+        ...
+
+    @property
+    def room(self) -> int | None:
+        """The most bytes of anything that a member leaves when it ends, if that is limited."""
         ...
 
     def journal(self, episode: str) -> dict[str, Event]:
@@ -95,11 +100,11 @@ async def _work(desk: Desk, name: str, open_now: dict[str, dict[str, Event]]) ->
         work, begun = _prepared(desk, episode, open_now)
         _open(desk, work, begun)
         conclusions = await conclude_set(work, work.run(desk.writer, desk.world))
-    except (ReplayError, LookupError, BadSetting, Stuck) as error:
+    except (ReplayError, LookupError, BadSetting, Stuck, TooLarge) as error:
         for member, journal in open_now.items():
             await desk.park(member, error, journal)
         return
-    ends = zip(work.members, closings(work, conclusions), strict=True)
+    ends = zip(work.members, closings(work, conclusions, desk.room), strict=True)
     mine = [(member.episode, end) for member, end in ends if member.episode in open_now]
     # Before the members: once they are closed nobody comes back to the set.
     desk.writer.state("events", work.episode, "closed", ending())

@@ -22,6 +22,7 @@ from streams.learner import Learner, episode_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.settling import owing
 from streams.scopes import Scope
+from streams.unkept import Unkept, refused_by
 from streams.windows import Due
 
 
@@ -100,14 +101,21 @@ async def learn(
     world: World | None,
     journal: dict[str, Event],
     watch: Callable[[Run], None] | None = None,
+    unkept: Unkept | None = None,
 ) -> EpisodeClosed:
-    """Run the learning episode of a closed batch, or replay it with no world; its closing event."""
+    """Run the learning episode of a closed batch, or replay it with no world; its closing event.
+
+    ``unkept`` is what its log would not take, where its closing says so.
+    """
     episode = episode_of(closed)
     memory = scope.memory.versions[closed.previous]
     if closed.embedder is not None:
         memory = Memory(scope.id, closed.batch)  # what only embeds anew compares with nothing
     embedder = closed.embedder or scope.memory.changing or closed.measured
-    run = Run(episode, journal, closed.seed, memory, "learning", recorder, world, embedder)
+    run = Run(
+        *(episode, journal, closed.seed, memory, "learning", recorder, world, embedder),
+        refused=refused_by(unkept),
+    )
     if watch is not None:
         watch(run)
     ledger = Ledger.of(closed.limits)

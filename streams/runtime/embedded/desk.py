@@ -45,6 +45,9 @@ class Host(Protocol):
 class EmbeddedDesk:
     """Implements ``streams.runtime.sets.Desk``."""
 
+    room: int | None = None
+    """One file takes records of any size."""
+
     def __init__(self, worker: Host) -> None:
         self.worker, self.writer, self.world = worker, worker.writer, worker.world
         self.backbones, self.grant = worker.world.description, worker.world.grant

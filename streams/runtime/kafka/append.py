@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import structs
 
-from schemas.events.base import Event
+from schemas.events.base import AnswerEvent, Event
 from schemas.events.episode import EpisodeClosed, TextKept
 from schemas.identity import text_key
-from state.journal import Fenced
+from state.journal import Fenced, TooLarge
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.envelope import Headers, headers_of
 from streams.runtime.kafka.place import Place
@@ -30,12 +30,16 @@ from streams.runtime.kafka.sending import (
     Sessions,
     Unrecorded,
 )
-from streams.runtime.kafka.sizes import Sizes
+from streams.runtime.kafka.sizes import Sizes, record_bytes
 from streams.runtime.kafka.stamping import Stamps
 
 Waiting = tuple["asyncio.Future[int]", int]
 Until = Callable[[Callable[[], bool]], Coroutine[Any, Any, None]]
 """Waits for records until something holds."""
+
+
+def _unnoticed(partition: int) -> None:
+    """Nobody has claimed it."""
 
 
 def _unheard(error: Exception) -> None:
@@ -72,6 +76,8 @@ class Appender:
         self.sessions = Sessions(place, patience_s)
         self.lanes: dict[tuple[str, int], Lane] = {}
         self.given_up: Exception | None = None
+        self.outgrown: Callable[[int], None] = _unnoticed
+        """Told of a partition that took less than its topic says."""
         self.appended = 0
         self.appended_s: float | None = None
 
@@ -250,16 +256,36 @@ class KafkaWriter:
         self.kept: set[str] = set()
         self.stamps = Stamps()
 
+    @property
+    def room(self) -> int:
+        """The most bytes of anything that an episode leaves when it ends."""
+        return self.lane.appender.sizes.room
+
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
-        """Record with the next commit. Raises ``Fenced`` after the claim was lost."""
+        """Record with the next commit. Raises ``Fenced`` after the claim was lost, and ``TooLarge``.
+
+        An answer may take half of what others may: what is made of it has to fit as well.
+        """
         self._check()
         at_ms = now_ms()
         if isinstance(event, EpisodeClosed):
             event = structs.replace(event, stamps=self.stamps.closed(episode, at_ms))
-        body = event.to_json()
-        self.stamps.stated(episode, address, at_ms, body)
+        key, value = episode.encode(), event.to_json()
         headers = headers_of(event.kind, episode, address, at_ms, self.claim)
-        self.lane.add(episode.encode(), body, headers)
+        most = self.lane.appender.sizes.most(self.lane.topic)
+        room = (most - record_bytes(key, b"", headers)) // (1 + isinstance(event, AnswerEvent))
+        if len(value) > room:
+            raise TooLarge(event.kind, len(value), room)
+        self.stamps.stated(episode, address, at_ms, value)
+        self.lane.add(key, value, headers, self._outgrown)
+
+    def _outgrown(self, refused: RefusedByBroker) -> None:
+        """The topic takes less than it says: what counts is read again, and goes on with less room."""
+        if refused.why != "size":
+            raise refused
+        self.fenced = True
+        self.lane.appender.sizes.lower(refused)
+        self.lane.appender.outgrown(self.lane.partition)
 
     async def commit(self) -> None:
         """Done when everything stated so far is on the broker. Raises ``Fenced``."""
@@ -280,8 +306,8 @@ class KafkaWriter:
     def keep(self, digest: str, text: str) -> None:
         """Keep a text once per partition and claim."""
         if digest not in self.kept:
-            self.kept.add(digest)
             self.state("events", text_key(digest), "text", TextKept(text=text))
+            self.kept.add(digest)
 
     def send(self, topic: str, key: str, value: bytes) -> None:
         """Answers leave through the relay, once their closing was accepted."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import astuple
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from schemas.identity import digest
 from streams.runtime.kafka.owned import Owned
+from streams.runtime.kafka.place import checkpoint_bytes
+from streams.runtime.kafka.sizes import Sizes
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
@@ -45,3 +48,16 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
         "parked": [[episode, *astuple(parked[episode])] for episode in sorted(parked)],
         "digest": digest(sorted(fold.open)),
     }
+
+
+def fitted(noted: dict[str, Any], sizes: Sizes) -> dict[str, Any]:
+    """A checkpoint that its topic takes: who reads on from it reads the rest of the parked episodes again."""
+    room, parked = sizes.room, list(noted["parked"])
+    while parked and len(checkpoint_bytes({**noted, "parked": parked})) > room:
+        del parked[len(parked) // 2 :]
+    if len(parked) == len(noted["parked"]):
+        return noted
+    first = min(noted["parked"][len(parked) :], key=itemgetter(4))
+    if first[4] >= noted["from"]:
+        return {**noted, "parked": parked}
+    return {**noted, "parked": parked, "from": first[4], "claim": first[5]}

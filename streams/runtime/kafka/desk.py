@@ -24,6 +24,7 @@ class KafkaDesk:
     def __init__(self, worker: KafkaWorker, owned: Owned, writer: KafkaWriter) -> None:
         self.worker, self.owned, self.writer, self.world = worker, owned, writer, worker.leased
         self.backbones, self.grant = worker.world.description, worker.world.grant
+        self.room: int | None = writer.room
 
     async def work_on(self, name: str, members: Sequence[str]) -> None:
         """Work on a set to its end."""

@@ -30,10 +30,15 @@ class Idle:
         return self.worker.place
 
     def scopes(self, partition: int) -> list[Scope]:
-        """The scopes whose learning lies in a partition."""
+        """The scopes whose learning lies in a partition, and can go on."""
         worker = self.worker
         found = worker.learner.scopes.values()
-        return [each for each in found if worker.teacher.partition(each.id) == partition]
+        return [
+            each
+            for each in found
+            if worker.teacher.partition(each.id) == partition
+            and each.id not in worker.teacher.stalled
+        ]
 
     def due(self, partition: int) -> bool:
         """Whether there is something to learn from, or something of ours on its way."""

@@ -5,6 +5,7 @@ It decides on nothing but what is accepted on the log: while a record of its own
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
+from state.journal import TooLarge
 from streams.grading.grader import Grading
 from streams.learner import Learner, episode_of
 from streams.relay import check
@@ -24,6 +26,8 @@ from streams.runtime.references import References
 from streams.runtime.schedule import Schedule, is_cold
 from streams.runtime.settling import Statement
 from streams.scopes import Scope
+
+_log = logging.getLogger(__name__)
 
 
 class Teacher:
@@ -44,6 +48,8 @@ class Teacher:
         self.grader = Grading()
         world.references = References(self.grader, view.said)
         self.batches = 0
+        self.stalled: set[str] = set()
+        """Scopes whose next batch is larger than its log takes."""
         self.grading: set[tuple[str, str]] = set()
 
     def partition(self, scope: str) -> int:
@@ -76,8 +82,12 @@ class Teacher:
     def _state(self, writer: KafkaWriter, episode: str, address: str, event: Graded) -> None:
         if (episode, address) not in self.view.known and (episode, address) not in self.grading:
             self.grading.add((episode, address))
-            writer.state("learning", episode, address, event)
-            _ = writer.lane.commit()
+            try:
+                writer.state("learning", episode, address, event)
+            except TooLarge as error:
+                _log.warning("%s stays ungraded by one judgement: %s", episode, error)
+            else:
+                _ = writer.lane.commit()
 
     def _grade(self, episode: str, reflected: Reflected, feedback: Feedback) -> None:
         partition = self.partition(reflected.scope)
@@ -105,11 +115,20 @@ class Teacher:
         for scope in list(self.learner.scopes.values()):
             partition = self.partition(scope.id)
             writer = self.writer_of(partition)
-            if writer is not None and self.settled(partition, writer):
+            if writer is None or scope.id in self.stalled or not self.settled(partition, writer):
+                continue
+            try:
                 if is_cold(scope, self.learner):
                     self._warm_up(scope, partition, writer)
                 else:
                     self._learn_if_due(scope, partition, writer)
+            except TooLarge as error:
+                self._stall(scope, error)
+
+    def _stall(self, scope: Scope, error: TooLarge) -> None:
+        """A scope whose next batch its log cannot take learns no more here; the others do."""
+        self.stalled.add(scope.id)
+        _log.warning("%s learns no more: %s", scope.id, error)
 
     def _warm_up(self, scope: Scope, partition: int, writer: KafkaWriter) -> None:
         """Make version 0 of a scope that starts from another's memory."""
@@ -163,8 +182,11 @@ class Teacher:
         writer = self.writer_of(partition)
         if writer is None or not self.settled(partition, writer):
             return
-        for episode, address, event in statements:
-            writer.state("learning", episode, address, event)
+        try:
+            for episode, address, event in statements:
+                writer.state("learning", episode, address, event)
+        except TooLarge as error:
+            self._stall(scope, error)
         await self._land(partition, writer)
 
     def close(self) -> None:

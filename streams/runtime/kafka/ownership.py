@@ -15,7 +15,7 @@ from schemas.events.episode import PartitionClaimed
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.append import KafkaWriter, Lane
-from streams.runtime.kafka.checkpoint import checkpoint_of
+from streams.runtime.kafka.checkpoint import checkpoint_of, fitted
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.fence import Fence
 from streams.runtime.kafka.follow import Follower
@@ -183,6 +183,12 @@ class Ownership:
         if self.worker.view.fences[partition].epoch > owned.learning.epoch:
             self._lost(owned)
 
+    def outgrown(self, partition: int) -> None:
+        """A topic takes less than it said: we claim the partition again, and go on from what is on it."""
+        if partition in self.partitions and partition not in self.taking:
+            self._drop(partition)
+            self._take(partition)
+
     def _lost(self, owned: Owned) -> None:
         """Another worker claimed it. If the group still says that it is ours, we claim it again."""
         if self.partitions.get(owned.index) is not owned or owned.index in self.again:
@@ -279,9 +285,8 @@ class Ownership:
             if found != owned.told:
                 owned.told, owned.notes = found, owned.notes + 1
                 lane = worker.appender.lane(worker.place.topic("checkpoints"), owned.index)
-                lane.add(
-                    b"%d" % owned.index, checkpoint_bytes({**found, "number": owned.notes}), []
-                )
+                noted = fitted({**found, "number": owned.notes}, worker.appender.sizes)
+                lane.add(b"%d" % owned.index, checkpoint_bytes(noted), [])
                 _ = lane.commit()
 
     def relayed(self) -> bool:

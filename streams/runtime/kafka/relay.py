@@ -103,5 +103,5 @@ class Relay:
         conclusion, seconds = replayed(conclude(work, run))
         return closing(
             *(policy, work.settings, episode, admitted, work.opened, work.journal),
-            *(conclusion, seconds, run.tally),
+            *(conclusion, seconds, run.tally, work.room),
         )

@@ -30,6 +30,8 @@ class Sizes:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.told: dict[str, int] = {}
+        self.usual = USUAL_BYTES
+        """What a topic takes that says nothing."""
         self.asked = False
 
     async def ask(self) -> None:
@@ -48,7 +50,7 @@ class Sizes:
 
     def most(self, topic: str) -> int:
         """The most bytes of one record on a topic, with its key and headers."""
-        return min(self.told.get(topic, USUAL_BYTES), REQUEST_BYTES)
+        return min(self.told.get(topic, self.usual), REQUEST_BYTES)
 
     @property
     def room(self) -> int:
@@ -57,10 +59,16 @@ class Sizes:
         return max(LEAST_BYTES, most - RESERVED_BYTES)
 
     def lower(self, refused: RefusedByBroker) -> None:
-        """A topic takes less than it said."""
-        self.told[refused.topic] = max(
-            LEAST_BYTES, min(refused.size, self.most(refused.topic)) * 3 // 4
-        )
+        """A topic takes less than it said; where it said nothing, so may all that did not."""
+        if refused.topic not in self.told:
+            self.usual = lowered(refused.size, self.usual)
+            return
+        self.told[refused.topic] = lowered(refused.size, self.told[refused.topic])
+
+
+def lowered(size: int, most: int) -> int:
+    """What to try where a record of this size was refused."""
+    return max(LEAST_BYTES, min(size, most) * 3 // 4)
 
 
 async def _limits(admin: Any, names: list[str]) -> dict[str, int]:

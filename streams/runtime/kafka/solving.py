@@ -11,6 +11,7 @@ from schemas.asking import ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.settings import BadSetting
+from state.journal import TooLarge
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
 from streams.relay import Closing, closing
@@ -83,12 +84,12 @@ class Solver:
                 writer.state("events", episode, "opened", work.opened)
             run = work.run(writer, self.worker.leased)
             conclusion, seconds = await conclude(work, run)
-        except (ReplayError, LookupError, BadSetting, Stuck) as error:
+        except (ReplayError, LookupError, BadSetting, Stuck, TooLarge) as error:
             await self.park(writer, episode, error, journal)
             return
         end = closing(
             *(policy, work.settings, episode, admitted, work.opened, work.journal),
-            *(conclusion, seconds, run.tally),
+            *(conclusion, seconds, run.tally, writer.room),
         )
         await self.close(owned, writer, [(episode, end)], fresh)
 

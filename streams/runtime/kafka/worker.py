@@ -121,6 +121,7 @@ class KafkaWorker:
         self.solver = Solver(self)
         self.view.on_feedback = self.told
         self.view.on_refused = self.refused
+        self.appender.outgrown = self.owning.outgrown
 
     # -- life --------------------------------------------------------------------------------------
 
