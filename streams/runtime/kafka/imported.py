@@ -83,9 +83,15 @@ class KafkaLog(SqliteLog):
     def close(self) -> None:
         """Let go of the broker and the file."""
         if not self.loop.is_closed():
-            self._run(self.consumer.stop())
+            self._run(self._disconnect())
             self.loop.close()
         super().close()
+
+    async def _disconnect(self) -> None:
+        try:
+            await self.consumer.stop()
+        except asyncio.CancelledError:  # aiokafka's own, of a fetch that was to be tried again
+            await self.consumer._client.close()
 
     def data_version(self) -> int:
         """Looks for what is new, and changes whenever there was something."""

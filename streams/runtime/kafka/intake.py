@@ -14,7 +14,7 @@ from streams.producing.sources import BadLine
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
-from streams.runtime.kafka.letters import Letter, theirs
+from streams.runtime.kafka.letters import Letter, letter_key, theirs
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.past import Past
@@ -146,7 +146,7 @@ class Intake:
             "__metalogue.errors.last": at,
         }
         lane = self.appender.lane(self.place.dead(topic), message.partition)
-        key = f"{topic}/{message.partition}/{message.offset}".encode()
+        key = letter_key(topic, message)
         letter = Letter(key, message.value, theirs(headers), as_headers(said))
         lane.add(*letter.row(self.appender.sizes, lane.topic))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from streams.runtime.kafka.envelope import Headers
 from streams.runtime.kafka.refusals import RefusedByBroker
@@ -18,6 +18,11 @@ CUT: Final = f"{OURS}cut."
 FIRST_BYTES: Final = 65_536
 REASON_BYTES: Final = 1_000
 _log = logging.getLogger(__name__)
+
+
+def letter_key(topic: str, refused: Any) -> bytes:
+    """The key of the dead letter of a record: where it lies."""
+    return f"{topic}/{refused.partition}/{refused.offset}".encode()
 
 
 def digest_of(value: bytes) -> str:

@@ -142,6 +142,7 @@ class Ownership:
             worker.tailing.adopted(owned, episode)
             worker.tailing.lighten(owned, episode)
         worker.teacher.catch_up(index)
+        worker.refused(index)
         if index not in worker.past.whole:
             self._start(("past", index), worker.past.fill(place, index, begins, events.epoch + 1))
         self.takeovers.append(time.perf_counter() - began)

@@ -27,6 +27,7 @@ from streams.runtime.faults import told
 from streams.runtime.judgements import Judgements
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
+from streams.runtime.kafka.letters import letter_key
 from streams.runtime.kafka.place import Place
 
 KEPT = (BatchClosed, KnowledgeConsolidated, *MEASURED)
@@ -38,7 +39,7 @@ def _nothing(_: Feedback) -> None:
     return None
 
 
-def _nobody(partition: int, record: Any, why: str) -> None:
+def _nobody(partition: int) -> None:
     return None
 
 
@@ -92,8 +93,14 @@ class View:
         self.said_ms = [0] * partitions
         """The latest time on each partition of ``feedback``."""
         self.on_feedback: Callable[[Feedback], None] = _nothing
-        self.on_refused: Callable[[int, Any, str], None] = _nobody
+        self.on_refused: Callable[[int], None] = _nobody
+        """Told of a partition in which some feedback cannot be read."""
+        self.unread: dict[bytes, tuple[int, Any, str]] = {}
+        """Feedback that cannot be read and has no dead letter yet, by the letter's key: where, what and why."""
+        self.letters: set[bytes] = set()
+        """Keys of the dead letters of feedback that are there."""
         self._names = {place.topic(name): name for name in ("learning", "feedback", "checkpoints")}
+        self._names[place.dead("feedback")] = "letters"
 
     def topics(self) -> list[str]:
         """What is followed, by full names."""
@@ -105,6 +112,9 @@ class View:
             case "learning":
                 self.upto[partition] = record.offset + 1
                 self._learning(partition, record)
+            case "letters":
+                self.letters.add(record.key)
+                self.unread.pop(record.key, None)
             case "feedback":
                 self.feedback_upto[partition] = record.offset + 1
                 self._feedback(partition, record)
@@ -148,7 +158,10 @@ class View:
             feedback = feedback_of(body)
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, NotOurs, TypeError, ValueError) as error:
-            self.on_refused(partition, record, told(error))
+            key = letter_key("feedback", record)
+            if key not in self.letters:
+                self.unread[key] = partition, record, told(error)
+                self.on_refused(partition)
             return
         # By its place among its own partition's, as in ``imported.in_time``: clocks of who speaks go back.
         self.said_ms[partition] = max(self.said_ms[partition], record.timestamp)

@@ -258,11 +258,17 @@ class KafkaWorker:
         """New feedback."""
         self.teacher.told(feedback)
 
-    def refused(self, partition: int, record: Any, why: str) -> None:
-        """Feedback that cannot be read, of a partition that is ours."""
-        if self.owning.learning_writer(partition) is not None:
+    def refused(self, partition: int) -> None:
+        """Feedback that cannot be read gets its dead letter where the partition is ours, or once it is."""
+        if self.owning.learning_writer(partition) is None:
+            return
+        unread = self.view.unread
+        found = [(key, each) for key, each in unread.items() if each[0] == partition]
+        for key, (_, record, why) in found:
+            del unread[key]
             error = Refused("input.feedback", why)
             self.intake.refuse("feedback", record, headers_of_message(record), error)
+        if found:
             _ = self.appender.lane(self.place.dead("feedback"), partition).commit()
 
     # -- episodes ----------------------------------------------------------------------------------

@@ -132,3 +132,21 @@ def test_a_label_that_the_log_does_not_take_is_refused(
     assert "answer: comes to 50," in called.err
     stats = call("log", "stats", "--json", "--log", place.url).json
     assert stats["dead_letters"] == 1
+
+
+def test_feedback_that_was_there_before_its_worker_gets_one_dead_letter(
+    here: tuple[Place, Broker],
+) -> None:
+    place, broker = here
+    for value in (b"\xff", b'{"verdict": true}', b"x" * 69_800):
+        broker.append(place.topic("feedback"), 0, [(b"k", value, SPOOFED, 1)])
+    for _ in range(2):
+        assert work(place) == 0
+        letters = broker.logs[place.dead("feedback"), 0]
+        assert [entry.key for entry in letters] == [b"feedback/0/%d" % n for n in range(3)]
+    rows = call("dlq", "list", "--json", "--log", place.url).rows
+    assert [(each["topic"], each["bytes"]) for each in rows] == [
+        ("feedback", 1),
+        ("feedback", 17),
+        ("feedback", 69_800),
+    ]
