@@ -114,7 +114,7 @@ def test_an_idle_worker_notices_a_broker_that_is_gone_and_its_return(
     eventually(lambda: fetched(port, "/readyz") == "ok\n")
     broker(node[1], "stop")
     try:
-        found = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1], 60)
+        found = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1], 20)
         assert found.startswith("brokers away for ")
         assert status(port, "/livez") == (200, "ok\n")
         time.sleep(20)
