@@ -28,6 +28,8 @@ LOOK_S: Final = 2.0
 """Brokers are asked so often."""
 GLANCE_S: Final = 0.5
 """What they said is looked at so often."""
+SILENT_S: Final = 2 * LOOK_S + 1
+"""Leaders that have said nothing for so long may be away: then nothing else is called the trouble before that is."""
 FROZEN_S: Final = 5.0
 """Who has not looked for so long was not running: the silence was its own."""
 READ: Final = ("problems", "events", "learning")
@@ -77,7 +79,12 @@ class Health:
             return Trouble("no append acknowledged", max(waits_s, self.began_s))
         lease = self.worker.lease
         beat = Trouble("no heartbeat answered", max(lease.renewed, self.began_s))
-        if self.worker.owning.joined and now_s - beat.since_s > max(lease.session_s, PATIENCE_S):
+        heard = now_s - silent.since_s < SILENT_S
+        if (
+            heard
+            and self.worker.owning.joined
+            and now_s - beat.since_s > max(lease.session_s, PATIENCE_S)
+        ):
             return beat
         return None
 

@@ -93,6 +93,20 @@ def test_a_group_that_answers_no_heartbeat_is_trouble_after_a_session(
     assert later(worker.health, over_s) == "no heartbeat answered"
 
 
+def test_a_coordinator_that_went_with_all_brokers_is_not_the_trouble(
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+) -> None:
+    """Its last heartbeat may be older than the leaders' last answer."""
+    worker = worker_at(here[0])
+    worker.owning.assignments = 1
+    worker.health.began_s -= 100
+    worker.health.heard_s = time.monotonic()
+    worker.lease.session_s = 6
+    worker.lease.renewed = worker.health.heard_s - 1.5
+    found = {later(worker.health, tenth / 10) for tenth in range(200)}
+    assert found == {None, "brokers away"}
+
+
 def test_who_waits_for_brokers_does_not_hang(
     here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
 ) -> None:
