@@ -40,6 +40,8 @@ class Schedule:
         self.blocked: dict[str, deque[str]] = {}
         self.seats: dict[str, Seat] = {}
         self.tasks: dict[str, Running] = {}
+        self.twins: dict[str, dict[int, Seat]] = {}
+        """Other seats of an episode, by partition: its problem lies on several."""
         self.changed = asyncio.Event()
         self.sets = Sets(learner)
 
@@ -47,7 +49,10 @@ class Schedule:
 
     def enqueue(self, episode: str, seat: Seat) -> None:
         """An admitted episode waits for its turn."""
-        if episode in self.seats:
+        known = self.seats.get(episode)
+        if known is not None:
+            if known.partition != seat.partition:
+                self.twins.setdefault(episode, {})[seat.partition] = seat
             return
         self.seats[episode] = seat
         if self.sets.take(episode, seat):
@@ -62,6 +67,13 @@ class Schedule:
         """An episode or a set needs no seat any more: it was closed or parked."""
         self.seats.pop(episode, None)
         self.sets.leave(episode)
+        self._next_twin(episode)
+
+    def _next_twin(self, episode: str) -> None:
+        """A problem that was put on two partitions has its turn on the second after the first."""
+        twins = self.twins.pop(episode, {})
+        for seat in twins.values():
+            self.enqueue(episode, seat)
 
     def may_open(self, seat: Seat) -> bool:
         """Whether the memory version that an episode needs exists. Its series must be announced.
@@ -153,6 +165,10 @@ class Schedule:
         self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
         self.ready = deque(episode for episode in self.ready if episode in self.seats)
         self.sets.drop(partition)
+        for episode, twins in list(self.twins.items()):
+            twins.pop(partition, None)
+            if episode not in self.seats:
+                self._next_twin(episode)
 
 
 def is_cold(scope: Scope, learner: Learner) -> bool:

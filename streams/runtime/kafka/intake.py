@@ -24,6 +24,11 @@ from streams.runtime.room import need_room
 AT_ONCE = 500
 
 
+def _never(episode: str) -> bool:
+    """Nothing is open."""
+    return False
+
+
 class Intake:
     """Admits what came in for a partition, in order."""
 
@@ -40,6 +45,10 @@ class Intake:
         self.place, self.appender, self.find, self.past = place, appender, find, past
         self.default_policy, self.partitions, self.until = default_policy, partitions, until
         self.refused = 0
+        self.is_open: Callable[[str], bool] = _never
+        """Whether an episode is open on a partition that is ours."""
+        self.admitting: dict[str, int] = {}
+        """Episodes that are being admitted, and on which partition."""
 
     async def take(self, owned: Owned, room: int) -> None:
         """Admit a batch, of no more than there is room for.
@@ -54,6 +63,9 @@ class Intake:
         except Fenced:
             owned.queue.extendleft(reversed(taken))
             raise
+        finally:
+            others = ((e, index) for e, index in self.admitting.items() if index != owned.index)
+            self.admitting = dict(others)
         for event in taken:
             event.ack()
             owned.position = max(owned.position, event.message.offset + 1)
@@ -83,8 +95,9 @@ class Intake:
         except Refused as error:
             self.refuse("problems", message, headers, error)
             return
-        if found.episode in owned.fold.open or found.episode in owned.fold.closed:
+        if self._is_known(owned, found.episode):
             return
+        self.admitting[found.episode] = owned.index
         if found.label is not None:
             labels.append(found.label)
         new.setdefault(
@@ -96,6 +109,12 @@ class Intake:
                 offset=message.offset,
             ),
         )
+
+    def _is_known(self, owned: Owned, episode: str) -> bool:
+        """Whether an episode was admitted, or is just now, here or on another partition that is ours."""
+        if episode in owned.fold.closed or self.is_open(episode):
+            return True
+        return self.admitting.get(episode, owned.index) != owned.index
 
     def _check_size(self, found: Asked) -> None:
         try:

@@ -184,6 +184,10 @@ class Ownership:
         if self.worker.view.fences[partition].epoch > owned.learning.epoch:
             self._lost(owned)
 
+    def is_open(self, episode: str) -> bool:
+        """Whether an episode is open on any of our partitions."""
+        return any(episode in owned.fold.open for owned in self.partitions.values())
+
     def outgrown(self, partition: int) -> None:
         """A topic takes less than it said: we claim the partition again, and go on from what is on it."""
         if partition in self.partitions and partition not in self.taking:

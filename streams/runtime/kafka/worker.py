@@ -122,6 +122,7 @@ class KafkaWorker:
         self.view.on_feedback = self.told
         self.view.on_refused = self.refused
         self.appender.outgrown = self.owning.outgrown
+        self.intake.is_open = self.owning.is_open
 
     # -- life --------------------------------------------------------------------------------------
 

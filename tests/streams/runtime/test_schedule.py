@@ -163,3 +163,25 @@ def test_a_defect_is_told_and_a_drained_task_is_none() -> None:
         assert [str(error) for error in told] == ["x"]
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_an_episode_on_two_partitions_has_its_turn_on_each(moves: bool) -> None:
+    """As two workers may have admitted it; also where the first partition moves away meanwhile."""
+
+    async def run() -> None:
+        given = schedule(learner(), slots=1)
+        for partition in (0, 1, 1):
+            given.enqueue("e", Seat(ANNOUNCED, None, None, partition))
+        given.start("other", nothing(), 5)
+        await given.finished()
+        assert given.next() == ("e", Seat(ANNOUNCED, None, None, 0))
+        if moves:
+            given.cancel(0)
+        else:
+            given.leave("e")
+        assert given.next() == ("e", Seat(ANNOUNCED, None, None, 1))
+        given.leave("e")
+        assert given.next() is None
+
+    asyncio.run(run())
