@@ -6,10 +6,10 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from streams.cli.draining import drain_when_told
 from streams.cli.errors import OK, usage
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
     from streams.runtime.progress import Progress
     from streams.world import World
+
+T = TypeVar("T")
 
 
 def work(
@@ -77,14 +79,22 @@ def work(
 
     try:
         with leaving(), hinting(place) as started:
-            return report(reached(place, lambda: asyncio.run(run()), printed=True))
+            return report(reached(place, lambda: looped(run()), printed=True))
     except BackboneError as error:
         raise as_cli(error) from error
 
 
+def looped(work: Coroutine[Any, Any, T]) -> T:
+    """What work in a loop of its own comes to. A loop that is over leaves no handler behind."""
+    try:
+        return asyncio.run(work)
+    finally:
+        signal.signal(signal.SIGTERM, _leave)
+
+
 @contextmanager
 def leaving() -> Generator[None]:
-    """End at once when told before there is a loop that hears of it: nothing is begun yet."""
+    """End at once when told while no loop hears of it: nothing is begun yet, or all is over."""
     before = signal.signal(signal.SIGTERM, _leave)
     try:
         yield

@@ -97,3 +97,22 @@ def test_a_frozen_leader_costs_about_what_a_killed_one_does(three: tuple[Cluster
     eventually(lambda: figure(port, CLOSED) == COUNT, 200)
     eventually(lambda: cluster.stats()["answers"] == COUNT)
     assert cluster.stats()["repeated_completions"] == 0
+
+
+def test_below_quorum_a_worker_ends_when_told_and_commands_say_who_answers(
+    three: tuple[Cluster, Path],
+) -> None:
+    cluster, nodes = three
+    for gone in (2, 3):
+        os.kill(pid_of(nodes / str(gone)), signal.SIGKILL)
+    worker = cluster.worker(*WORK)
+    eventually(lambda: "one of three brokers answered; " in cluster.said.read_text(), 40)
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(5) in (0, 6), "6 where it had given up"
+    assert "Traceback" not in cluster.said.read_text()
+    stats = cluster.call("log", "stats")
+    said = stats.stderr.decode()
+    assert stats.returncode == 6
+    assert "one of three brokers answered; " in said.splitlines()[-2]
+    assert said.count("refuses the connection") >= 2
+    assert "no broker answered" not in said

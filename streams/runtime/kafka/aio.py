@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, TypeVar
@@ -14,6 +15,8 @@ from streams.runtime.kafka import deadlines, lenient
 from streams.runtime.kafka.place import Place
 
 RETRY_S = 0.5
+REPLACED_S = 12.0
+"""So long a cluster may need to see that one of its brokers is gone."""
 LIMITS = {"request_timeout_ms": deadlines.ANSWER_MS}
 T = TypeVar("T")
 
@@ -57,6 +60,18 @@ async def patiently(work: Callable[[], Awaitable[T]]) -> T:
         except asyncio.CancelledError:
             await asyncio.gather(attempt, return_exceptions=True)
             raise
+
+
+async def soon(work: Callable[[], Awaitable[T]]) -> T:
+    """Ask a cluster that answers: one of its brokers may just have gone, and is asked by chance until others know."""
+    end = time.monotonic() + REPLACED_S
+    while True:
+        try:
+            return await work()
+        except kafka_error() as error:
+            if time.monotonic() > end or not getattr(error, "retriable", False):
+                raise
+        await asyncio.sleep(RETRY_S)
 
 
 def take_back(producer: Any, topic: str, partition: int, records: int) -> None:

@@ -36,9 +36,9 @@ async def create(place: Place, partitions: int, replicas: int = 3) -> list[str]:
     admin = aio.admin(place)
     await admin.start()
     try:
-        there = set(await admin.list_topics())
+        there = set(await aio.soon(admin.list_topics))
         missing = [name for name in place.topics() if name not in there]
-        brokers = len((await admin.describe_cluster())["brokers"])
+        brokers = len((await aio.soon(admin.describe_cluster))["brokers"])
         copies = max(1, min(replicas, brokers))
         new = [
             aio.module(".admin").NewTopic(
@@ -65,7 +65,7 @@ async def partitions_of(place: Place) -> dict[str, int]:
     admin = aio.admin(place)
     await admin.start()
     try:
-        return await _counts(admin, place)
+        return await aio.soon(lambda: _counts(admin, place))
     finally:
         await admin.close()
 
@@ -98,11 +98,12 @@ async def known(place: Place) -> tuple[int, str]:
     admin = aio.admin(place)
     await admin.start()
     try:
-        found = await _counts(admin, place)
+        found = await aio.soon(lambda: _counts(admin, place))
         wrong = faults(place, found)
         if wrong:
             raise NoTopics("; ".join(wrong[:3]))
-        return next(iter(found.values())), str((await admin.describe_cluster())["cluster_id"])
+        cluster = await aio.soon(admin.describe_cluster)
+        return next(iter(found.values())), str(cluster["cluster_id"])
     finally:
         await admin.close()
 

@@ -43,3 +43,23 @@ def test_who_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert asyncio.run(aio.patiently(connect)) == "here"
     assert len(times) == 3
+
+
+def test_of_a_cluster_another_broker_is_asked_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aio, "RETRY_S", 0)
+    gone = aio.module(".errors").NodeNotReadyError
+    times: list[int] = []
+
+    async def ask() -> str:
+        times.append(len(times))
+        if len(times) < 3:
+            raise gone
+        return "two are there"
+
+    assert asyncio.run(aio.soon(ask)) == "two are there"
+    times.clear()
+    monkeypatch.setattr(aio, "REPLACED_S", -1)
+    with pytest.raises(gone):
+        asyncio.run(aio.soon(ask))
