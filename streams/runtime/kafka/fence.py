@@ -126,10 +126,17 @@ class EventsFold:
         first = "opened" if is_set(said.episode) else "admitted"
         if said.address != first or said.episode in self.open or said.episode in self.closed:
             return False
+        members: tuple[str, ...] = ()
+        if first == "opened":
+            members = tuple(orjson.loads(said.body).get("members") or ())
+            if any(member not in self.open for member in members):
+                # It was over before the checkpoint, which else would hold all its members' admissions.
+                for each in (*members, said.episode):
+                    self.forget(each)
+                return False
         self.open[said.episode] = {first: said}
         self.began[said.episode] = offset
         if first == "opened":
-            members = tuple(orjson.loads(said.body).get("members") or ())
             self.sets[said.episode] = members
             self.within |= dict.fromkeys(members, said.episode)
         return True

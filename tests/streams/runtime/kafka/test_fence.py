@@ -158,3 +158,15 @@ def test_from_a_checkpoint_closed_episodes_are_passed_over() -> None:
     assert fold.needed() == 2
     fold.forget("new")
     assert fold.needed() == len(log)
+
+
+def test_a_set_that_was_over_before_the_checkpoint_is_not_opened_again() -> None:
+    """Its record lies behind admissions that nobody needs any more; one of its members came late."""
+    fold = EventsFold(Fence(0, [0]), upto=5)
+    admitted, opened = b"{}", b'{"members": ["p/d/a/r", "p/d/b/r"]}'
+    assert fold.take(5, Said("p/d/c/r", "admitted", "problem.admitted", 0, admitted))
+    assert fold.take(6, Said("p/d/b/r", "admitted", "problem.admitted", 0, admitted))
+    assert not fold.take(7, Said("s/x/1", "opened", "episode.opened", 0, opened))
+    assert not fold.take(8, Said("p/d/b/r", "closed", "episode.closed", 0, b"{}"))
+    assert (set(fold.open), fold.sets, fold.within) == ({"p/d/c/r"}, {}, {})
+    assert fold.needed() == 5
