@@ -58,6 +58,11 @@ class Completion(NamedTuple):
     tokens: int | None = None
     """Prompt and completion tokens, if the endpoint said."""
 
+    @property
+    def cut(self) -> bool:
+        """Whether it was cut off by its length: what stands in it is no last word."""
+        return self.finish == "length"
+
 
 @dataclass(frozen=True, slots=True)
 class Complete(Ask[Completion]):

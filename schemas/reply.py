@@ -7,70 +7,110 @@ from typing import Any, Literal, TypeAlias
 
 FieldKind: TypeAlias = Literal["number", "choice", "answer", "text", "list"]
 
-BLOCK = "Reply with these fields, each label at the start of its own line, in this order:"
+BLOCK = "Reply in this form, each label at the start of a line of its own:"
+ABOUT = "What goes where:"
+REASONING = "reasoning"
+"""The place to think in a reply by JSON Schema: its first property, and no field of any role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """One labelled field of a reply.
 
-    ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``,
-    ``answer`` the final answer (between ``###`` marks, or in ``\\boxed{}`` when ``boxed``), ``text``
-    one or more lines, ``list`` between ``least`` and ``most`` items of a line each, which may be
-    ``ratings`` of a step from 0 to 1 by these names. ``when`` names a choice field and the values of
-    it for which this field is needed; otherwise it must be left out.
+    ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``
+    (or one of ``aliases``, which pairs other words for them with the choice), ``answer`` the final
+    answer in ``\\boxed{}``, ``text`` one or more lines, ``list`` between ``least`` and ``most`` items of
+    a line each, which may be ``ratings`` of a step from 0 to 1 by these names. ``when`` names a choice
+    field and the values of it for which this field is needed; otherwise it must be left out.
     """
 
     label: str
     kind: FieldKind
     about: str
     choices: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
     least: int = 1
     most: int | None = None
-    boxed: bool = False
     unit: bool = False
     ratings: tuple[str, ...] = ()
     required: bool = True
     when: tuple[str, tuple[str, ...]] | None = None
 
     def line(self) -> str:
-        """The line of the prompt's format block that asks for this field."""
-        only = (
-            "" if self.when is None else f" (only if {self.when[0]} is {' or '.join(self.when[1])})"
-        )
-        return f"{self.label}: {self._body()}{only}"
+        """The line of the prompt's form: what the reply's own line looks like, and nothing to copy."""
+        shape = self._shape()
+        return f"{self.label}:{shape}" if shape.startswith("\n") else f"{self.label}: {shape}"
 
-    def _body(self) -> str:
+    def _shape(self) -> str:
         match self.kind:
             case "choice":
-                return f"<choice: {' | '.join(self.choices)}; {self.about}>"
+                return " | ".join(self.choices)
             case "answer":
-                return f"\\boxed{{<answer>}} <{self.about}>" if self.boxed else "### <answer> ###"
+                return "\\boxed{...}"
+            case "number":
+                return "0.xx" if self.unit else "N"
+            case "list" if self.ratings:
+                return f"\n- Step i: {', '.join(f'{name}=0.xx' for name in self.ratings)}"
             case "list":
-                upto = "" if self.most is None else f"-{self.most}"
-                return f"<list: {self.least}{upto} items, one a line; {self.about}>"
-            case "number" | "text":
-                return f"<{self.kind}: {self.about}>"
+                return "\n- ..."
+            case "text":
+                return "..."
+
+    def note(self) -> str:
+        """What the field holds, how many items, and when it is wanted, as the form's explanation says it."""
+        parts = [self.about]
+        if self.kind == "list" and not self.ratings:
+            parts.append(self._count())
+        if self.when is not None:
+            parts.append(f"only if {self.when[0]} is {' or '.join(self.when[1])}")
+        return f"- {self.label}: {'; '.join(parts)}"
+
+    def _count(self) -> str:
+        if self.most is None:
+            return f"{self.least} or more items" if self.least else "any number of items, or NONE"
+        if self.least == self.most:
+            return f"exactly {self.most} items" if self.most > 1 else "exactly 1 item"
+        return (
+            f"{self.least} to {self.most} items"
+            if self.least
+            else f"up to {self.most} items, or NONE"
+        )
+
+    @property
+    def optional(self) -> bool:
+        """Whether a reply may leave it out."""
+        return not self.required or self.when is not None
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of this field's value."""
+        """The JSON Schema of this field's value; ``null`` where it may be left out."""
         match self.kind:
             case "number":
                 within = {"minimum": 0, "maximum": 1} if self.unit else {}
-                return {"type": "number", "description": self.about} | within
+                value: dict[str, Any] = {"type": "number"} | within
             case "choice":
-                return {"type": "string", "enum": list(self.choices), "description": self.about}
+                value = {"type": "string", "enum": list(self.choices)}
             case "list":
-                bounds = {"minItems": self.least} | (
-                    {} if self.most is None else {"maxItems": self.most}
-                )
-                return {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": self.about,
-                } | bounds
+                most = {} if self.most is None else {"maxItems": self.most}
+                items = {"type": "array", "items": {"type": "string"}, "minItems": self.least}
+                value = items | most
             case "answer" | "text":
-                return {"type": "string", "description": self.about}
+                value = {"type": "string"}
+        if self.optional:
+            value = {"anyOf": [value, {"type": "null"}]}
+        return value | {"description": self._described()}
+
+    def _described(self) -> str:
+        about = self._list_about() if self.kind == "list" else self.about
+        if self.when is None:
+            return about
+        return f"{about}; only if {self.when[0]} is {' or '.join(self.when[1])}, else null"
+
+    def _list_about(self) -> str:
+        if self.ratings:
+            return (
+                f"{self.about}; each item: Step i: {', '.join(f'{n}=0.xx' for n in self.ratings)}"
+            )
+        return f"{self.about}; {self._count()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +120,23 @@ class Reply:
     fields: tuple[Field, ...]
 
     def block(self) -> str:
-        """The format block that closes a prompt's instructions."""
-        return "\n".join((BLOCK, *(field.line() for field in self.fields)))
+        """What closes a prompt's instructions: the form of the reply, then what goes into it."""
+        form = (field.line() for field in self.fields)
+        return "\n".join((BLOCK, *form, "", ABOUT, *(field.note() for field in self.fields)))
 
     def json_schema(self) -> dict[str, Any]:
-        """JSON Schema of a structured reply, for servers that constrain their output by one."""
+        """JSON Schema of a structured reply, for servers that constrain their output by one.
+
+        Where no text opens the reply, a property to reason in comes first: who must answer before it may
+        think answers badly.
+        """
+        thinks = bool(self.fields) and self.fields[0].kind == "text"
+        place = {"type": "string", "description": "the whole reasoning, before anything else"}
+        fields = {field.label: field.schema() for field in self.fields}
+        properties = fields if thinks else {REASONING: place} | fields
         return {
             "type": "object",
-            "properties": {field.label: field.schema() for field in self.fields},
-            "required": [f.label for f in self.fields if f.required and f.when is None],
+            "properties": properties,
+            "required": list(properties),
             "additionalProperties": False,
         }

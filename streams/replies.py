@@ -10,6 +10,7 @@ from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.events.graph import ToolCalled
 from schemas.memory import Memory
 from schemas.questions import Completion, Credit, RecalledItem, Recollection, ToolResult
+from schemas.spoken import spoken
 
 
 class NotInMemory(ReplayError, LookupError):
@@ -20,10 +21,11 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
     """What the question's author gets for this recorded answer."""
     match answer:
         case Completed():
+            said = spoken(answer.text)
             return Completion(
                 address,
-                answer.text,
-                answer.finish,
+                said.text,
+                "length" if said.cut else answer.finish,
                 answer.model,
                 bool(answer.truncated),
                 answer.logprob,

@@ -1,8 +1,11 @@
-r"""One extraction for all policies: the answer that a text gives, word for word.
+r"""One extraction for all policies: the answer that a text marks as its own, word for word.
 
 In this order: the final-answer field; the last balanced ``\boxed{}``; a line that begins with
-``Answer:`` (or GSM8K's ``####``); if all are absent, the last number or option of the last segment.
-Every step looks at a bounded part of the text, so that any text is read in linear time.
+``Answer:`` (or GSM8K's ``####``); a sentence of the last paragraph that says what the answer is. A
+number that is merely mentioned is no answer (``mentioned`` finds it for those who measure otherwise).
+What stands in a box, a fence or between marks stays as it is; of a sentence one closing dot goes,
+unless an abbreviation ends with it. Every step looks at a bounded part of the text, so that any text
+is read in linear time.
 
 Source: MC² section 3 (``Final_answer: ### … ###``, ``\boxed{}``); Tree of Thoughts' Game of 24
 prompts (``Answer: … = 24``); GSM8K (``#### N``).
@@ -19,15 +22,27 @@ TRIES = 16
 """How many of the last fields or boxes of a text are looked at before the next rule is tried."""
 
 _FINAL = re.compile(
-    r"final[ _\-\\]{0,3}answer(?: is)?[ \t*_`\"']{0,6}[:：][ \t*_`\"']{0,6}", re.IGNORECASE
+    r"final[ _\-\\]{0,3}answer(?: is)?[ \t*_`\"']{0,6}[:：=][ \t*_`\"']{0,6}"
+    r"|^[ \t#>*_]{0,8}(?:the )?final[ _]answer[ \t#*_]{0,6}$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile(
-    r"^[ \t*_#>\-]{0,8}(?:answer(?: is)?[ \t*_]{0,4}[:：][ \t*_]{0,4}|(?<!#)####(?!#))",
+    r"^[ \t*_#>\-]{0,8}(?:(?:the )?answer(?: is)?[ \t*_]{0,4}[:：=][ \t*_]{0,4}|(?<!#)####(?!#))",
     re.IGNORECASE | re.MULTILINE,
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,4}\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_SAYS = re.compile(r"\banswer (?:is|was|would be|must be|should be)\b[ :]?", re.IGNORECASE)
+_FENCED = re.compile(r"(`{3,8})[^\n`]{0,40}\n")
+_DISPLAYS = ((r"\[", r"\]"), ("$$", "$$"), (r"\(", r"\)"))
+_BEGIN = re.compile(r"\\begin\{(\w{1,20}\*?)\}")
+_BETWEEN = re.compile(r"[ \t,;&$]{0,8}(?:and|or|\\text\{ ?(?:and|or) ?\})?[ \t,;&$]{0,8}")
+_SAYS = re.compile(
+    r"\b(?:the|our|its|so,? the)[ \t]{1,4}(?:final |correct |right )?answer[ \t]{1,4}"
+    r"(?:is|was|would be|must be|should be)\b[ \t:*]{0,6}",
+    re.IGNORECASE,
+)
+_TOLD = re.compile(r"\banswer[ \t]{1,4}(?:is|was|would be|must be|should be)\b[ :]?", re.IGNORECASE)
+_REASONS = re.compile(r"(?:,? (?:because|since|as|which|so)\b|(?<=[^.\s][^.\s])\. )", re.IGNORECASE)
 _WORD = re.compile(r"\b(?:true|false|yes|no)\b", re.IGNORECASE)
 _OPTION = re.compile(
     r"\(([A-Ja-j])\)|\b(?:option|choice) ([A-J])\b|\b(True|False)\b", re.IGNORECASE
@@ -36,34 +51,62 @@ _NUMBER = re.compile(
     r"(?<![\w.)\]}])-?\$?\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?%?"
     r"|(?:(?<![\w.)\]}])[-−])?(?<![\w.])(?:\d+(?:\.\d+)?|\.\d+)(?:/\d+|e[-+]?\d+)?%?"
 )
-_LEAD = re.compile(r"^the (?:final )?answer is:?\s{1,4}", re.IGNORECASE)
+_LEAD = re.compile(r"^(?:so,? )?the (?:final |correct )?answer is:?\s{1,4}", re.IGNORECASE)
 _HOPE = re.compile(r"\. ?I hope it is correct\.?$", re.IGNORECASE)
 _WRAPS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
+_SHORT = re.compile(
+    r"(?:\b[A-Za-z]|\b(?:a\.m|p\.m|etc|vs|cf|approx|Inc|Ltd|Co|Corp|Jr|Sr|St|Dr|Mr|Mrs|Ms|Prof|No|Bros)|\.)\.$"
+)
+"""What ends with a dot of its own: an initial, an abbreviation, an ellipsis."""
 
 
-def extract(text: str, *, fields_only: bool = False) -> str | None:
-    """The answer that ``text`` gives, or ``None``.
-
-    With ``fields_only`` only what was marked as the answer counts: ``cot`` reads nothing else.
-    """
-    for find in (_final_answer, boxed, _answer_line):
+def extract(text: str) -> str | None:
+    """The answer that ``text`` marks as its own, or ``None``: nothing is guessed."""
+    for find in (_final_answer, boxed, _answer_line, _sentence):
         found = find(text)
         if found is not None:
             return found
-    return None if fields_only else _last_mention(_last_segment(text))
+    return None
 
 
-def _final_answer(text: str) -> str | None:
-    return _last(_FINAL, text, _field)
-
-
-def _answer_line(text: str) -> str | None:
-    return _last(_ANSWER, text, _field)
+def mentioned(text: str) -> str | None:
+    """As ``extract``; where nothing is marked, the last number or option of the last paragraph."""
+    marked = extract(text)
+    return _last_mention(_last_segment(text)) if marked is None else marked
 
 
 def boxed(text: str) -> str | None:
     r"""What stands in the last balanced ``\boxed{}``, braces inside it included."""
     return _last(_BOX, text, _balanced)
+
+
+def stated(text: str) -> str | None:
+    """The answer at the beginning of ``text``, which is what stands behind an answer's label."""
+    rest = text[:CONTENT_CHARS].lstrip()
+    if rest.startswith("###"):
+        inner, closed, _ = rest[3:].partition("###")
+        return _boxes(inner) or _verbatim(inner) if closed else stated(rest.lstrip("# "))
+    return _fence(rest) or _display(rest) or _line(rest)
+
+
+def whole(text: str) -> str | None:
+    """The answer in a text that is nothing but the answer, such as a string of a JSON object."""
+    rest = text[:CONTENT_CHARS].strip()
+    return _boxes(rest) or _fence(rest) or _display(rest) or _clean(rest)
+
+
+def _final_answer(text: str) -> str | None:
+    return _last(_FINAL, text, _at)
+
+
+def _answer_line(text: str) -> str | None:
+    return _last(_ANSWER, text, _at)
+
+
+def _sentence(text: str) -> str | None:
+    """What the last sentence that says "the answer is" goes on with, without its reasons."""
+    segment = _last_segment(text)
+    return _last(_SAYS, segment, lambda said, at: stated(_REASONS.split(said[at:], maxsplit=1)[0]))
 
 
 def _last(mark: re.Pattern[str], text: str, read: Callable[[str, int], str | None]) -> str | None:
@@ -72,41 +115,98 @@ def _last(mark: re.Pattern[str], text: str, read: Callable[[str, int], str | Non
     return next((found for end in reversed(ends) if (found := read(text, end))), None)
 
 
-def _field(text: str, start: int) -> str | None:
-    """A field's content: between ``###`` signs, else the rest of its line or the next line."""
-    rest = text[start : start + CONTENT_CHARS].lstrip()
-    if rest.startswith("###"):
-        inner, closed, _ = rest[3:].partition("###")
-        rest = inner if closed else rest[3:]
-        return _clean(boxed(rest) or (rest if closed else _first_line(rest)))
-    line = _first_line(rest)
-    return _clean(boxed(line) or line.partition("###")[0])
+def _at(text: str, start: int) -> str | None:
+    return stated(text[start : start + CONTENT_CHARS])
 
 
-def _first_line(text: str) -> str:
-    return text.lstrip().partition("\n")[0]
+def _fence(text: str) -> str | None:
+    """A fenced block that begins here, whole, without its marks."""
+    opens = _FENCED.match(text)
+    if opens is None:
+        return None
+    inner, closed, _ = text[opens.end() :].partition(f"\n{opens[1]}")
+    return inner.strip("\n") or None if closed else None
+
+
+def _display(text: str) -> str | None:
+    """A formula that begins here, over as many lines as it has, or what is boxed in it."""
+    for opens, closes in _DISPLAYS:
+        if text.startswith(opens):
+            inner, closed, rest = text[len(opens) :].partition(closes)
+            if closed and ("\n" in inner or not rest.partition("\n")[0].strip(" .*")):
+                return _boxes(inner) or _clean(inner)
+    return None
+
+
+def _line(text: str) -> str | None:
+    """The first line that says anything; a box or an environment that it opens is read to its end."""
+    line = text.partition("\n")[0]
+    box = _BOX.search(line)
+    if box is not None:
+        return _boxes(text, box.start())
+    begun = _BEGIN.search(line)
+    if begun is not None:
+        closes = f"\\end{{{begun[1]}}}"
+        head, closed, tail = text.partition(closes)
+        if closed:
+            return _clean(head + closes + tail.partition("\n")[0])
+    return _clean(line.partition("###")[0])
+
+
+def _boxes(text: str, start: int = 0) -> str | None:
+    """What is boxed from ``start`` on: one box, or several that stand side by side."""
+    found: list[str] = []
+    at = start
+    for box in _BOX.finditer(text, start):
+        if box.start() < at:
+            continue
+        end = _closing(text, box.end())
+        if end is None or (found and not _BETWEEN.fullmatch(text, at, box.start())):
+            break
+        inner = _verbatim(text[box.end() : end])
+        found.extend([] if inner is None else [inner])
+        at = end + 1
+    return ", ".join(found) or None
 
 
 def _balanced(text: str, start: int) -> str | None:
     """The text from ``start`` to the brace that closes the one before ``start``."""
+    end = _closing(text, start)
+    return None if end is None else _verbatim(text[start:end])
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Where the brace stands that closes the one before ``start``."""
     depth = 1
     for brace in _BRACE.finditer(text, start, start + CONTENT_CHARS):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if depth == 0:
-            return _clean(text[start : brace.start()])
+            return brace.start()
     return None
 
 
+def _verbatim(text: str) -> str | None:
+    """What stands between marks, if it says anything."""
+    said = text.strip()
+    return said if any(map(str.isalnum, said)) else None
+
+
 def _clean(text: str) -> str | None:
-    """Without the signs that typeset an answer; ``None`` when nothing is left."""
-    text = _LEAD.sub("", _HOPE.sub("", text.strip().strip("#").strip()))
+    """A line without the signs that typeset an answer; ``None`` when nothing is left."""
+    text = _LEAD.sub("", _HOPE.sub("", text.strip().lstrip("#").strip()))
     for opens, closes in _WRAPS:
         inner = text.removesuffix(".") if text.endswith(closes + ".") else text
         core = inner.removeprefix(opens).removesuffix(closes).strip()
         if len(inner) - len(core) >= len(opens + closes) and inner.startswith(opens):
             text = text if opens in core else core
-    text = text.removesuffix("**").strip().removesuffix(".").rstrip("\"'` ")
-    return text if any(map(str.isalnum, text)) else None
+    if text.count("**") % 2:
+        text = text.removesuffix("**").rstrip()
+    return _verbatim(_undotted(text))
+
+
+def _undotted(text: str) -> str:
+    """Without the dot that ends a sentence."""
+    return text[:-1].rstrip() if text.endswith(".") and not _SHORT.search(text[-12:]) else text
 
 
 # ── Without a marked answer ──────────────────────────────────────────────────────────────────
@@ -125,7 +225,7 @@ def _last_segment(text: str) -> str:
 
 def _last_mention(segment: str) -> str | None:
     """What "the answer is" introduces, else the last number or option that is mentioned."""
-    says = [found.end() for found in _SAYS.finditer(segment)]
+    says = [found.end() for found in _TOLD.finditer(segment)]
     if says:
         clause = segment[says[-1] :].partition("\n")[0]
         first = min(_mentions(clause, _OPTION, _NUMBER, _WORD), default=None)

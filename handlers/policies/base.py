@@ -12,12 +12,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+from handlers.answers.stated import stated
+from handlers.roles.objects import as_text
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Profile
 from schemas.settings import PolicySettings
+from schemas.spoken import spoken
 
 S = TypeVar("S", bound=PolicySettings)
 
@@ -38,6 +41,11 @@ class Task:
     def subject(self) -> str:
         """The problem's name in evidence: ``domain/id``."""
         return f"{self.domain}/{self.id}"
+
+    @property
+    def stated(self) -> str:
+        """The problem as prompts show it: with what its domain leaves unsaid."""
+        return stated(self.domain, self.problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +84,10 @@ class Trace:
         return tuple(self._events)
 
     def text(self, address: str) -> str:
-        """The reply recorded at an address. Raises ``KeyError`` if there is none."""
+        """The reply recorded at an address, without its thoughts. Raises ``KeyError`` if there is none."""
         for at, event in self.events:
             if at == address:
-                return str(getattr(event, "text", ""))
+                return as_text(spoken(str(getattr(event, "text", ""))).text)
         raise KeyError(address)
 
 

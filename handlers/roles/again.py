@@ -45,7 +45,7 @@ def strictly(
     """Ask; if the reply is not ``whole`` ask once more for the format, and ``merge`` both readings."""
     first = yield from question
     meter.calls += 1
-    value = read(first.text)
+    value = read("" if first.cut else first.text)
     if whole(value):
         return Heard(value, "first", first.address)
     if meter.spare < 1:
@@ -55,5 +55,6 @@ def strictly(
     history = (("assistant", first.text.strip() or "(no reply)"), ("user", request))
     second = yield from replace(question, history=history)
     meter.calls += 1
-    value, merged = read(second.text), merge(value, read(second.text))
-    return Heard(merged, "recovered" if whole(value) else "defaulted", second.address)
+    mended = read("" if second.cut else second.text)
+    trust: Trust = "recovered" if whole(mended) else "defaulted"
+    return Heard(merge(value, mended), trust, second.address)

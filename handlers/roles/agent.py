@@ -17,7 +17,6 @@ from handlers.answers.extract import extract
 from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable
 from handlers.roles.role import Role, choice
-from handlers.roles.values import PLACEHOLDER
 from schemas.reply import Field
 
 TOOL = "search"
@@ -30,7 +29,8 @@ You answer a question and may search for what you do not know, as often as you n
 Think first, between <think> and </think>. Then either call the tool, with \
 <tool_call>{"name": "search", "arguments": {"query": "..."}}</tool_call>, and its results come back \
 with the question; or give the bare answer between <answer> and </answer>. Instead of the tags you \
-may use these fields. If a section "Guidance" is given, it was learned from earlier questions."""
+may use the form below. If a section "Guidance" is given, it was learned from earlier questions: use \
+what fits and ignore the rest."""
 
 AGENT = Role.of(
     "reasoner",
@@ -39,7 +39,7 @@ AGENT = Role.of(
     reply=[
         choice("Move", ("SEARCH", "ANSWER"), "whether to call the tool or to answer"),
         Field("Query", "text", "the search query", when=("Move", ("SEARCH",))),
-        Field("Final_answer", "answer", "the bare answer", boxed=True, when=("Move", ("ANSWER",))),
+        Field("Final_answer", "answer", "the bare answer", when=("Move", ("ANSWER",))),
     ],
     template="agent",
     mends=False,
@@ -67,16 +67,15 @@ class Move:
 
 
 def move_of(text: str) -> Move:
-    """What a reply does: the first tag counts, then the fields, then an answer marked anyhow."""
-    called, answered = _CALL.first(text), _ANSWER.first(text)
-    if called and not (answered and answered[0] < called[0]):
-        return Move(call=call_of(called[1]))
+    """What a reply does: the last complete tag counts, then the fields, then an answer marked anyhow."""
+    called, answered = list(_CALL.each(text))[-1:], list(_ANSWER.each(text))[-1:]
+    if called and not (answered and answered[0][0] > called[0][0]):
+        return Move(call=call_of(called[0][1]))
     if answered:
-        return Move(answer=answered[1].strip() or None)
+        return Move(answer=answered[0][1].strip() or None)
     values = AGENT.read(text)
     if isinstance(values, Unreadable):
-        found = extract(text, fields_only=True)
-        return Move(answer=None if found == PLACEHOLDER else found)
+        return Move(answer=extract(text))
     if values["Move"] == "SEARCH":
         return Move(call=Call(str(values["Query"])))
     return Move(answer=str(values["Final_answer"]))

@@ -15,8 +15,8 @@ Way: TypeAlias = Literal["direct", "decompose", "define", "example", "plan", "si
 
 FRAME = """\
 You work on the problem below. {way}
-Write out your whole reasoning first. Then close with the fields below; put the final answer into \
-the box, in the form that the problem asks for, or none there if you find no answer."""
+Write out your whole reasoning first, then the final answer in the box, or the word none there if you \
+find no answer."""
 
 WAYS: Mapping[Way, str] = {
     "direct": "Go straight for what is asked, step by step, and number your steps.",
@@ -52,7 +52,7 @@ GOALS: tuple[Field, ...] = (
     ),
 )
 """A reply that leaves them out still has its answer."""
-FINAL = answer(about="the final answer, or none", boxed=True)
+FINAL = answer(about="the final answer, just as the problem asks for it, or none")
 
 ATTEMPTERS: Mapping[Way, Role] = {
     way: Role.of(

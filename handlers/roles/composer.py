@@ -10,24 +10,23 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from handlers.roles.form import Unreadable, parse
-from handlers.roles.role import Role, listed
+from handlers.roles.role import CUT, Role, listed, mending
+from handlers.roles.values import bulleted
 from schemas.asking import Steps
-from schemas.questions import Sampling
+from schemas.questions import Completion, Sampling
 from schemas.reply import Reply
 
 WORDS = 20
-"""A bullet has at most so many words."""
-TRIES = 2
-"""One composition, and one regeneration as the next draw."""
+"""A bullet is to have at most so many words."""
 
 Result: TypeAlias = Literal["composed", "regenerated", "fallback"]
 
 _PROMPT = """\
 You coach the {role} of a group of reasoning models. Below are {given}. Rules are what was learned \
-over many problems, lessons come from single problems like this one; either may be missing.
-Read everything, then write {what} for this very case.
-{contents}
-Write at most {most} bullets of at most {words} words each, and nothing besides them."""
+over many problems, lessons come from single problems that may or may not resemble this one; either \
+may be missing, and what does not apply is to be ignored.
+Read everything, then write {what} for this very case: at most {most} bullets of at most {words} words.
+{contents}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,10 @@ class Coach:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Guidance as bullets, and how many bullets and words were cut from it."""
+    """Guidance as bullets, and by how many bullets and words it is longer than was asked for.
+
+    Surplus bullets are left out; a bullet that is too long stays whole, for half a rule may say its opposite.
+    """
 
     lines: tuple[str, ...]
     cut: int = 0
@@ -79,28 +81,46 @@ def compose(
 ) -> Steps[Composed]:
     """Guidance that passes the checks: header, bullets, and at most ``room`` characters.
 
-    What fails is regenerated once; what fails again leaves the previous guidance in force.
+    What fails is asked for once more, with the reason; what fails again leaves the previous guidance in force.
     """
-    source = ""
-    for draw in range(TRIES):
-        reply = yield from coach.role.question(variables, draw=draw, sampling=sampling)
-        source = reply.address
-        bullets = read_bullets(coach, reply.text, strict=strict)
-        if bullets is not None and len(bullets.text) <= room:
-            return Composed(bullets, "regenerated" if draw else "composed", source)
-    return Composed(previous, "fallback", source)
+    question = coach.role.question(variables, sampling=sampling)
+    reply = yield from question
+    bullets, wrong = _heard(coach, reply, room, strict=strict)
+    if wrong is None:
+        return Composed(bullets, "composed", reply.address)
+    again = yield from replace(question, history=mending(reply.text, wrong))
+    bullets, wrong = _heard(coach, again, room, strict=strict)
+    if wrong is None:
+        return Composed(bullets, "regenerated", again.address)
+    return Composed(previous, "fallback", again.address)
+
+
+def _heard(
+    coach: Coach, reply: Completion, room: int, *, strict: bool
+) -> tuple[Bullets, Unreadable | None]:
+    """The bullets of a reply, or why they cannot be used."""
+    if reply.cut:
+        return NOTHING, CUT
+    bullets = read_bullets(coach, reply.text, strict=strict)
+    if bullets is None:
+        least = f"at most {coach.most} bullets of at most {WORDS} words, and nothing else"
+        return NOTHING, Unreadable(coach.label, f"must hold {least}")
+    if len(bullets.text) > room:
+        return NOTHING, Unreadable(coach.label, f"must be shorter than {room} characters")
+    return bullets, None
 
 
 def read_bullets(coach: Coach, text: str, *, strict: bool = False) -> Bullets | None:
     """The bullets of a reply within their bounds, or none if it fails a check.
 
-    What is too much is cut and counted; under ``strict`` it fails the check.
+    The header may be missing, for the bullets are all that is asked for. What is more than was asked for is
+    counted; under ``strict`` it fails the check.
     """
     values = parse(text, Reply((replace(coach.role.reply.fields[0], most=None),)))
-    found = () if isinstance(values, Unreadable) else values[coach.label]
+    found = bulleted(text) if isinstance(values, Unreadable) else values[coach.label]
     if not isinstance(found, tuple) or not found:
         return None
-    kept = tuple(" ".join(line.split()[:WORDS]) for line in found[: coach.most])
+    kept = tuple(" ".join(line.split()) for line in found[: coach.most])
     words = sum(max(len(line.split()) - WORDS, 0) for line in found[: coach.most])
     bullets = Bullets(kept, len(found) - len(kept) + words)
     return None if strict and (bullets.cut or not _bare(coach, text)) else bullets
@@ -161,7 +181,7 @@ COACHES: Mapping[str, Coach] = {
         "the problem, excerpts of the trajectory and of the Monitor's report, rules and lessons",
         ("Problem", "Trajectory", "Report"),
         "a decision policy",
-        "Say which signals here should lead to action 1 (accept), 2 (patch) or 3 (restart), how "
+        "Say which signals here should lead to ACCEPT, PATCH or RESTART, how "
         "far to trust the Monitor's warnings, and what the trajectory's stability tells.",
     ),
 }

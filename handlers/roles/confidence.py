@@ -11,9 +11,11 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from handlers.roles.again import Heard, Meter, strictly
+from handlers.roles.form import TRIES, Unreadable
 from handlers.roles.oracle import JUDGEMENT, bounded
 from handlers.roles.role import Role, number
 from handlers.roles.steps import shown
+from handlers.roles.values import read_number
 from schemas.asking import Steps
 from schemas.questions import Complete
 
@@ -22,19 +24,19 @@ Wording: TypeAlias = Literal["A", "B", "C"]
 PROMPTS: Mapping[Wording, str] = {
     "A": """\
 Check the trajectory below against its problem: is each step free of defects, and does the whole \
-lead to what is asked? Then state how much you trust the whole trajectory, as a number from 0 (not \
-at all) to 1 (fully). Write it as Confidence=0.xx.""",
+lead to what is asked? If it is not finished, judge what is there. Think it through briefly, then \
+state how much you trust the trajectory, as a number from 0 (not at all) to 1 (fully).""",
     "B": """\
 Read the problem and the trajectory below, and estimate how reliable the trajectory is as a whole: \
-the chance, from 0 to 1, that it can be relied upon. Write it as Confidence=0.xx.""",
+the chance, from 0 to 1, that it can be relied upon.""",
     "C": """\
-Rate the trajectory below, which tries to solve the problem. Your reply is a single number in \
-[0, 1] with two decimals, and not one word besides.""",
+Rate the trajectory below, which tries to solve the problem, with a single number in [0, 1] and no \
+explanation.""",
 }
 AGAIN: Mapping[Wording, str] = {
-    "A": "State it again in exactly this format and write nothing else:\nConfidence=0.xx",
-    "B": "State it again in exactly this format and write nothing else:\nConfidence=0.xx",
-    "C": "Reply again with one number in [0, 1], such as 0.xx, and nothing else.",
+    "A": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
+    "B": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
+    "C": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
 }
 
 CONFIDENCES: Mapping[Wording, Role] = {
@@ -42,11 +44,7 @@ CONFIDENCES: Mapping[Wording, Role] = {
         "confidence",
         PROMPTS[wording],
         sections=("Problem", "Trajectory"),
-        reply=[
-            number(
-                "Confidence", "trust in the whole trajectory, in [0, 1], two decimals", unit=True
-            )
-        ],
+        reply=[number("Confidence", "trust in the whole trajectory, in [0, 1]", unit=True)],
         template=f"confidence.{wording}",
         sampling=JUDGEMENT,
         mends=False,
@@ -54,24 +52,25 @@ CONFIDENCES: Mapping[Wording, Role] = {
     for wording in PROMPTS
 }
 
-_LABEL = re.compile(r"\bconfidence\b[*_`\"' \t]{0,6}[=:]", re.IGNORECASE)
-NUMBER = re.compile(
-    r"(?<![\w.])[+\-−]?(?:\d++(?:,++\d++)*,*(?:\.\d++)?|\.\d++)(?:[eE][-+]?\d++)?(?![\w.]*\w|%)",
-    re.ASCII,
-)
+_LABEL = re.compile(r"\bconfidence\b[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of)\b)", re.IGNORECASE)
 
 
 def read_confidence(text: str) -> Fraction | None:
-    """The first number in [0, 1], behind the label where there is one."""
-    label = _LABEL.search(text)
-    said = text[label.end() if label else 0 :][:10_000]
-    values = map(bounded, numbers(said))
-    return next((value for value in values if value is not None), None)
+    """The number behind the last label that has one, or a number that is all that the text says.
 
-
-def numbers(text: str) -> list[str]:
-    """The numbers of a text that stand alone, as they are written."""
-    return NUMBER.findall(text)
+    A share counts as one, such as ``95%``; a number that merely stands somewhere says nothing.
+    """
+    role = CONFIDENCES["A"]
+    values = role.read(text)
+    if not isinstance(values, Unreadable):
+        return bounded(f"{values['Confidence']}")
+    for label in reversed(list(_LABEL.finditer(text))[-TRIES:]):
+        said = text[label.end() : label.end() + 80].partition("\n")[0]
+        try:
+            return bounded(f"{read_number(role.reply.fields[0], said)}")
+        except ValueError:
+            continue
+    return None
 
 
 def question(problem: str, steps: Sequence[str], wording: Wording = "A") -> Complete:

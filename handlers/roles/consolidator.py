@@ -35,13 +35,13 @@ of a task. {kind}"""
 _KINDS = {
     "reasoner": 'Prefer the forms "do X before Y" and "if this holds, then do that".',
     "monitor": "Each rule says how to detect and locate a mistake, not how to solve.",
-    "controller": "Each rule leads from a signal to an action's name: accept, revise or restart.",
+    "controller": "Each rule leads from a signal to an action's name: accept, patch or restart.",
 }
 _ROWS = re.compile(r"^[\W_]{0,12}([A-Z])(\d{1,3})[\s*_`]{0,6}[:：.)]", re.MULTILINE | re.IGNORECASE)
 _ACTION = re.compile(
     r"\baction[\s*_`]{0,3}([123])\b(?:\s{0,2}\((?:accept|patch|revise|restart)\))?", re.IGNORECASE
 )
-_NAMES = {"1": "accept", "2": "revise", "3": "restart"}
+_NAMES = {"1": "accept", "2": "patch", "3": "restart"}
 _SENTENCES = re.compile(r"[.!?][\"')\]]{0,3}\s+(?=[A-Z])")
 _SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf)\.", re.IGNORECASE)
 

@@ -17,38 +17,49 @@ from schemas.reply import Field
 PROMPT = """\
 You control a group of reasoning models. From the problem, one model's trajectory and a monitor's \
 report on it you decide how to go on, by one of three actions.
-1 ACCEPT: nothing meaningful is wrong. Keep the trajectory and its final answer.
-2 PATCH: only minor faults. Mend them yourself: give the corrected reasoning and the final answer.
-3 RESTART: major faults. Do not solve the problem yourself. Give one sentence of advice for \
-solving it anew from the start: abstract, about what to do, without any expression copied from \
-the trajectory.
-If a section "Guidance" is given, it is a decision policy for this case: take it in first.
-Justify yourself briefly in your own words, then close with the fields below."""
+- ACCEPT: nothing meaningful is wrong. Keep the trajectory and its final answer.
+- PATCH: local slips that you can correct with certainty. Mend them yourself: give the corrected \
+reasoning and the final answer.
+- RESTART: the approach, a premise or the reading of the problem is wrong. Do not solve the problem \
+yourself. Give one sentence of advice for solving it anew from the start: abstract, about what to do, \
+without any expression copied from the trajectory.
+If a section "Guidance" is given, it is a decision policy for this case: use what fits and ignore the \
+rest. Justify yourself briefly, then decide."""
 
-ACTIONS: Mapping[str, Action] = {"1": "accept", "2": "patch", "3": "restart"}
+ACTIONS: Mapping[str, Action] = {"ACCEPT": "accept", "PATCH": "patch", "RESTART": "restart"}
+NUMBERED = {"1": "ACCEPT", "2": "PATCH", "3": "RESTART", "REVISE": "PATCH"}
+"""What the paper, and lessons learned from it, call the actions."""
 CODES: Mapping[Action, int] = {"accept": 1, "patch": 2, "restart": 3}
 
 CONTROLLER = Role.of(
     "controller",
     PROMPT,
-    sections=("Subject?", "Problem", "Candidate?", "Trajectory", "Report", "Guidance?"),
+    sections=("Problem", "Candidate?", "Trajectory", "Report", "Guidance?"),
     reply=[
+        Field("Justification", "text", "why, in a sentence or two", required=False),
         choice(
             "Action",
             ACTIONS,
-            "1 accept: nothing meaningful is wrong, 2 patch: minor faults that you mend yourself, "
-            "3 restart: major faults, another attempt is needed",
+            "ACCEPT keeps the answer, PATCH mends slips, RESTART asks for another attempt",
+            NUMBERED,
         ),
-        Field("Justification", "text", "why, in a sentence", required=False),
         Field(
             "Corrected_reasoning",
             "text",
             "the mended reasoning",
-            when=("Action", ("2",)),
+            when=("Action", ("PATCH",)),
             required=False,
         ),
-        Field("Suggestions", "text", "one abstract sentence of advice", when=("Action", ("3",))),
-        Field("Final_answer", "answer", "the answer", when=("Action", ("1", "2")), required=False),
+        Field(
+            "Suggestions", "text", "one abstract sentence of advice", when=("Action", ("RESTART",))
+        ),
+        Field(
+            "Final_answer",
+            "answer",
+            "the answer",
+            when=("Action", ("ACCEPT", "PATCH")),
+            required=False,
+        ),
     ],
 )
 
@@ -88,7 +99,7 @@ def needs_answer(candidate: str | None) -> Check:
 
 
 def _answered(candidate: str | None, values: Values, text: str) -> Unreadable | None:
-    needed = values["Action"] == "2" or (values["Action"] == "1" and candidate is None)
+    needed = values["Action"] == "PATCH" or (values["Action"] == "ACCEPT" and candidate is None)
     return (
         Unreadable("Final_answer", "missing") if needed and "Final_answer" not in values else None
     )

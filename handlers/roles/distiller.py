@@ -175,7 +175,10 @@ DISTILLERS: Mapping[str, Distiller] = {
         [
             text("Descriptor", _DESCRIPTOR),
             listed("Signals_observed", "signals", least=2, most=2),
-            text("Decision_rule_used", "IF <condition> THEN Action <1, 2 or 3> BECAUSE <reason>"),
+            text(
+                "Decision_rule_used",
+                "IF a condition holds THEN Action 1, 2 or 3 BECAUSE of a reason",
+            ),
             choice(
                 "Action_taken",
                 ("1", "2", "3"),

@@ -13,7 +13,7 @@ from handlers.roles.role import Role, choice, number, text
 FRAME = """\
 You examine a piece of work from one side only: {side}
 {question}
-Do not solve the problem anew. Give your verdict and say in a sentence what it rests on."""
+Say in a sentence or two what you find, then give your verdict."""
 
 SIDES: Mapping[str, tuple[str, str]] = {
     "coherence": (
@@ -40,10 +40,10 @@ EXAMINERS: Mapping[str, Role] = {
         FRAME.format(side=side, question=question),
         sections=("Problem", "Goal", "Candidate?", "Trajectory", "Similar cases?"),
         reply=[
+            text("Finding", "what the verdict rests on, in a sentence or two"),
             choice(
                 "Verdict", ("PASS", "FAIL"), "PASS: from this side it is sound; FAIL: it is not"
             ),
-            text("Finding", "what the verdict rests on, in one sentence"),
         ],
         template=f"check.{name}",
         sampling=JUDGEMENT,

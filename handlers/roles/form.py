@@ -1,35 +1,42 @@
-"""A reply's fields, read from whatever a model wrote.
+"""A reply's fields, read from whatever a model wrote: the one reader of all roles.
 
-Labels stand at the start of a line, in any case, bold or not, behind ``- `` or ``#``, with spaces
-or underscores; a value runs to the next known label. A JSON object is read too. Of a label that
-occurs several times the last readable value counts, for models draft before they settle. Nothing
-that a model writes makes this raise, and each character is looked at a bounded number of times.
+Labels stand at the start of a line, in any case, bold or not, behind ``- `` or ``#``, with spaces or
+underscores, before a colon or ``=``, or in a row of a table; a value runs to the next known label. A
+bold label, or one that cannot be a word of a sentence, may do without the colon. A JSON object is
+read too, with what models get wrong in it. Of a label that occurs several times the last readable
+value counts, for models draft before they settle. Nothing that a model writes makes this raise, and
+each character is looked at a bounded number of times.
+
+Thoughts are taken off before (``schemas.spoken``), and who asks sees to it that a reply which was cut
+by its length is not read at all (``handlers.roles.role``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias, cast
-
-import orjson
+from typing import TypeAlias
 
 from handlers.answers.extract import extract
-from handlers.roles.values import READERS, Value
+from handlers.roles.objects import objects_in
+from handlers.roles.values import NONE, READERS, Exact, Value
 from schemas.reply import Field, Reply
 
 TRIES = 8
 """How many of the last occurrences of a label are looked at."""
-FENCES = 4
-"""How many of the last fenced blocks of a text are tried as JSON."""
 
 Values: TypeAlias = Mapping[str, Value]
 Found: TypeAlias = Mapping[str, Sequence[object]]
 
 _GAP = re.compile(r"[\s_\\\-]+")
 _LEAD = r"^[ \t]{0,8}(?:[-+*•>]{1,3}[ \t]{1,4}|\d{1,2}[.)][ \t]{1,4}){0,2}"
+_FAREWELL = re.compile(
+    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
+    r"please let me|happy to|is there anything)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +52,15 @@ class Unreadable:
 
 def parse(text: str, reply: Reply) -> Values | Unreadable:
     """The reply's values by label, in the order declared, or the first field that is unreadable."""
-    found = _in_json(text, reply)
-    if found is not None:
+    for found in _in_json(text, reply):
         values = _read(found, reply, text)
         if not isinstance(values, Unreadable):
             return values
-    return _read(_labelled(text, reply), reply, text)
+    values = _read(_labelled(text, reply), reply, text)
+    if isinstance(values, Unreadable):
+        verdict = _verdict(text, reply)
+        return values if verdict is None else _read(verdict, reply, text)
+    return values
 
 
 def preamble(text: str, reply: Reply) -> str:
@@ -68,13 +78,9 @@ def render_reply(reply: Reply, values: Values) -> str:
 
 def _line(field: Field, value: Value) -> str:
     if isinstance(value, tuple):
-        return "\n".join((f"{field.label}:", *(f"- {item}" for item in value)))
+        return "\n".join((f"{field.label}:", *(f"- {item}" for item in value or (NONE,))))
     if field.kind == "answer":
-        return (
-            f"{field.label}: \\boxed{{{value}}}"
-            if field.boxed
-            else f"{field.label}: ### {value} ###"
-        )
+        return f"{field.label}: \\boxed{{{value}}}"
     return f"{field.label}: {value!r}" if isinstance(value, float) else f"{field.label}: {value}"
 
 
@@ -95,31 +101,124 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
 
 
 def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:
-    """The last readable occurrence; an answer that has no label may stand anywhere as an answer."""
+    """The last readable occurrence; an answer without its label may stand anywhere as an answer."""
     problem = "missing"
     for raw in raws[::-1][:TRIES]:
         try:
             return READERS[field.kind](field, raw)
         except ValueError as error:
-            problem = str(error)
+            problem = problem if problem != "missing" else str(error)
     if field.kind == "answer" and not raws:
-        anywhere = extract(text, fields_only=True)
+        anywhere = extract(text)
         if anywhere is not None:
             return anywhere
+    if field.kind == "number" and not raws:
+        alone = _alone(field, text)
+        if alone is not None:
+            return alone
     return Unreadable(field.label, problem)
+
+
+def _alone(field: Field, text: str) -> Value | None:
+    """A number that is all that a reply says needs no label."""
+    if not re.fullmatch(r"[\s*_`$+\-\d.,/%]{1,40}", text):
+        return None
+    try:
+        return READERS["number"](field, text)
+    except ValueError:
+        return None
+
+
+def _verdict(text: str, reply: Reply) -> Found | None:
+    """A reply of a choice and a text without labels, such as ``**PASS** – the parts agree``."""
+    kinds = {field.kind: field.label for field in reply.fields}
+    choice = next((field for field in reply.fields if field.kind == "choice"), None)
+    if choice is None or kinds.keys() != {"choice", "text"} or len(reply.fields) != len(kinds):
+        return None
+    named = "|".join(re.escape(name) for name in choice.choices)
+    found = re.match(
+        rf"\s{{0,9}}\*{{0,2}}({named})\*{{0,2}}[ \t]{{0,4}}[–—:.,-]{{1,2}}\s{{1,9}}", text
+    )
+    if found is None:
+        return None
+    return {choice.label: [found[1]], kinds["text"]: [text[found.end() :]]}
 
 
 # ── Finding the fields ───────────────────────────────────────────────────────────────────────
 
 
 def _labelled(text: str, reply: Reply) -> Found:
-    marks = list(_labels(reply).finditer(text))
+    text = "\n".join(_without_tables(text.split("\n"), reply)) if "|" in text else text
     names = {_key(field.label): field.label for field in reply.fields}
+    marks = list(_labels(reply).finditer(text))
+    missing = names.keys() - {_key(mark["label"]) for mark in marks}
+    if missing:
+        bare = _bare_labels(reply).finditer(text)
+        marks += [m for m in bare if _key(m["label"]) in missing and _stands_alone(m)]
+        marks.sort(key=re.Match[str].start)
     ends = [*(mark.start() for mark in marks), len(text)][1:]
     found: dict[str, list[object]] = {}
     for mark, end in zip(marks, ends, strict=True):
-        found.setdefault(names[_key(mark["label"])], []).append(text[mark.end() : end])
+        raw = _closed(mark, text[mark.end() : end])
+        found.setdefault(names[_key(mark["label"])], []).append(_without_farewell(raw))
     return found
+
+
+def _closed(mark: re.Match[str], raw: str) -> str:
+    """Without the sign that closes what was opened before the label: ``**Error_step: NONE**``."""
+    bold = mark["bold"]
+    if bold is None or mark[0].count(bold) > 1:
+        return raw
+    head, newline, rest = raw.partition("\n")
+    return head.rstrip().removesuffix(bold) + newline + rest
+
+
+def _without_farewell(raw: str) -> str:
+    """Without the polite paragraph, or the rule, that ends a reply."""
+    body, gap, last = raw.rstrip().rpartition("\n\n")
+    if gap and (_FAREWELL.match(last.strip()) or _is_rule(last)):
+        return _without_farewell(body) if _is_rule(last) else body
+    return raw
+
+
+def _is_rule(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) > 2 and len(bare) < 80 and set(bare) <= set("-*_=")
+
+
+def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
+    """Lines, with each row of a table that speaks of a field as a labelled line."""
+    names = {_key(field.label): field.label for field in reply.fields}
+    heads: list[str | None] = []
+    for line in lines:
+        cells = _cells(line)
+        if not cells:
+            heads = []
+            yield line
+            continue
+        known = [names.get(_key(cell.strip("*_`: "))) for cell in cells]
+        if heads and len(cells) == len(heads):
+            if not _is_ruled(line):
+                yield from (f"{h}: {c}" for h, c in zip(heads, cells, strict=True) if h)
+        elif len(cells) >= 2 and known[0] is not None and known[1] is None:
+            yield f"{known[0]}: {' | '.join(cells[1:])}"
+        elif len(cells) >= 2 and all(known):
+            heads = known
+        elif not _is_ruled(line):
+            yield line
+
+
+def _is_ruled(line: str) -> bool:
+    """Whether this is the line between a table's head and its rows."""
+    return "-" in line and set(line) <= set("|:- \t\r")
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a table's row; none for any other line."""
+    bare = line.strip()
+    if len(bare) < 3 or bare[0] != "|" or bare[-1] != "|" or len(bare) > 20_000:
+        return []
+    return [cell.strip() for cell in bare[1:-1].split("|")]
 
 
 def _key(label: str) -> str:
@@ -128,10 +227,10 @@ def _key(label: str) -> str:
 
 @lru_cache(maxsize=256)
 def _labels(reply: Reply) -> re.Pattern[str]:
-    """A label with its colon; headings and bold lines may do without the colon."""
+    """A label with its colon or ``=``; headings, and bold labels alone on a line, may do without."""
     names = "|".join(_spelling(field.label) for field in reply.fields)
-    closed = r"(?:[:：][ \t]{0,4}(?P=bold)?|(?P=bold)[ \t]{0,4}(?:[:：]|$))"
-    plain = r"(?(head)(?:[:：]|[ \t]{0,4}$)|[:：])"
+    closed = r"(?:[:：=][ \t]{0,4}(?P=bold)?|(?P=bold)[ \t]{0,4}(?:[:：=]|[–—]|$))"
+    plain = r"(?(head)(?:[:：=]|[ \t]{0,4}$)|[:：=](?!=))"
     return re.compile(
         rf"{_LEAD}(?P<head>#{{1,6}}[ \t]{{0,4}})?(?P<bold>\*{{1,3}}|_{{1,2}}|`)?"
         rf"(?P<label>{names})[ \t]{{0,4}}(?(bold){closed}|{plain})",
@@ -139,33 +238,37 @@ def _labels(reply: Reply) -> re.Pattern[str]:
     )
 
 
+@lru_cache(maxsize=256)
+def _bare_labels(reply: Reply) -> re.Pattern[str]:
+    """A label without a colon, and something behind it on its line."""
+    names = "|".join(_spelling(field.label) for field in reply.fields)
+    return re.compile(
+        rf"{_LEAD}(?:#{{1,6}}[ \t]{{0,4}})?(?P<bold>\*{{1,3}}|_{{1,2}}|`)?(?P<label>{names})"
+        rf"(?(bold)(?P=bold))[ \t]{{1,4}}(?:(?P<dash>[–—-]{{1,2}})(?!\S)[ \t]{{0,4}}|(?=\S))",
+        re.IGNORECASE | re.MULTILINE | re.ASCII,
+    )
+
+
+def _stands_alone(mark: re.Match[str]) -> bool:
+    """Whether this is a label, not the word that a sentence begins with."""
+    return bool(mark["bold"] or mark["dash"]) or "_" in mark["label"]
+
+
 def _spelling(label: str) -> str:
     return r"[ _\\\-]{0,3}".join(re.escape(word) for word in _GAP.split(label) if word)
 
 
-def _in_json(text: str, reply: Reply) -> Found | None:
-    """The fields of a JSON object that is the whole reply or stands in a fence, if there is one."""
-    for candidate in _json_candidates(text):
-        try:
-            value: Any = orjson.loads(candidate)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            found = _known(cast("dict[str, object]", value), reply)
-            if found:
-                return found
-    return None
-
-
-def _json_candidates(text: str) -> list[str]:
-    whole = text.strip()
-    if whole.startswith("{"):
-        return [whole]
-    fenced = [part.removeprefix("json").strip() for part in text.split("```")[1::2]]
-    return [part for part in fenced[: -FENCES - 1 : -1] if part.startswith("{")]
-
-
-def _known(value: Mapping[str, object], reply: Reply) -> Found:
+def _in_json(text: str, reply: Reply) -> Iterator[Found]:
+    """The fields of the JSON objects that stand in a reply, the last object first."""
     names = {_key(field.label): field.label for field in reply.fields}
-    keyed = ((names.get(_key(key)), item) for key, item in value.items())
-    return {name: [item] for name, item in keyed if name is not None and item is not None}
+    for value in objects_in(text):
+        keyed = ((names.get(_key(key)), item) for key, item in value.items())
+        found = {
+            name: [_exact(item)] for name, item in keyed if name is not None and item is not None
+        }
+        if found:
+            yield found
+
+
+def _exact(item: object) -> object:
+    return Exact(item) if isinstance(item, str) else item

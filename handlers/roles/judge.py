@@ -13,7 +13,6 @@ from handlers.roles.form import Unreadable
 from handlers.roles.oracle import JUDGEMENT, bounded
 from handlers.roles.role import Role, number
 from handlers.roles.steps import shown
-from handlers.roles.values import read_number
 from schemas.asking import Steps
 from schemas.events.search import ThoughtJudged
 
@@ -21,8 +20,8 @@ PROMPT = """\
 You judge work in progress. Given are a problem and a trajectory of numbered steps that may not be \
 finished. How likely is it that going on from here leads to the right answer? Consider whether \
 what was done holds and whether what remains can still be done. Give one number from 0 (hopeless) \
-to 1 (certain)."""
-AGAIN = "Give the value again, as one number in [0, 1] behind its label, and nothing else."
+to 1 (certain). Think it through briefly first."""
+AGAIN = "State it again in exactly this form, and write nothing else:\nValue: 0.xx"
 
 JUDGE = Role.of(
     "judge",
@@ -37,12 +36,7 @@ JUDGE = Role.of(
 def read_value(text: str) -> Fraction | None:
     """The labelled number, or one that is the whole reply; none unless it lies in [0, 1]."""
     values = JUDGE.read(text)
-    if not isinstance(values, Unreadable):
-        return bounded(f"{values['Value']}")
-    try:
-        return bounded(f"{read_number(JUDGE.reply.fields[0], text.strip())}")
-    except ValueError:
-        return None
+    return None if isinstance(values, Unreadable) else bounded(f"{values['Value']}")
 
 
 def judge(node: str, problem: str, steps: Sequence[str], meter: Meter) -> Steps[float]:

@@ -17,9 +17,9 @@ PROMPT = """\
 You monitor the reasoning of another model. Read its trajectory closely and judge whether any step \
 holds a mistake that could change the final answer: a logical flaw, a wrong assumption, an error \
 of computation, or a jump that nothing justifies.
-If a section "Guidance" is given, it is a review plan for this trajectory: study it first.
-Do not solve the problem anew. Explain your analysis in your own words, then close with the \
-summary fields below, exactly as they are named."""
+If a section "Guidance" is given, it is a review plan for this trajectory: use what fits and ignore the \
+rest.
+Explain your analysis in your own words first; the summary below comes last."""
 
 FLAG = "YES: a step holds a mistake that could change the final answer; NO: none does"
 STEP = "the number of the first unreliable step, or NONE"
@@ -28,11 +28,11 @@ DESCRIPTION = "one sentence that says which part of the solution is unreliable, 
 MONITOR = Role.of(
     "monitor",
     PROMPT,
-    sections=("Subject?", "Problem", "Candidate?", "Trajectory", "Guidance?"),
+    sections=("Problem", "Candidate?", "Trajectory", "Guidance?"),
     reply=[
-        choice("Error_found", ("YES", "NO"), FLAG),
-        Field("Error_step", "text", STEP, required=False),
         Field("Error_description", "text", DESCRIPTION, required=False),
+        Field("Error_step", "text", STEP, required=False),
+        choice("Error_found", ("YES", "NO"), FLAG),
     ],
 )
 
@@ -47,10 +47,10 @@ class Report:
     explanation: str
 
 
-def report_of(text: str) -> Report:
-    """The report that a reply holds; with an unknown flag if it cannot be read."""
+def report_of(text: str, *, readable: bool = True) -> Report:
+    """The report that a reply holds; with an unknown flag if it cannot be read, or is known to be unreadable."""
     values = MONITOR.read(text)
-    if isinstance(values, Unreadable):
+    if isinstance(values, Unreadable) or not readable:
         return Report(None, None, None, text.strip())
     flag = cast("Flag", values["Error_found"])
     return Report(

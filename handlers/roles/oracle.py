@@ -29,8 +29,10 @@ You evaluate processes of reasoning. Given are a problem and a trajectory of num
 each of the steps listed in the section "Steps" by itself, with three numbers from 0 to 1:
 Semantic: how well the step fits the problem and the goal that is being pursued at this point.
 Logical: how coherent and valid the step is in itself, and how well it supports what follows.
-Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it.
-Give the scores only, one line for each step, and no explanations."""
+Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it; 0 where \
+nothing was to be corrected.
+If the trajectory is not finished, judge what is there. Think it through briefly first, then give \
+the scores, one line for each step."""
 
 AGAIN = f"""\
 Give the scores again in exactly this format, one line for each step:
@@ -41,7 +43,7 @@ ORACLE = Role.of(
     "oracle",
     PROMPT,
     sections=("Problem", "Trajectory", "Steps"),
-    reply=[Field("Scores", "list", LINE, ratings=NAMES)],
+    reply=[Field("Scores", "list", "a line for each step that is asked for", ratings=NAMES)],
     sampling=JUDGEMENT,
     mends=False,
 )
@@ -51,7 +53,8 @@ Scores: TypeAlias = tuple[Score, Score, Score]
 NOTHING: Scores = (None, None, None)
 
 _STEP = re.compile(
-    r"^[\s\-*•>\"'`]{0,12}step[ \t]{0,4}(\d{1,4})\b[*_ \t]{0,6}[:.)\-–]?(.{0,1000})",
+    r"^[\s\-*•>\"'`|\[(#]{0,12}(?:\d{1,4}[.)][ \t*_]{1,6})?step[ \t=#:]{0,4}(\d{1,4})\b[\])*_ \t]{0,6}[:.)\-–,|]?"
+    r"(.{0,1000})",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})", re.ASCII)
@@ -74,6 +77,11 @@ def bounded(text: str) -> Fraction | None:
     if _DECIMAL.fullmatch(text) is None:
         return None
     value = Fraction(text if text[-1] != "." else text[:-1])
+    return value if 0 <= value <= 1 else None
+
+
+def bounded_share(value: Fraction) -> Fraction | None:
+    """A share, if it is one."""
     return value if 0 <= value <= 1 else None
 
 
@@ -103,7 +111,15 @@ def _scores(lines: Sequence[str]) -> Scores:
 
 def _field(pattern: re.Pattern[str], line: str) -> Score:
     found = pattern.findall(line)
-    return bounded(found[0].strip("*_`\"'()")) if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    said = found[0].strip("*_`\"'()[]{}").removesuffix(".")
+    if said.casefold() in ("n/a", "na", "none", "-", "–"):
+        return Fraction(0)
+    if said.endswith("%"):
+        share = _DECIMAL.fullmatch(said[:-1])
+        return None if share is None else bounded_share(Fraction(share[0].removesuffix(".")) / 100)
+    return bounded(said)
 
 
 def merged(first: Reading, second: Reading) -> Reading:

@@ -11,39 +11,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
-
-import orjson
+from typing import Any, Literal, TypeAlias
 
 from handlers.roles.form import Unreadable, Values, parse
 from handlers.roles.role import Check, Role, number
-from schemas.reply import Field
+from handlers.roles.values import Value, read_number
+from schemas.reply import Field, Reply
 
 Form: TypeAlias = Literal["A", "B", "scalar"]
 
 _TASK = """\
 You are an impartial judge. Rate how far the work on a problem has come, strictly by the criteria \
 below, without a liking for one way of working over another."""
-_JSON = """\
-Put the fields below into one JSON object, their labels as its keys, and write nothing besides it."""
 
 PROMPTS: Mapping[Form, str] = {
     "A": f"""\
 {_TASK}
 C_c is correctness, from 0 (nothing, or all of it wrong) to 1 (right and about to arrive): are the \
 facts and the logic sound, and does the work come nearer to the goal? C_a is adherence, from 0 \
-(ignored) to 1 (kept entirely): does it keep to the conditions, the form and the limits of the task?
-You may also state what follows from them with the weights that are given: S_p = w1 C_c + w2 C_a, \
-R_u = -alpha N_s, R = beta S_p + (1 - beta) R_u. Close with a rationale for C_c and C_a alone.
-{_JSON}""",
+(ignored) to 1 (kept entirely): does it keep to the conditions, the form and the limits of the task? \
+Say briefly why before you rate.""",
     "B": f"""\
 {_TASK}
 Rate four things from 0 to 1: how completely the objective is met, the quality of the progress \
-made, how efficiently it was made, and how well the last step follows the strategy advised.
-{_JSON}""",
+made, how efficiently it was made, and how well the last step follows the strategy advised.""",
     "scalar": f"""\
 {_TASK}
-Give one number from 0 (no use) to 1 (right and about to arrive). Write it and nothing else.""",
+Give one number from 0 (no use) to 1 (right and about to arrive).""",
 }
 
 
@@ -51,18 +45,11 @@ def _rating(label: str, about: str) -> Field:
     return number(label, f"{about}, in [0, 1]", unit=True)
 
 
-def _derived(label: str, about: str) -> Field:
-    return Field(label, "number", about, required=False)
-
-
 REPLIES: Mapping[Form, tuple[Field, ...]] = {
     "A": (
+        Field("Brief_rationale", "text", "one or two sentences, why these ratings", required=False),
         _rating("C_c", "correctness of the work so far"),
         _rating("C_a", "adherence of the work so far"),
-        _derived("S_p", "w1 C_c + w2 C_a"),
-        _derived("R_u", "-alpha N_s"),
-        _derived("R", "beta S_p + (1 - beta) R_u"),
-        Field("Brief_rationale", "text", "one or two sentences, why these ratings", required=False),
     ),
     "B": (
         _rating("Completion", "how completely the objective is met by the work so far"),
@@ -81,58 +68,34 @@ SHARES: Mapping[str, float] = {
 """Form B. Source: App. B."""
 
 
+DERIVED = tuple(Field(label, "number", "", required=False) for label in ("S_p", "R_u", "R"))
+"""What follows from the ratings: the paper's judge states it too, and nobody asks for it here."""
+
+
 class Judging(Role):
-    """A role whose reply is one JSON object, wherever it stands in the text."""
+    """A role that rates, and may state what follows from its ratings, or leave its reply half written."""
 
     __slots__ = ()
 
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """Its ratings, or which of them is missing or out of range."""
-        found = object_in(text)
-        values = found if found is not None else parse(text, self.reply)
-        values = _alone(text, self) if isinstance(values, Unreadable) else values
-        return values if isinstance(values, Unreadable) else self._bounded(values)
+        values = parse(text, Reply((*self.reply.fields, *DERIVED)))
+        return self._scattered(text) or values if isinstance(values, Unreadable) else values
 
-    def _bounded(self, values: Mapping[str, Any]) -> Values | Unreadable:
-        """Ratings in [0, 1]; what follows from them only where it is a number."""
-        known = {key.casefold(): value for key, value in values.items()}
-        kept: dict[str, Any] = {}
+    def _scattered(self, text: str) -> Values | None:
+        """All ratings, wherever their names stand with a number: in an object that was broken off, say."""
+        found: dict[str, Value] = {}
         for field in self.reply.fields:
-            value: Any = known.get(field.label.casefold())
-            if field.kind == "number" and _fits(value, field.required):
-                kept[field.label] = float(value)
-            elif field.kind == "text" and isinstance(value, str):
-                kept[field.label] = value
-            elif field.required:
-                return Unreadable(field.label, "must be a number in [0, 1]")
-        return kept
-
-
-def _fits(value: object, rating: bool) -> bool:
-    """Whether this is a number, and of a rating one in [0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return not rating or 0 <= value <= 1
-
-
-def object_in(text: str) -> dict[str, Any] | None:
-    """The last JSON object of a text; ``NaN`` is no JSON."""
-    for found in reversed(list(re.finditer(r"\{[^{}]{0,20000}\}", text))[-8:]):
-        try:
-            value: Any = orjson.loads(found[0])
-        except ValueError:
-            continue
-        return cast("dict[str, Any]", value)
-    return None
-
-
-def _alone(text: str, role: Role) -> Values | Unreadable:
-    """A single rating may come without its label, and nothing else beside it."""
-    fields = list(role.reply.fields)
-    found = re.fullmatch(r"\s*([01](?:\.\d*)?|\.\d+)\s*", text)
-    if len(fields) > 1 or found is None:
-        return Unreadable(fields[0].label, "is not there")
-    return {fields[0].label: float(found[1])}
+            if field.kind == "number":
+                places = re.finditer(
+                    rf"\b{field.label}\b[\"'*_` ]{{0,6}}[:=]([^,;|\n]{{1,40}})", text
+                )
+                said = next(iter([place[1] for place in places][::-1]), "")
+                try:
+                    found[field.label] = read_number(field, said)
+                except ValueError:
+                    return None
+        return found
 
 
 JUDGES: Mapping[Form, Judging] = {

@@ -5,31 +5,19 @@ Source: MC² eq. (4), figures 11 and 12.
 
 from __future__ import annotations
 
-from handlers.answers.extract import extract
-from handlers.roles.role import Role, Said, answer
-from handlers.roles.values import PLACEHOLDER
+from handlers.roles.role import Role, answer
 
 PROMPT = """\
 You are an expert at reasoning. Solve the problem below step by step, and number your steps.
-If a section "Guidance" is given, take it in before you begin: it was written for this problem.
+If a section "Guidance" is given, it was written for this problem from experience with others: use \
+what fits and ignore the rest.
 If a section "Advice" is given, an earlier attempt was rejected: follow it and start afresh.
-Write out your whole reasoning first. End with the field below, the final answer in the box."""
+Write out your whole reasoning first, then the final answer in the box."""
 
 REASONER = Role.of(
     "reasoner",
     PROMPT,
     sections=("Problem", "Guidance?", "Advice?"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     mends=False,
 )
-
-
-def answer_of(text: str) -> str | None:
-    """ŷ of a trajectory: the boxed answer, or by the one extraction that all policies share."""
-    found = extract(text)
-    return None if found == PLACEHOLDER else found
-
-
-def answered(said: Said) -> str | None:
-    """ŷ of what the Reasoner said; none if no answer can be found."""
-    return answer_of(said.text)

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 from handlers.roles.form import Unreadable, Values, parse
+from handlers.roles.objects import as_text
 from schemas.asking import Steps
 from schemas.events.reasoning import Parse, ReplyReparsed
 from schemas.prompt import Message, Section, Template
 from schemas.questions import DEFAULT_SAMPLING, Complete, Completion, Sampling
 from schemas.reply import Field, Reply
 
+CUT = Unreadable("reply", "it was cut off before its end; be brief")
 Check: TypeAlias = Callable[[Values, str], Unreadable | None]
 """A rule over a reply's values and its text that the fields alone cannot say."""
 
@@ -39,8 +41,8 @@ class Said:
 
     @property
     def text(self) -> str:
-        """The text of the reply that counts."""
-        return self.completion.text
+        """The text of the reply that counts; of a JSON object its reasoning, then its fields as lines."""
+        return as_text(self.completion.text)
 
     @property
     def source(self) -> str:
@@ -110,6 +112,10 @@ class Role:
             return values
         return check(values, text) or values
 
+    def hear(self, reply: Completion, check: Check | None = None) -> Values | Unreadable:
+        """The values of a whole reply. One that was cut off has none: what it says last was not its last word."""
+        return CUT if reply.cut else self.read(reply.text, check)
+
     def question(
         self, variables: Mapping[str, str], *, draw: int = 0, sampling: Sampling | None = None
     ) -> Complete:
@@ -140,14 +146,14 @@ class Role:
         """As ``ask``, with its own sampling and a rule that readable values must keep too."""
         question = self.question(variables, draw=draw, sampling=sampling)
         first = yield from question
-        values = self.read(first.text, check)
+        values = self.hear(first, check)
         if not isinstance(values, Unreadable):
             return self._said(values, (first,), "ok")
         if not self.mends:
             return Said({}, (first,), "unreadable", values)
         yield ReplyReparsed(role=self.name, source=first.address, reason=str(values))
         second = yield from replace(question, history=mending(first.text, values))
-        values = self.read(second.text, check)
+        values = self.hear(second, check)
         if isinstance(values, Unreadable):
             return Said({}, (first, second), "fallback", values)
         return self._said(values, (first, second), "reparsed")
@@ -162,16 +168,16 @@ def mending(text: str, problem: Unreadable) -> tuple[Message, ...]:
     """The unreadable reply and the request to mend it."""
     request = (
         f"This reply could not be read. {problem}. Write the whole reply again, "
-        "with every field in the format asked for above, each label at the start of its own line."
+        "in the form asked for above, each label at the start of a line of its own."
     )
     return (("assistant", text.strip() or "(no reply)"), ("user", request))
 
 
 def answer(
-    label: str = "Final_answer", about: str = "the final answer", *, boxed: bool = False
+    label: str = "Final_answer", about: str = "the final answer, just as the problem asks for it"
 ) -> Field:
     """A field for the final answer."""
-    return Field(label, "answer", about, boxed=boxed)
+    return Field(label, "answer", about)
 
 
 def text(label: str, about: str) -> Field:
@@ -179,9 +185,12 @@ def text(label: str, about: str) -> Field:
     return Field(label, "text", about)
 
 
-def choice(label: str, choices: Iterable[str], about: str) -> Field:
-    """A field that holds one of several words."""
-    return Field(label, "choice", about, choices=tuple(choices))
+def choice(
+    label: str, choices: Iterable[str], about: str, aliases: Mapping[str, str] | None = None
+) -> Field:
+    """A field that holds one of several words; ``aliases`` are read as the choices that they name."""
+    other = tuple((aliases or {}).items())
+    return Field(label, "choice", about, choices=tuple(choices), aliases=other)
 
 
 def listed(label: str, about: str, *, least: int = 1, most: int | None = None) -> Field:

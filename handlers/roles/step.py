@@ -10,11 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from handlers.answers.extract import boxed
 from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.role import Check, Role, Said, choice, text
-from handlers.roles.values import PLACEHOLDER
 from schemas.events.reasoning import Parse
 from schemas.reply import Field
 
@@ -23,13 +21,13 @@ TOKENS = 512
 PROMPT = """\
 You solve a problem together with an adviser, one step at a time.
 A section "Trajectory" holds the steps so far; without it you make the first step. A section \
-"Advice" holds what the adviser, who sees the work from above, wants next. When it wants you to go \
-back, put right what it means; when it wants another way, think of one; when it wants you to go \
-on, do what follows.
-First explain yourself: what the advice means here and how you meet each of its points. Then write \
-exactly one next step, clear and short, which moves the work on: never several at once. Then say \
-whether the problem is solved with it. Only if it is, end with the final answer in a box, in the \
-form that the problem asks for."""
+"Advice", where there is one, holds what the adviser, who sees the work from above, wants next. When \
+it wants you to go back, put right what it means; when it wants another way, think of one; when it \
+wants you to go on, do what follows.
+First explain yourself: what the situation and the advice call for. Then write the next step, one \
+coherent move that brings the work forward; a problem of one line may be settled by it. Then say \
+whether the problem is solved with it, and only if it is, give the final answer just as the problem \
+asks for it."""
 
 STATE = "State"
 
@@ -52,7 +50,7 @@ STEP = Tagged.of(
         text("Reasoning", "what the situation calls for, and why"),
         text("Next_step", "the one step to be made now"),
         choice(STATE, ("SOLVED", "OPEN"), "whether the problem remains open after it"),
-        Field("Final_answer", "answer", "the answer", boxed=True, when=(STATE, ("SOLVED",))),
+        Field("Final_answer", "answer", "the answer", when=(STATE, ("SOLVED",))),
     ),
 )
 
@@ -78,12 +76,6 @@ class Made:
     model: str
 
 
-def box_of(reply: str) -> str | None:
-    """The last box that holds an answer."""
-    found = boxed(reply)
-    return None if found in (None, "", PLACEHOLDER) else found
-
-
 def as_fields(reply: str) -> str:
     """A tagged reply with its parts under labels; any other as it is."""
     tagged = [inner for _, inner in TAGGED.each(reply)]
@@ -97,25 +89,11 @@ def as_fields(reply: str) -> str:
     return "\n".join((head, *steps, f"{STATE}: {'SOLVED' if solved else 'OPEN'}", rest.strip()))
 
 
-def consistent(values: Values, reply: str) -> Unreadable | None:
-    """Exactly one step; solved said and a box present, or neither."""
-    if len(_LABEL.findall(reply)) > 1:
-        return Unreadable("Next_step", "there must be exactly one")
-    solved, box = values.get(STATE) == "SOLVED", box_of(reply) is not None
-    if solved and not box:
-        return Unreadable("Final_answer", "a solved problem needs its answer in a box")
-    if box and not solved:
-        return Unreadable(
-            STATE, "there is a boxed answer, but the problem is not said to be solved"
-        )
-    return None
-
-
 def made_of(said: Said) -> Made:
-    """What was said, after at most one re-prompt: a contradiction is unsolved, no form the whole text."""
+    """What was said, after at most one re-prompt: what has no form is unsolved, and stands whole."""
     model = said.completion.model
     if said.readable:
-        answer = box_of(said.text) if said.get(STATE) == "SOLVED" else None
+        answer = said.answer if said.get(STATE) == "SOLVED" else None
         return Made(said.get("Next_step") or "", answer, said.source, said.parse, model)
     parts = _LABEL.split(as_fields(said.text))
     if len(parts) == 2 and (only := _STATE.split(parts[1])[0].strip()):

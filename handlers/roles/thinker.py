@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 from handlers.answers.extract import extract
 from handlers.roles.again import Meter
+from handlers.roles.form import Unreadable
 from handlers.roles.role import Role, Said, choice, text
 from handlers.roles.steps import with_answer
-from handlers.roles.values import PLACEHOLDER
 from schemas.asking import Steps
 from schemas.questions import Complete, Sampling
 from schemas.reply import Field
@@ -29,15 +29,16 @@ You work on a problem one thought at a time. A thought is one coherent unit of r
 part of a derivation, a sub-goal, a check or an intermediate result.
 {task}
 Do not repeat what the trajectory says already. Once a thought settles the problem, set the state \
-to ANSWERED and give the final answer in the form that the problem asks for."""
+to ANSWERED and give the final answer just as the problem asks for it."""
 
 TASKS: Mapping[Strategy, str] = {
     "direct": """\
-Take the trajectory as it stands (it may be empty) and carry it on towards the final answer with \
-the next thought.""",
+Take the trajectory as it stands, if there is one, and carry it on towards the final answer with \
+the next thought. A short problem may be finished in one thought.""",
     "decompose": """\
-First name the smaller sub-goals that the rest of the problem falls into, in an order in which \
-they can be met; then begin to solve them. Both together are the next thought.""",
+Where the trajectory has named no sub-goals yet, name the smaller ones that the problem falls into, in \
+an order in which they can be met, and begin to solve them; otherwise go on with those that are still \
+open. That is the next thought.""",
     "verify": """\
 Inspect the trajectory for local defects: false computations, unfounded claims, lost conditions. \
 Say what you find and put it right; where all is well, say why it holds. That is the next thought. \
@@ -88,17 +89,11 @@ def think(question: Complete, role: Role, meter: Meter) -> Steps[Thought]:
     """One generation, read leniently: whatever is no form is a thought all the same."""
     completion = yield from question
     meter.calls += 1
-    values = role.read(completion.text)
-    if not isinstance(values, Mapping):
-        answer = marked_answer(completion.text)
+    values = role.hear(completion)
+    if isinstance(values, Unreadable):
+        answer = None if completion.cut else extract(completion.text)
         return Thought(completion.text.strip(), answer, completion.address, False)
     said = Said(values, (completion,), "ok")
     answer = said.get("Final_answer")
     thought = with_answer(said.get("Thought") or "", answer)
     return Thought(thought, answer, completion.address, True, said.number("Confidence"))
-
-
-def marked_answer(text: str) -> str | None:
-    """The answer that a text marks as its own; nothing is guessed."""
-    found = extract(text, fields_only=True)
-    return None if found == PLACEHOLDER else found

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, cast
 
-from handlers.answers.extract import extract
+from handlers.answers.extract import stated, whole
 from schemas.reply import Field, FieldKind
 
 Value: TypeAlias = str | float | tuple[str, ...]
 
-PLACEHOLDER = "<answer>"
-"""What the format block shows in an answer's place; a model that echoes it has not answered."""
+NONE = "NONE"
+"""How a field is filled that has nothing to say, however a model spells it."""
 LINE_CHARS = 1_000
 """As much of a line as is searched for a choice or a number."""
 FIELD_CHARS = 65_536
@@ -28,26 +28,75 @@ NESTED = 4
 _BULLET = re.compile(r"(?:[-*+–—]\s+|•\s*|\(?\d{1,2}[.)]\s+)")
 _NUMBERED = re.compile(r"\(?(\d{1,2})[.)]\s+")
 _NUMBER = re.compile(r"[-+−]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][-+]?\d{1,3})?")
+_SHARE = re.compile(
+    r"(?P<part>[-+−]?(?:\d{1,6}(?:\.\d{1,20})?|\.\d{1,20}))[ \t*_`]{0,4}"
+    r"(?:(?P<percent>\\?%|percent\b)|(?:/|out of\b)[ \t]{0,4}(?P<of>\d{1,6}(?:\.\d{1,6})?))?"
+)
+_ABSENT = re.compile(
+    r"[\s*_`\"'(\[]*(?:none|n/?a|nil|not applicable|nothing|[-–—])[\s*_`\"')\].]*", re.IGNORECASE
+)
+_SIGNS = frozenset(("```", r"\[", r"\]", "$$", "---", "***", "{", "}", "[", "]"))
+"""Lines of a reply that open or close something, and are no item of a list."""
+
+
+class Exact(str):
+    """A value that JSON delimits: all of it is the value, and no prose stands around it."""
+
+    __slots__ = ()
 
 
 def read_text(field: Field, raw: object) -> str:
-    """One or more lines, without the blanks around them."""
+    """One or more lines, without the blanks around them; ``NONE`` where it says that there is nothing."""
     text = _bounded(_string(raw).strip())
+    text = _unmarked(text)
     if not text:
         raise ValueError("empty")
-    if text.startswith(f"<{field.kind}:"):
-        raise ValueError("repeats the format instead of filling it")
-    return text
+    _refuse_echo(field, text)
+    return NONE if len(text) < LINE_CHARS and _ABSENT.fullmatch(text) else text
+
+
+def _refuse_echo(field: Field, text: str) -> None:
+    if (
+        text in ("...", "…")
+        or text.strip("<>()[] .").casefold() == field.about.strip(".").casefold()
+    ):
+        raise ValueError("repeats the form instead of filling it")
+
+
+def _unmarked(text: str) -> str:
+    """Without the bold signs around all of a line."""
+    inner = text[2:-2]
+    bold = len(text) > 4 and text.startswith("**") and text.endswith("**")
+    return inner.strip() if bold and "**" not in inner and "\n" not in inner else text
 
 
 def read_number(field: Field, raw: object) -> float:
-    """The first decimal number; ``85%`` reads as 85."""
+    """The first decimal number; of a unit the first share, be it ``0.85``, ``85%`` or ``17/20``."""
     if isinstance(raw, int | float) and not isinstance(raw, bool):
-        return _finite(raw)
-    found = _NUMBER.search(_string(raw)[:LINE_CHARS])
+        return _unit(raw) if field.unit else _finite(raw)
+    line = _string(raw).strip()[:LINE_CHARS]
+    if field.unit:
+        return _share(line)
+    found = _NUMBER.search(line)
     if found is None:
         raise ValueError("holds no number")
     return _finite(found[0].replace("−", "-").replace(",", ""))
+
+
+def _share(line: str) -> float:
+    found = _SHARE.search(line)
+    if found is None:
+        raise ValueError("holds no number")
+    part, of = float(found["part"].replace("−", "-")), found["of"]
+    if of is not None and float(of) > 0:
+        return _unit(part / float(of))
+    return _unit(part / 100 if found["percent"] else part)
+
+
+def _unit(value: float) -> float:
+    if not 0 <= value <= 1:
+        raise ValueError("must be a number in [0, 1]")
+    return float(value)
 
 
 def read_choice(field: Field, raw: object) -> str:
@@ -57,18 +106,20 @@ def read_choice(field: Field, raw: object) -> str:
     line = _string(raw).strip().partition("\n")[0][:LINE_CHARS]
     first, listed, word = _choice_patterns(field)
     spelt = {choice.casefold(): choice for choice in field.choices}
+    spelt |= {alias.casefold(): choice for alias, choice in field.aliases}
     if (found := first.match(line)) and not listed.match(line, found.end()):
         return spelt[found[1].casefold()]
-    named = {said.casefold() for said in word.findall(line) if said.isalpha()}
+    named = {spelt[said.casefold()] for said in word.findall(line) if said.isalpha()}
     if found is None and len(named) == 1:
-        return spelt[named.pop()]
+        return named.pop()
     raise ValueError(f"must be one of {', '.join(field.choices)}")
 
 
 @lru_cache(maxsize=256)
 def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """A choice that opens a line, a further choice listed behind it, and a choice as a word."""
-    names = "|".join(re.escape(choice) for choice in sorted(field.choices, key=len, reverse=True))
+    known = (*field.choices, *(alias for alias, _ in field.aliases))
+    names = "|".join(re.escape(choice) for choice in sorted(known, key=len, reverse=True))
     label = re.escape(field.label)
     first = rf"[\W_]{{0,16}}(?:(?:{label}|option|choice)[\W_]{{0,8}})?({names})(?!\w|\.\d)"
     listed = rf"[\s`*\"'<>]{{0,8}}(?:or\b|and\b|\||/|,)[\s`*\"'<>]{{0,8}}(?:{names})(?!\w|\.\d)"
@@ -77,35 +128,47 @@ def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re
 
 
 def read_answer(field: Field, raw: object) -> str:
-    """The answer between ``###`` marks, in a box, or on the line."""
-    text = _string(raw).strip()
-    if isinstance(raw, str) and text.startswith("<"):
-        text = text.removeprefix(PLACEHOLDER)
-    found = extract(f"Final_answer: {text}", fields_only=True)
-    if found is None or found == PLACEHOLDER:
+    """The answer in a box, between ``###`` marks, in a fence or a formula, or on the line."""
+    text = _string(raw)
+    found = whole(text) if isinstance(raw, Exact) else stated(text)
+    if found is None:
         raise ValueError("holds no answer")
+    _refuse_echo(field, found)
     return found
 
 
 def read_list(field: Field, raw: object) -> tuple[str, ...]:
-    """The items, a line each, without their bullets; as many as the field allows."""
+    """The items, a line each, without their bullets; what is more than the field asks for is left out.
+
+    How many were asked for is a wish: one will do, and none only where none was a choice.
+    """
     if isinstance(raw, list):
-        said = [_string(item) for item in cast("list[object]", raw)]
+        said = [_item(item) for item in cast("list[object]", raw)]
         _bounded("\n".join(said))
-        found = [" ".join(item.split()) for item in said]
+        found = [" ".join(line.strip() for line in item.splitlines()).strip() for item in said]
     else:
-        found = items(read_text(field, raw))
-    found = [item for item in found if item]
-    if len(found) < field.least:
-        raise ValueError(f"{len(found)} items, at least {field.least} are needed")
-    if field.most is not None and len(found) > field.most:
-        raise ValueError(f"{len(found)} items, at most {field.most} are allowed")
-    return tuple(found)
+        text = read_text(field, raw)
+        found = [] if text == NONE else items(text)
+    found = [_unmarked(item) for item in found if item]
+    if len(found) == 1 and _ABSENT.fullmatch(found[0][:LINE_CHARS]):
+        found = []
+    if not found and field.least:
+        raise ValueError("0 items, at least 1 is needed")
+    return tuple(found[: field.most])
+
+
+def _item(item: object) -> str:
+    """An item of a JSON list; of an object its names and values."""
+    if isinstance(item, dict):
+        pairs = cast("dict[str, object]", item).items()
+        return ", ".join(f"{name}={_string(value)}" for name, value in pairs)
+    return _string(item)
 
 
 def items(text: str) -> list[str]:
     """Items of a list. In a bulleted list a line without bullet goes on with the item before it."""
     lines = [line.strip() for line in text.split("\n")]
+    lines = [line for line in lines if line not in _SIGNS]
     if not any(_BULLET.match(line) for line in lines):
         return [line for line in lines if line]
     found: list[str] = []
@@ -118,6 +181,13 @@ def items(text: str) -> list[str]:
             found.append(f"{found.pop()} {line}" if found else line)
         open_item = bool(line)
     return found
+
+
+def bulleted(text: str) -> tuple[str, ...]:
+    """Items of a text that is a list, whatever introduces it; none if no line has a bullet."""
+    lines = text.split("\n")
+    first = next((at for at, line in enumerate(lines) if _BULLET.match(line.strip())), None)
+    return () if first is None else tuple(filter(None, items("\n".join(lines[first:]))))
 
 
 def _numbered(line: str) -> list[str]:
@@ -141,7 +211,7 @@ def _string(raw: object, deeper: int = NESTED) -> str:
     if isinstance(raw, list) and deeper:
         return "\n".join(_string(item, deeper - 1) for item in cast("list[object]", raw))
     if isinstance(raw, str | int | float):
-        return str(raw)
+        return raw if isinstance(raw, str) else str(raw)
     raise ValueError("is not a plain value")
 
 

@@ -57,7 +57,7 @@ def read(data: Path) -> list[Samples]:
 
 
 def _samples(entry: Mapping[str, Any], problem: str) -> Samples:
-    answers = tuple(extract(text, fields_only=True) for text in entry["ys"])
+    answers = tuple(extract(text) for text in entry["ys"])
     return Samples(problem, answers, tuple(_right(problem, answer) for answer in answers))
 
 

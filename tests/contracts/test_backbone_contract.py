@@ -29,8 +29,7 @@ Case: TypeAlias = Callable[[Path], AbstractContextManager[tuple[Backbone, Sequen
 FINISHES = {"stop", "length", "refusal", "timeout", "error"}
 SECRET = "sk-never-to-be-seen"
 BLOCK = (
-    "Reply with these fields, each label at the start of its own line, in this order:\n"
-    "Final_answer: ### <answer> ###"
+    "Reply in this form, each label at the start of a line of its own:\nFinal_answer: \\boxed{...}"
 )
 
 

@@ -105,7 +105,7 @@ def test_readers_are_found() -> None:
             "handlers.roles.inducer.rated",
             "handlers.roles.step.as_fields",
         ),
-        *("handlers.roles.confidence.NUMBER", "handlers.answers.grade.grade_reference"),
+        *("handlers.roles.confidence.read_confidence", "handlers.answers.grade.grade_reference"),
         *(
             "streams.replay.words.word_diff",
             "streams.cli.show.words.wrap",

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from handlers.answers.value import Value, read
 from handlers.policies.cot2_meta.perturb import Shuffled, jittered, shuffled
-from handlers.roles import confidence, distiller, inducer, step
+from handlers.roles import distiller, inducer, step
 from handlers.roles.between import Marks
 from schemas.events import codec
 from schemas.fence import sections_of
 from schemas.identity import hash01
 from streams.backbones.openai.rates import number, span
 from streams.backbones.rehearsal.learn import rows
-from streams.backbones.rehearsal.prompts import conditional
 from streams.cli.show.words import cells, head, wrap
 from tests.data import shared
 
@@ -89,10 +88,6 @@ def same_marks(text: str) -> None:
         assert list(marks.each(text)) == was
 
 
-def same_numbers(text: str) -> None:
-    assert confidence.numbers(text) == NUMBER.findall(text)
-
-
 @given(anything("IF", "THEN", "BECAUSE", "if ", "then ", " because ", "xIF", "ıf", "İF ", "."))
 def test_rules(text: str) -> None:
     same_rule(text)
@@ -110,17 +105,11 @@ def test_marks(text: str) -> None:
     same_marks(text)
 
 
-@given(anything("1", ",", ".", "e", "-", "+", "−", "%", "_", "0.5", "1,2", "E-3"))
-def test_numbers(text: str) -> None:
-    same_numbers(text)
-
-
 def test_real_replies_are_read_as_before() -> None:
     for text in replies():
         same_rule(text)
         same_rating(text) if len(text) < 2_000 else None
         same_marks(text)
-        same_numbers(text)
         same_matrix(text)
         same_rows(text)
         same_options(text)
@@ -247,17 +236,6 @@ def same_rows(text: str) -> None:
 @given(anything("- ", "* ", "1. ", "[R1] ", "R-2: ", "\n\n", "5.", "-", "\t"))
 def test_rows(text: str) -> None:
     same_rows(text)
-
-
-@given(
-    anything("a: ", " (only if ", " is ", ")", "(", "x", " or ").map(
-        lambda text: text.replace("\n", "")
-    )
-)
-def test_conditions(text: str) -> None:
-    was = LINE.fullmatch(f"a: {text}")
-    if was:
-        assert conditional(text) == (was["body"], was["field"] or "", was["values"] or "")
 
 
 @given(

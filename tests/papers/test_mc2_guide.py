@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from handlers.answers.stated import stated
 from handlers.learning.cosine import cosine
 from handlers.policies.mc2.settings import Mc2Settings
 from handlers.roles.composer import COACHES, read_bullets
@@ -128,13 +129,14 @@ BAD = "Look at the factors."
 
 
 @pytest.mark.claim("mc2-c3", "mc2-c5")
-def test_bad_guidance_is_regenerated_as_the_next_draw() -> None:
+def test_bad_guidance_is_asked_for_again_with_the_reason() -> None:
     first, second, reasoner, *rest = _composing(BAD, GOOD, GOOD)
     assert isinstance(first, Complete)
     assert isinstance(second, Complete)
     assert isinstance(reasoner, Complete)
-    assert second == replace(first, draw=1)
-    assert (first.draw, second.draw) == (0, 1)
+    assert second == replace(first, history=second.history)
+    assert second.history[0] == ("assistant", BAD.strip())
+    assert "at most 6 bullets" in second.history[1][1]
     assert "- look at the factors" in shown(reasoner)
     facts = [fact for fact in rest if isinstance(fact, KnowledgeReached)]
     assert [fact.result for fact in facts] == ["regenerated", "composed"]
@@ -157,7 +159,10 @@ def test_twice_bad_guidance_falls_back_to_the_previous_prompt() -> None:
 @pytest.mark.claim("mc2-c3", "mc2-c5")
 def test_guidance_that_does_not_fit_the_context_fails_its_check() -> None:
     roomy = guided("Guidance", *["a bullet that is rather long"] * 6)
-    base = sum(len(text) for _, text in REASONER.question({"problem": PROBLEM}).messages())
+    base = sum(
+        len(text)
+        for _, text in REASONER.question({"problem": stated("game24", PROBLEM)}).messages()
+    )
     tight = setting(context_chars=base + len("- look at the factors"))
     facts = [
         fact
@@ -175,7 +180,10 @@ BULLETS = [
     (f"Here you are:\n{GOOD}", 1, 0, False),
     ("**Guidance:**\n\n- one\n- two", 2, 0, True),
     ("Guidance:", None, 0, False),
-    ("- one\n- two", None, 0, False),
+    ("- one\n- two", 2, 0, False),
+    ("Here is a note:\n\n- one\n- two", 2, 0, False),
+    ("### Guidance for this problem\n- one\n- two", 2, 0, False),
+    ("I have nothing to say.", None, 0, False),
 ]  # fmt: skip
 
 

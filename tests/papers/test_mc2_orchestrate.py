@@ -13,8 +13,9 @@ from handlers.roles.composer import COACHES, read_bullets
 from handlers.roles.consolidator import CONSOLIDATORS
 from handlers.roles.controller import CONTROLLER, Decision, decision_of
 from handlers.roles.distiller import DISTILLERS
+from handlers.roles.form import Unreadable
 from handlers.roles.monitor import MONITOR, report_of
-from handlers.roles.reasoner import REASONER, answer_of
+from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
 from schemas.events.reasoning import (
     ControllerActed,
@@ -131,7 +132,7 @@ def test_prompt_fields_are_the_papers() -> None:
     def labels(role: Role) -> list[str]:
         return [field.label for field in role.reply.fields]
 
-    assert labels(MONITOR) == ["Error_found", "Error_step", "Error_description"]
+    assert labels(MONITOR) == ["Error_description", "Error_step", "Error_found"]
     assert set(labels(CONTROLLER)) == {
         "Action", "Justification", "Corrected_reasoning", "Suggestions", "Final_answer",
     }  # fmt: skip
@@ -186,8 +187,10 @@ def test_decisions_parse(text: str, expected: Decision) -> None:
 
 @pytest.mark.claim("mc2-eq-05", "mc2-eq-06")
 def test_answers_and_guidance_parse() -> None:
-    assert answer_of(solved("\\frac{1}{2}")) == "\\frac{1}{2}"
-    assert answer_of(REASONER.template.system) is None, "an echoed format is no answer"
+    assert REASONER.read(solved("\\frac{1}{2}")) == {"Final_answer": "\\frac{1}{2}"}
+    assert isinstance(REASONER.read(REASONER.template.system), Unreadable), (
+        "an echoed form is no answer"
+    )
     bullets = read_bullets(COACHES["monitor"], "Review plan:\n- one\n- two")
     assert bullets is not None
     assert bullets.lines == ("one", "two")

@@ -38,7 +38,7 @@ FIXED = paper(strategies="fixed")
 @pytest.mark.claim("mr-l01", "mr-l02")
 def test_the_first_prompt_has_no_trajectory_and_no_advice() -> None:
     first = episode(model(1)).asks("step")[0]
-    assert dict(first.variables) == {"problem": TASK.problem, "trajectory": "", "advice": ""}
+    assert dict(first.variables) == {"problem": TASK.stated, "trajectory": "", "advice": ""}
     said = shown(first)
     assert "### Problem" in said
     assert "### Trajectory" not in said
@@ -187,19 +187,19 @@ def test_reward_first_then_stop_and_at_most_t_rounds(n: int | None, most: int, r
 
 @pytest.mark.claim("mr-l19", "mr-l20", "mr-l23", "mr-l24")
 def test_not_solved_goes_on_and_the_last_box_is_the_answer_at_the_end() -> None:
-    """A box without "solved" is asked about once, then unsolved; so is "solved" without a box."""
+    """What is said of the state is believed, box or not; "solved" without an answer is asked about once."""
     boxed = "Reasoning: r\nNext_step: perhaps \\boxed{7}\nState: OPEN"
     bare = "Reasoning: r\nNext_step: done, 8\nState: SOLVED"
-    said = [boxed, boxed, bare, bare]
+    said = [boxed, bare, bare]
     asked = iter(said)
     ran = episode(
         lambda q: next(asked) if q.role == "step" else model(None)(q),
         paper(strategies="fixed", max_rounds=2),
     )
-    assert [fact.parse for fact in ran.of(Generated)] == ["fallback", "fallback"]
+    assert [fact.parse for fact in ran.of(Generated)] == ["ok", "fallback"]
     assert [fact.answer for fact in ran.of(Generated)] == [None, None]
     assert (ran.result.answer, ran.result.ended_by) == ("7", "max_rounds")
-    assert ran.facts.count("reply.reparsed") == 2
+    assert ran.facts.count("reply.reparsed") == 1
 
 
 @pytest.mark.claim("mr-l23", "mr-l24")

@@ -98,7 +98,7 @@ def right(log: SqliteLog, values: str) -> float:
 @pytest.fixture(scope="module")
 def domain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     log = tmp_path_factory.mktemp("graph") / "graph.db"
-    produce(log, "1-20", "phase=build")
+    produce(log, "21-40", "phase=build")
     work(log)
     produce(log, "101-220", "phase=weigh")
     work(log)
@@ -182,7 +182,7 @@ def test_the_graph_stands_in_tables(domain: Path, tables: dict[str, list[dict[st
 def test_a_graph_that_grows_is_projected_row_by_row(tmp_path: Path) -> None:
     """What single versions changed adds up to what is there when it is written at once."""
     log = tmp_path / "a.db"
-    produce(log, "1-6", "phase=build")
+    produce(log, "21-26", "phase=build")
     work(log)
     produce(log, "7-12", "phase=weigh")
     work(log)
@@ -200,11 +200,11 @@ def test_graph_show_on_the_screen_and_as_files(domain: Path, tmp_path: Path) -> 
     log = f"sqlite:{domain}"
     said = call("graph", "show", "--log", log)
     assert said.code == 0
-    for part in ("principles", "paths", "queries", "M1.1", "M2.1", "strength high 85"):
+    for part in ("principles", "paths", "queries", "M3.1", "M8.1", "strength high"):
         assert part in said.out
     shown = call("graph", "show", "--log", log, "--json").json
     assert len(shown["queries"]) == 20
-    assert {each["id"] for each in shown["principles"]} == {"M1.1", "M2.1"}
+    assert {each["id"] for each in shown["principles"]} == {"M3.1", "M8.1"}
     assert all(each["evidence"] for each in shown["principles"])
     page, xml = tmp_path / "g.html", tmp_path / "g.graphml"
     for file in (page, xml):
@@ -213,7 +213,7 @@ def test_graph_show_on_the_screen_and_as_files(domain: Path, tmp_path: Path) -> 
     assert "<script" not in text
     assert "http" not in text
     assert text.count("<line ") == len(shown["edges"])
-    assert "M2.1" in text
+    assert "M8.1" in text
     root = ET.parse(xml).getroot()
     edges = root.findall(".//{*}edge")
     nodes = {node.get("id") for node in root.findall(".//{*}node")}
@@ -257,7 +257,7 @@ def test_graph_show_what_a_problem_activates(domain: Path) -> None:
 
 def test_a_forgotten_problem_is_in_no_part_of_the_graph_nor_in_its_tables(tmp_path: Path) -> None:
     log = tmp_path / "a.db"
-    produce(log, "1-6", "phase=build")
+    produce(log, "21-26", "phase=build")
     work(log)
     produce(log, "7-10", "phase=weigh")
     work(log)
@@ -267,7 +267,7 @@ def test_a_forgotten_problem_is_in_no_part_of_the_graph_nor_in_its_tables(tmp_pa
         state = projector.state
         [memory] = state.memories.values()
         before, pinned = memory.latest, memory.latest.number
-        [case] = [each for each in before.of("case", "lesson") if each.batch == 2]
+        [case] = [each for each in before.of("case", "lesson") if each.batch == 3]
         problem = case.subject.rpartition("/")[2]
         told = call("forget", "--problem", problem, "--yes", "--json", "--log", log)
         assert told.code == 0, told.err
@@ -278,7 +278,7 @@ def test_a_forgotten_problem_is_in_no_part_of_the_graph_nor_in_its_tables(tmp_pa
         assert case.id in before.learned["cases"]
         assert case.id not in str(after.learned)
         assert {item.id for item in before.items} - {item.id for item in after.items} == {
-            case.id, "M2.1",
+            case.id, "M3.1",
         }  # fmt: skip
     rows = {
         name: connected(tables_path(log)).open_table(name).to_arrow().to_pylist()
@@ -296,7 +296,7 @@ def test_a_forgotten_problem_is_in_no_part_of_the_graph_nor_in_its_tables(tmp_pa
 def test_a_person_retires_what_a_graph_learned_and_restores_it(tmp_path: Path) -> None:
     """Principles and cases are memory items like any other: by the same words, from the next version on."""
     log = tmp_path / "graph.db"
-    produce(log, "1-6", "phase=build")
+    produce(log, "21-34", "phase=build")
     work(log)
     kept = newest(log)
     words = {kept.of("principle", "rule")[0].id, kept.of("case", "lesson")[0].id}

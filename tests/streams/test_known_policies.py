@@ -32,7 +32,7 @@ def shelf(*names: str) -> Shelf:
 
 
 def version(path: str) -> str:
-    return f"1+{sha256(Path(path).read_bytes()).hexdigest()[:12]}"
+    return f"2+{sha256(Path(path).read_bytes()).hexdigest()[:12]}"
 
 
 def test_a_file_is_known_by_any_path_to_it(here: Path) -> None:

@@ -77,13 +77,13 @@ def affordable(samples: int, cost: int) -> Steps[tuple[int, int]]:
 def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Steps[Sample]:
     sample = Sample()
     try:
-        said = yield from CHAIN.put({"problem": task.problem}, sampling=GENERATION, draw=draw)
+        said = yield from CHAIN.put({"problem": task.stated}, sampling=GENERATION, draw=draw)
         parse: Parse = "ok" if said.readable else "unreadable"
         yield Generated(round=draw, answer=said.answer, source=said.source, parse=parse)
         sample.answer = said.answer
         if settings.pick == "verifier" and said.answer is not None:
             meter = Meter(spare=spare)
-            heard = yield from confidence.trust(task.problem, (said.text,), meter)
+            heard = yield from confidence.trust(task.stated, (said.text,), meter)
             sample.trust = float(heard.value or 0)
             yield ConfidenceStated(
                 node=said.source, value=sample.trust, source=heard.source, parse=heard.parse
@@ -138,7 +138,7 @@ def _voted(chains: Sequence[Sample], limit: str | None) -> Steps[Conclusion]:
 
 BEST_OF_N = Policy(
     name="best_of_n",
-    version="1",
+    version="2",
     about="sixteen chains of thought; a verifier, a checker or a vote picks one",
     settings=BestOfSettings,
     roles=("reasoner", "confidence"),

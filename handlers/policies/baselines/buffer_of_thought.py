@@ -53,9 +53,9 @@ INSTANTIATOR = Role.of(
     """\
 Solve the problem below. The section "Thought template" holds a way of thinking for problems of its \
 kind; the section "Essentials" what was distilled from it. Fill the template in with them, step by \
-step, and write your reasoning first. End with the field below.""",
+step, and write your reasoning first. End in the form below.""",
     sections=("Problem", "Essentials?", "Thought template"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="bot.instantiate",
     mends=False,
 )
@@ -94,11 +94,11 @@ def solve(task: Task, settings: BufferSettings) -> Steps[Conclusion]:
     """Two calls: distil, instantiate."""
     sampling = Sampling(max_tokens=settings.output_cap)
     try:
-        said = yield from DISTILLER.put({"problem": task.problem}, sampling=sampling)
+        said = yield from DISTILLER.put({"problem": task.stated}, sampling=sampling)
         yield Generated(role=DISTILLER.name, source=said.source, parse=said.parse)
         template = yield from retrieve(task, said.get("Descriptor") or task.problem, settings)
         own = {
-            "problem": task.problem,
+            "problem": task.stated,
             "essentials": essentials(said),
             "thought_template": template,
         }
@@ -228,7 +228,7 @@ def _refused(template: Template) -> LessonDropped:
 
 BUFFER_OF_THOUGHT = Policy(
     name="buffer_of_thought",
-    version="1",
+    version="2",
     about="after Buffer of Thoughts, simplified: distilled problems, templates by similarity, new ones kept",
     settings=BufferSettings,
     roles=("reasoner", "distiller"),

@@ -19,13 +19,13 @@ from schemas.settings import PolicySettings
 
 PROMPT = """\
 Solve the problem below. Think step by step and write your reasoning first.
-End with the field below, and put the final answer into the box."""
+End with the final answer in the box."""
 
 CHAIN = Role.of(
     "reasoner",
     PROMPT,
     sections=("Problem",),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="chain",
     mends=False,
 )
@@ -50,19 +50,19 @@ def think(problem: str, sampling: Sampling, draw: int = 0) -> Steps[Said]:
 
 def cot(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
     """One call at the endpoint's own sampling."""
-    said = yield from think(task.problem, Sampling(max_tokens=settings.output_cap))
+    said = yield from think(task.stated, Sampling(max_tokens=settings.output_cap))
     return Conclusion(answer=said.answer, ended_by="answered")
 
 
 def greedy(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
     """One call at temperature 0."""
-    said = yield from think(task.problem, Sampling(temperature=0.0, max_tokens=settings.output_cap))
+    said = yield from think(task.stated, Sampling(temperature=0.0, max_tokens=settings.output_cap))
     return Conclusion(answer=said.answer, ended_by="answered")
 
 
 COT = Policy(
     name="cot",
-    version="1",
+    version="2",
     about="one chain of thought",
     settings=ChainSettings,
     roles=("reasoner",),
@@ -70,7 +70,7 @@ COT = Policy(
 )
 GREEDY = Policy(
     name="greedy",
-    version="1",
+    version="2",
     about="one chain of thought at temperature 0",
     settings=ChainSettings,
     roles=("reasoner",),

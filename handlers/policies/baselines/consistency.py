@@ -49,7 +49,7 @@ def vote(answers: Sequence[str | None]) -> tuple[str | None, int]:
 def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     """Equal prompts, told apart by their draws; confidence is the winner's share of all samples."""
     sampling = Sampling(max_tokens=settings.output_cap)
-    lanes = yield from All(think(task.problem, sampling, draw) for draw in range(settings.samples))
+    lanes = yield from All(think(task.stated, sampling, draw) for draw in range(settings.samples))
     answers = [None if isinstance(lane, Stopped) else lane.answer for lane in lanes]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
     answer, votes = vote(answers)
@@ -67,7 +67,7 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
 
 SELF_CONSISTENCY = Policy(
     name="self_consistency",
-    version="1",
+    version="2",
     about="five chains of thought and a majority vote",
     settings=ConsistencySettings,
     roles=("reasoner",),

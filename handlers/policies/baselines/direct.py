@@ -13,13 +13,13 @@ from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Sampling
 
 PROMPT = """\
-Solve the problem below. Give the answer at once: no reasoning, no remarks, only the field below."""
+Solve the problem below. Give the answer at once: no reasoning, no remarks, only the line below."""
 
 DIRECT = Role.of(
     "reasoner",
     PROMPT,
     sections=("Problem",),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="direct",
     mends=False,
 )
@@ -28,7 +28,7 @@ DIRECT = Role.of(
 def io(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
     """One call; only the final-answer field is read."""
     sampling = Sampling(max_tokens=settings.output_cap)
-    said = yield from DIRECT.put({"problem": task.problem}, sampling=sampling)
+    said = yield from DIRECT.put({"problem": task.stated}, sampling=sampling)
     parse: Parse = "ok" if said.readable else "unreadable"
     yield Generated(answer=said.answer, source=said.source, parse=parse)
     return Conclusion(answer=said.answer, ended_by="answered")
@@ -37,7 +37,7 @@ def io(task: Task, settings: ChainSettings) -> Steps[Conclusion]:
 IO = Policy(
     roles=("reasoner",),
     name="io",
-    version="1",
+    version="2",
     about="the answer alone, no reasoning",
     settings=ChainSettings,
     solve=io,

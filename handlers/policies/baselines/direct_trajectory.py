@@ -43,7 +43,7 @@ def learn(batch: Batch, settings: MemorySettings) -> Steps[None]:
 
 DIRECT_TRAJECTORY = Policy(
     name="direct_trajectory",
-    version="1",
+    version="2",
     about="shows the most similar past trajectories, then searches and answers",
     settings=MemorySettings,
     roles=("reasoner",),

@@ -38,9 +38,9 @@ SOLVER = Role.of(
     "reasoner",
     """\
 Solve the problem below as the section "Instruction" says. Write your reasoning first, and end \
-with the field below.""",
+in the form below.""",
     sections=("Problem", "Instruction"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="evo_prompt.solve",
     mends=False,
 )
@@ -93,7 +93,7 @@ def solve(task: Task, settings: EvoSettings) -> Steps[Conclusion]:
             known = found.items[0].text
             yield ExperienceShown(sort=ROLE, items=(found.items[0].id,))
     sampling = Sampling(max_tokens=settings.output_cap)
-    said = yield from SOLVER.put({"problem": task.problem, ROLE: known}, sampling=sampling)
+    said = yield from SOLVER.put({"problem": task.stated, ROLE: known}, sampling=sampling)
     parse: Parse = "ok" if said.readable else "unreadable"
     yield Generated(answer=said.answer, source=said.source, parse=parse)
     return Conclusion(answer=said.answer, ended_by="answered")
@@ -226,7 +226,7 @@ def _consolidated(
 
 EVO_PROMPT = Policy(
     name="evo_prompt",
-    version="1",
+    version="2",
     about="after EvoPrompt, simplified: instructions crossed and mutated on a first batch; the best solves",
     settings=EvoSettings,
     roles=("reasoner", "consolidator"),

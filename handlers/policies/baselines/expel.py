@@ -81,7 +81,7 @@ def voted(before: Insights, votes: Sequence[Vote]) -> Insights:
 
 EXPEL = Policy(
     name="expel",
-    version="1",
+    version="2",
     about="insights with up and down votes, renewed after each batch, guide search and answer",
     settings=MemorySettings,
     roles=("reasoner", "consolidator"),

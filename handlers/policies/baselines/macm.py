@@ -67,9 +67,9 @@ EXECUTOR = Role.of(
     "executor",
     """\
 Reach the objective from the known conditions: plan the way, then go it step by step and compute \
-with care. End with the field below.""",
+with care. End in the form below.""",
     sections=("Problem", "Objective?", "Known conditions?"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="macm.execute",
     mends=False,
 )
@@ -101,7 +101,7 @@ class Mining:
         """The sections that a role is shown."""
         known = "\n".join(f"{at}. {condition}" for at, condition in enumerate(self.known, 1))
         every = {"objective": self.objective, "known_conditions": known}
-        return {"problem": self.task.problem} | {name: every[name] for name in names} | more
+        return {"problem": self.task.stated} | {name: every[name] for name in names} | more
 
 
 def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
@@ -179,7 +179,7 @@ def _voted(answers: Sequence[str | None], limit: str | None) -> Steps[Conclusion
 
 MACM = Policy(
     name="macm",
-    version="1",
+    version="2",
     about="after MACM, simplified: conditions mined and judged one by one, then executions that vote",
     settings=MacmSettings,
     roles=("thinker", "judge", "executor"),

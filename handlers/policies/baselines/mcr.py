@@ -19,9 +19,9 @@ READER = Role.of(
 Below are a problem and several chains of reasoning about it, written apart from each other; any \
 of them may err. Read all of them, take from each what holds, decide between them where they \
 disagree, and answer the problem. Do not just count the answers: reason. Write your reasoning \
-first, and end with the field below.""",
+first, and end in the form below.""",
     sections=("Problem", "Chains"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="mcr.reader",
     mends=False,
 )
@@ -34,7 +34,7 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     count = settings.samples
     if remaining.calls is not None:
         count = max(1, min(count, remaining.calls - 1))
-    lanes = yield from All((think(task.problem, sampling, d) for d in range(count)), [1] * count)
+    lanes = yield from All((think(task.stated, sampling, d) for d in range(count)), [1] * count)
     chains = [lane for lane in lanes if isinstance(lane, Said)]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
     voted, _ = vote([chain.answer for chain in chains])
@@ -42,7 +42,7 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
         return Conclusion(answer=voted, ended_by="limit", limit=limit)
     try:
         said = yield from READER.put(
-            {"problem": task.problem, "chains": shown(chains)}, sampling=sampling
+            {"problem": task.stated, "chains": shown(chains)}, sampling=sampling
         )
     except OutOfLimit as reached:
         return Conclusion(answer=voted, ended_by="limit", limit=reached.which)
@@ -58,7 +58,7 @@ def shown(chains: list[Said]) -> str:
 
 MCR = Policy(
     name="mcr",
-    version="1",
+    version="2",
     about="five chains of thought, then one call that reads them all and answers",
     settings=ConsistencySettings,
     roles=("reasoner",),

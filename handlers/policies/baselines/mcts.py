@@ -136,7 +136,7 @@ def _attach(leaf: Branch, grown: Sequence[State], max_depth: int) -> Steps[None]
 
 REST_MCTS = Policy(
     name="rest_mcts",
-    version="1",
+    version="2",
     about="Monte Carlo tree search over partial chains; a judge's value is backed up",
     settings=MctsSettings,
     roles=("thinker", "judge"),

@@ -17,7 +17,6 @@ from pydantic import PositiveInt
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.role import Role, choice, text
-from handlers.roles.values import PLACEHOLDER
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, ReplyReparsed
 from schemas.prompt import Message
@@ -38,7 +37,7 @@ another expert before you trust them. Once you are sure, answer.''',
         choice("Next", ("EXPERT", "ANSWER"), "whether you call an expert or answer now"),
         Field("Expert", "text", "which kind of expert", when=("Next", ("EXPERT",))),
         Field("Instruction", "text", "between triple quotes", when=("Next", ("EXPERT",))),
-        Field("Final_answer", "answer", "the answer", boxed=True, when=("Next", ("ANSWER",))),
+        Field("Final_answer", "answer", "the answer", when=("Next", ("ANSWER",))),
     ),
     mends=False,
 )
@@ -81,17 +80,17 @@ def answered(values: Values | Unreadable) -> str | None:
     if isinstance(values, Unreadable) or values.get("Next") != "ANSWER":
         return None
     found = values.get("Final_answer")
-    return found if isinstance(found, str) and found != PLACEHOLDER else None
+    return found if isinstance(found, str) else None
 
 
 def solve(task: Task, settings: ConductorSettings) -> Steps[Conclusion]:
     """At most two calls a turn."""
     sampling = Sampling(max_tokens=settings.output_cap)
-    question = CONDUCTOR.question({"problem": task.problem}, sampling=sampling)
+    question = CONDUCTOR.question({"problem": task.stated}, sampling=sampling)
     try:
         for turn in range(settings.max_rounds):
             reply = yield from question
-            values = CONDUCTOR.read(reply.text)
+            values = CONDUCTOR.hear(reply)
             answer = answered(values)
             if answer is not None:
                 yield Generated(round=turn, role="conductor", answer=answer, source=reply.address)
@@ -121,7 +120,7 @@ def _turn(instruction: str | None, turn: int, source: str, sampling: Sampling) -
 
 META_PROMPTING = Policy(
     name="meta_prompting",
-    version="1",
+    version="2",
     about="after meta-prompting, simplified: a conductor calls fresh experts, none of whom runs code",
     settings=ConductorSettings,
     roles=("conductor", "expert"),

@@ -83,7 +83,7 @@ def solve(task: Task, settings: ChooserSettings) -> Steps[Conclusion]:
     """One call for the choice; chain of thought where it cannot be read."""
     listed = "\n".join(f"{name}: {what}" for name, what in METHODS.items())
     said = yield from CHOOSER.put(
-        {"problem": task.problem, "methods": listed},
+        {"problem": task.stated, "methods": listed},
         sampling=Sampling(max_tokens=settings.output_cap),
     )
     method = said.get("Method") or "cot"
@@ -93,7 +93,7 @@ def solve(task: Task, settings: ChooserSettings) -> Steps[Conclusion]:
 
 META_REASONING = Policy(
     name="meta_reasoning",
-    version="1",
+    version="2",
     about="the model picks one of seven methods, which is then run as it is set",
     settings=ChooserSettings,
     roles=("meta_reasoner", "reasoner", "thinker", "judge", "critic"),

@@ -42,9 +42,9 @@ SIMULATE = _prelude(
 SOLVER = Role.of(
     "reasoner",
     "Solve the problem below with the groundwork that you laid for it. Think step by step and write "
-    "your reasoning first. End with the field below.",
+    "your reasoning first. End in the form below.",
     sections=("Problem", "Groundwork"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="prelude.solve",
     mends=False,
 )
@@ -54,8 +54,8 @@ def with_prelude(task: Task, prelude: Role, cap: int | None) -> Steps[Conclusion
     """Groundwork, then the answer."""
     sampling = Sampling(max_tokens=cap)
     try:
-        first = yield from prelude.put({"problem": task.problem}, sampling=sampling)
-        own = {"problem": task.problem, "groundwork": first.text.strip() or "(none)"}
+        first = yield from prelude.put({"problem": task.stated}, sampling=sampling)
+        own = {"problem": task.stated, "groundwork": first.text.strip() or "(none)"}
         said = yield from SOLVER.put(own, sampling=sampling)
     except OutOfLimit as limit:
         return Conclusion(answer=None, ended_by="limit", limit=limit.which)

@@ -25,9 +25,9 @@ ACTOR = Role.of(
     """\
 Solve the problem below. Think step by step and write your reasoning first. A section \
 "Reflections" holds what you noted after attempts that failed: do as it says, and make none of \
-those mistakes again. End with the field below.""",
+those mistakes again. End in the form below.""",
     sections=("Problem", "Reflections?"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="reflexion.actor",
     mends=False,
 )
@@ -81,7 +81,7 @@ def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
 
 
 def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> Steps[Said]:
-    own = {"problem": task.problem, "reflections": "\n\n".join(memory)}
+    own = {"problem": task.stated, "reflections": "\n\n".join(memory)}
     said = yield from ACTOR.put(own, sampling=sampling)
     parse: Parse = "ok" if said.readable else "unreadable"
     yield Generated(round=trial, answer=said.answer, source=said.source, parse=parse)
@@ -91,7 +91,7 @@ def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> S
 def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool]:
     """The evaluator's verdict; what cannot be read is a failure."""
     heard = yield from EVALUATOR.put(
-        {"problem": task.problem, "attempt": said.text}, sampling=sampling
+        {"problem": task.stated, "attempt": said.text}, sampling=sampling
     )
     solved = heard.get("Solved")
     yield MonitorReported(
@@ -107,7 +107,7 @@ def _reflection(
     task: Task, said: Said, memory: list[str], trial: int, sampling: Sampling
 ) -> Steps[str]:
     own = {
-        "problem": task.problem,
+        "problem": task.stated,
         "attempt": said.text,
         "earlier_reflections": "\n\n".join(memory),
     }
@@ -118,7 +118,7 @@ def _reflection(
 
 REFLEXION = Policy(
     name="reflexion",
-    version="1",
+    version="2",
     about="after Reflexion, simplified: attempt, evaluate, reflect in words, try again up to three "
     "times",
     settings=ReflexionSettings,

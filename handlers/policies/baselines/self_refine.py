@@ -39,9 +39,9 @@ REVISER = Role.of(
     "reasoner",
     """\
 Below are a problem, a solution of yours and feedback on it. Write the solution anew and meet each \
-point of the feedback; keep what was right. Write your reasoning first, and end with the field below.""",
+point of the feedback; keep what was right. Write your reasoning first, and end in the form below.""",
     sections=("Problem", "Solution", "Feedback"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="reasoner.revise",
     mends=False,
 )
@@ -78,7 +78,7 @@ def revise(task: Task, settings: RevisionSettings, revising: Revising) -> Steps[
     """Draft, look, revise, at most so often; the last readable answer stands."""
     found: str | None = None
     try:
-        said = yield from think(task.problem, settings.sampling)
+        said = yield from think(task.stated, settings.sampling)
         found = said.answer
         for turn in range(settings.revisions):
             seen = yield from look(task, said, turn, settings, revising.critic)
@@ -96,7 +96,7 @@ def look(
 ) -> Steps[Said]:
     """The critic's view of a draft; what cannot be read is no approval."""
     seen = yield from critic.put(
-        {"problem": task.problem, "solution": draft.text}, sampling=settings.sampling
+        {"problem": task.stated, "solution": draft.text}, sampling=settings.sampling
     )
     verdict = seen.get(SOUND)
     yield MonitorReported(
@@ -111,7 +111,7 @@ def look(
 def _again(
     task: Task, draft: Said, seen: Said, turn: int, settings: RevisionSettings, revising: Revising
 ) -> Steps[Said]:
-    own = {"problem": task.problem, "solution": draft.text, revising.heading: seen.text}
+    own = {"problem": task.stated, "solution": draft.text, revising.heading: seen.text}
     said = yield from revising.reviser.put(own, sampling=settings.sampling)
     parse: Parse = "ok" if said.readable else "unreadable"
     yield Generated(round=turn + 1, answer=said.answer, source=said.source, parse=parse)
@@ -125,7 +125,7 @@ def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
 
 SELF_REFINE = Policy(
     name="self_refine",
-    version="1",
+    version="2",
     about="a draft, then feedback by its author and a revision, at most three times",
     settings=RevisionSettings,
     roles=("reasoner", "critic"),

@@ -31,9 +31,9 @@ MENDER = Role.of(
     """\
 Below are a problem, a solution of yours, and the checks that it was put to; at least one failed. \
 Find where the failure comes from and solve the problem again from there. Write your reasoning \
-first, and end with the field below.""",
+first, and end in the form below.""",
     sections=("Problem", "Solution", "Checks"),
-    reply=[answer(about="the final answer in the form that the problem asks for", boxed=True)],
+    reply=[answer()],
     template="reasoner.mend",
     mends=False,
 )
@@ -47,7 +47,7 @@ def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
 
 SELF_VERIFICATION = Policy(
     name="self_verification",
-    version="1",
+    version="2",
     about="a draft that its author checks and mends, at most three times",
     settings=RevisionSettings,
     roles=("reasoner", "verifier"),

@@ -71,13 +71,13 @@ def take_turn(
 ) -> Steps[Move]:
     """One reply and what it does."""
     own = {
-        "problem": task.problem,
+        "problem": task.stated,
         "guidance": guidance,
         "earlier_calls": "\n".join(history.calls),
         "search_results": "\n\n".join(history.results),
     }
     said = yield from AGENT.question(own, sampling=Sampling(max_tokens=output_cap), draw=turn)
-    move = move_of(said.text)
+    move = move_of("" if said.cut else said.text)
     readable = move.call is not None or move.answer is not None
     parse: Parse = "ok" if readable else "unreadable"
     yield Generated(round=turn, answer=move.answer, source=said.address, parse=parse)
@@ -96,7 +96,7 @@ def call(history: History, wanted: Call) -> Steps[None]:
 
 TOOL_REASONING = Policy(
     name="tool_reasoning",
-    version="1",
+    version="2",
     about="calls a search tool as needed, six times at most, and answers from what it found",
     settings=ToolSettings,
     roles=("reasoner",),

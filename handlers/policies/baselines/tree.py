@@ -111,7 +111,7 @@ def closing(task: Task) -> Steps[Conclusion]:
     if remaining.calls == 0:
         return Conclusion(answer=None, ended_by="searched")
     try:
-        said = yield from chain(task.problem, Sampling(temperature=0.0, max_tokens=2_048))
+        said = yield from chain(task.stated, Sampling(temperature=0.0, max_tokens=2_048))
     except OutOfLimit as limit:
         return Conclusion(answer=None, ended_by="limit", limit=limit.which)
     return Conclusion(answer=said.answer, ended_by="closed")
@@ -148,7 +148,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter) -> Steps[State | No
     role = THINKERS["direct"]
     state: State | None = None
     try:
-        own = {"problem": task.problem, "trajectory": shown(parent.steps)}
+        own = {"problem": task.stated, "trajectory": shown(parent.steps)}
         thought = yield from think(role.question(own, draw=draw), role, meter)
         yield Generated(
             round=len(parent.steps),
@@ -160,7 +160,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter) -> Steps[State | No
         if not thought.text:
             return None
         state = State(thought.source, (*parent.steps, thought.text), thought.answer)
-        value = yield from judge(state.id, task.problem, state.steps, meter)
+        value = yield from judge(state.id, task.stated, state.steps, meter)
     except OutOfLimit as limit:
         was = state or START
         return State(was.id, was.steps, was.answer, 0.0, limit.which)
@@ -169,7 +169,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter) -> Steps[State | No
 
 TOT = Policy(
     name="tot",
-    version="1",
+    version="2",
     about="breadth-first tree of thoughts: five candidates a node, valued, two kept, depth two",
     settings=TreeSettings,
     roles=("thinker", "judge"),

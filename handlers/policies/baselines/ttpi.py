@@ -46,7 +46,7 @@ problem is settled, say so and give the final answer in the form that the proble
     reply=(
         text("Next_step", "the next stage"),
         choice("State", ("OPEN", "SOLVED"), "whether the problem remains open after it"),
-        Field("Final_answer", "answer", "the answer", boxed=True, when=("State", ("SOLVED",))),
+        Field("Final_answer", "answer", "the answer", when=("State", ("SOLVED",))),
     ),
     template="ttpi.continue",
     mends=False,
@@ -122,7 +122,7 @@ def _affordable(last: bool) -> Steps[list[str]]:
 def _continue(
     task: Task, stages: Sequence[str], trigger: str, stage: int, settings: TtpiSettings
 ) -> Steps[Candidate]:
-    own = {"problem": task.problem, "trajectory": shown(stages), "opening": TRIGGERS[trigger]}
+    own = {"problem": task.stated, "trajectory": shown(stages), "opening": TRIGGERS[trigger]}
     sampling = Sampling(max_tokens=settings.stage_cap, logprobs=True)
     said = yield from CONTINUER.put(own, sampling=sampling, draw=stage)
     parse: Parse = "ok" if said.readable else "unreadable"
@@ -155,7 +155,7 @@ def _concluded(chosen: Candidate, limit: str | None) -> Conclusion:
 
 TTPI = Policy(
     name="ttpi",
-    version="1",
+    version="2",
     about="after TTPI, simplified: stages in four manners, the least perplexing one stays; "
     "needs log-probabilities",
     settings=TtpiSettings,

@@ -32,7 +32,7 @@ def solve(task: Task, settings: Cot2Settings) -> Steps[Conclusion]:
 
 COT2_META = Policy(
     name="cot2_meta",
-    version="1",
+    version="2",
     about="tree search: oracle and confidence score trajectories; code prunes, repairs, stops",
     settings=Cot2Settings,
     roles=("thinker", "oracle", "confidence", "repairer", "reasoner", "fallback"),

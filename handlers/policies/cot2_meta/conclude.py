@@ -61,7 +61,7 @@ def close(search: Search) -> Steps[None]:
 def _closing_call(search: Search, parent: Node) -> Steps[Said]:
     """The request of ``greedy``, with the trajectory appended where there is one."""
     sampling = Sampling(temperature=0.0, max_tokens=search.settings.output_cap)
-    problem = search.task.problem
+    problem = search.task.stated
     if not parent.steps:
         return (yield from think(problem, sampling))
     own = {"problem": problem, "trajectory": shown(parent.steps)}
@@ -141,7 +141,7 @@ def fall_back(search: Search, node: Node | None) -> Steps[Conclusion]:
 
 
 def _sample(search: Search, draw: int) -> Steps[str | None]:
-    question = FALLBACK.put({"problem": search.task.problem}, sampling=GENERATION, draw=draw)
+    question = FALLBACK.put({"problem": search.task.stated}, sampling=GENERATION, draw=draw)
     said = yield from question
     parse: Parse = "ok" if said.readable else "unreadable"
     yield Generated(

@@ -105,7 +105,7 @@ def segments(text: str, settings: Cot2Settings) -> tuple[str, ...]:
 
 def _variables(lane: Lane, role: Role) -> dict[str, str]:
     seen = halved(lane.prefix) if lane.settings.scratchpad == "half" else lane.prefix
-    said = {"problem": lane.task.problem, "trajectory": shown(seen)}
+    said = {"problem": lane.task.stated, "trajectory": shown(seen)}
     if lane.old is None:
         exposed = lane.settings.expose_meta and bool(lane.parent.scores)
         return said | {"scores": score_lines(lane.parent) if exposed else ""}
@@ -147,7 +147,7 @@ def _ask_oracle(task: Task, node: Node, settings: Cot2Settings, meter: Meter) ->
     """Line 5: one call for all steps, or for the newest, whose predecessors keep theirs (D5)."""
     before = node.parent.scores if node.parent and settings.oracle_scope == "newest" else ()
     before = before[: len(node.steps) - 1]
-    heard = yield from oracle.score(task.problem, node.steps, meter, len(before) + 1)
+    heard = yield from oracle.score(task.stated, node.steps, meter, len(before) + 1)
     node.scores, node.parse = (*before, *heard.value.steps), heard.parse
     node.weigh(settings)
     yield OracleScored(
@@ -171,7 +171,7 @@ def state_confidence(
         yield ConfidenceStated(node=node.id, value=own, source=node.id, wording="own")
         return
     wording = settings.confidence_wording
-    heard = yield from confidence.trust(task.problem, node.steps, meter, wording)
+    heard = yield from confidence.trust(task.stated, node.steps, meter, wording)
     node.v_out = heard.value
     yield ConfidenceStated(
         node=node.id,

@@ -14,7 +14,7 @@ from handlers.policies.mc2.settings import NAMED, Mc2Settings
 from handlers.roles.controller import CONTROLLER, FALLBACK, Decision, decision_of, needs_answer
 from handlers.roles.excerpt import excerpt
 from handlers.roles.monitor import MONITOR, report_of
-from handlers.roles.reasoner import REASONER, answered
+from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Check, Role, Said
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import ControllerActed, Generated, MonitorReported, Parse
@@ -96,13 +96,13 @@ def reason_alone(episode: Episode) -> Steps[Conclusion]:
 
 def reason(episode: Episode) -> Steps[Said]:
     """ŷ_k and τ_k from the problem and the last advice u_{k-1} alone. Source: MC² eq. (4)."""
-    own, seen = {"problem": episode.task.problem}, {"problem": episode.task.problem}
+    own, seen = {"problem": episode.task.stated}, {"problem": episode.task.stated}
     if episode.settings.advice != "composer":
         own["advice"] = episode.advice
     if episode.settings.advice != "direct":
         seen["recent_feedback"] = episode.feedback
     said = yield from episode.ask(REASONER, own, seen)
-    answer = answered(said)
+    answer = said.answer
     episode.answers.append(answer)
     parse: Parse = "ok" if answer is not None else "unreadable"
     yield Generated(round=episode.round, answer=answer, source=said.source, parse=parse)
@@ -114,7 +114,7 @@ def monitor(episode: Episode, attempt: Said) -> Steps[Said]:
     own = _case(episode, attempt)
     seen = {"problem": own["problem"], "trajectory": _excerpt(episode, attempt)}
     said = yield from episode.ask(MONITOR, own, seen)
-    report = report_of(said.text)
+    report = report_of(said.text, readable=said.readable)
     yield MonitorReported(
         round=episode.round,
         flag=report.flag,
@@ -160,8 +160,7 @@ def _answered(decision: Decision, candidate: str | None, settings: Mc2Settings) 
 
 def _case(episode: Episode, attempt: Said) -> dict[str, str]:
     return {
-        "subject": episode.task.domain,
-        "problem": episode.task.problem,
+        "problem": episode.task.stated,
         "candidate": episode.answers[-1] or "",
         "trajectory": attempt.text,
     }

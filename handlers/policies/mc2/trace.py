@@ -14,11 +14,13 @@ from handlers.policies.mc2.settings import NAMED, RoleName
 from handlers.roles.composer import COACHES, NOTHING, read_bullets
 from handlers.roles.controller import CODES, CONTROLLER, FALLBACK, Decision, decision_of
 from handlers.roles.monitor import MONITOR, Report, report_of
+from handlers.roles.objects import as_text
 from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
 from schemas.events.episode import Completed
 from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReached, MonitorReported
 from schemas.identity import digest
+from schemas.spoken import spoken
 
 BASES: Mapping[RoleName, Role] = {
     "reasoner": REASONER,
@@ -66,6 +68,7 @@ class Turn:
 def turns(trace: Trace) -> list[Turn]:
     """The rounds of an episode, oldest first; a pure function of its record."""
     replies = {at: event for at, event in trace.events if isinstance(event, Completed)}
+    said = {at: spoken(event.text).text for at, event in replies.items()}
     found: list[Turn] = []
     updates: dict[int, dict[RoleName, Update]] = {}
     notes: dict[RoleName, str] = {}
@@ -76,9 +79,9 @@ def turns(trace: Trace) -> list[Turn]:
             updates.setdefault(event.round, {})[role] = update
             notes[role] = update.after
         elif isinstance(event, Generated):
-            found.append(Turn(event.round, event.answer, replies[event.source].text))
+            found.append(Turn(event.round, event.answer, as_text(said[event.source])))
         elif isinstance(event, MonitorReported | ControllerActed):
-            _fill(found[-1], event, replies[event.source].text)
+            _fill(found[-1], event, said[event.source])
     for turn in found:
         turn.updates = updates.get(turn.index, {})
     return found
@@ -88,16 +91,17 @@ def _update_of(event: KnowledgeReached, reply: Completed, before: str) -> Update
     """A composition; a fallback keeps what stood before."""
     if event.result == "fallback":
         return Update(before, before, False, reply.model)
-    bullets = read_bullets(COACHES[NAMED[event.role]], reply.text) or NOTHING
+    bullets = read_bullets(COACHES[NAMED[event.role]], spoken(reply.text).text) or NOTHING
     return Update(before, bullets.text, True, reply.model)
 
 
 def _fill(turn: Turn, event: MonitorReported | ControllerActed, text: str) -> None:
     if isinstance(event, MonitorReported):
-        turn.report, turn.report_text = report_of(text), text
+        readable = event.parse != "fallback"
+        turn.report, turn.report_text = report_of(text, readable=readable), as_text(text)
         return
     turn.fallback = event.parse == "fallback"
-    turn.decision_text, turn.final = text, event.answer
+    turn.decision_text, turn.final = as_text(text), event.answer
     turn.decision = FALLBACK if turn.fallback else decision_of(text)
 
 

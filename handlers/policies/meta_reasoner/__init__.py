@@ -12,7 +12,7 @@ from handlers.policies.meta_reasoner.solve import solve
 
 META_REASONER = Policy(
     name="meta_reasoner",
-    version="1",
+    version="2",
     about="one step at a time; a bandit learns which strategy to advise after a progress report",
     settings=MetaReasonerSettings,
     roles=("step", "reporter", "judge", "meta_reasoner"),

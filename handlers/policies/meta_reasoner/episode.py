@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from handlers.answers.extract import boxed, extract
+from handlers.answers.extract import extract
 from handlers.learning.bandits import Bandit
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
 from handlers.roles import progress_judge as judging
 from handlers.roles import reporter
-from handlers.roles.step import STEP, TOKENS, Made, consistent, made_of
+from handlers.roles.step import STEP, TOKENS, Made, made_of
 from handlers.roles.steps import shown, with_answer
 from schemas.asking import Steps
 from schemas.events.reasoning import Generated, Parse
@@ -51,11 +51,10 @@ class Episode:
 
     @property
     def best(self) -> str | None:
-        """The answer, else the last box of C, else what extraction finds there."""
+        """The answer, else what the trajectory C marks as one."""
         if self.answer is not None:
             return self.answer
-        text = "\n\n".join(self.trajectory)
-        return boxed(text) or extract(text)
+        return extract("\n\n".join(self.trajectory))
 
     def concluded(self, ended_by: str, limit: str | None = None) -> Conclusion:
         """The answer of C with the last S_p as confidence."""
@@ -75,9 +74,8 @@ def step(episode: Episode, advice: str) -> Steps[Made]:
     whole = settings.context == "trajectory"
     seen = shown(episode.trajectory) if whole else "".join(episode.trajectory[-1:])
     said = yield from STEP.put(
-        {"problem": episode.task.problem, "trajectory": seen, "advice": advice},
+        {"problem": episode.task.stated, "trajectory": seen, "advice": advice},
         sampling=settings.sampling(TOKENS),
-        check=consistent,
     )
     made = made_of(said)
     episode.trajectory.append(with_answer(made.text, made.answer))
@@ -97,7 +95,7 @@ def report(episode: Episode) -> Steps[str]:
         return episode.reports[covered]
     window = episode.settings.report_window or covered
     said = yield from reporter.REPORTER.put(
-        {"problem": episode.task.problem, "trajectory": shown(episode.trajectory[-window:])},
+        {"problem": episode.task.stated, "trajectory": shown(episode.trajectory[-window:])},
         sampling=episode.settings.sampling(reporter.TOKENS),
     )
     yield ProgressReported(round=covered - 1, source=said.source, parse=said.parse)
@@ -124,7 +122,7 @@ def judge(episode: Episode, made: Made) -> Steps[judging.Reward | None]:
         work = yield from report(episode)
     said = yield from judging.JUDGES[settings.reward].put(
         {
-            "problem": episode.task.problem,
+            "problem": episode.task.stated,
             "trajectory": work,
             "strategy": episode.strategy if settings.reward == "B" else "",
             "steps_made": str(episode.t),

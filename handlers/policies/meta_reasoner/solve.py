@@ -22,7 +22,7 @@ from schemas.questions import Recall
 def solve(task: Task, settings: MetaReasonerSettings) -> Steps[Conclusion]:
     """An answer, however far rounds and limits let it come."""
     if settings.choice == "cot":
-        said = yield from think(task.problem, settings.sampling(TOKENS))
+        said = yield from think(task.stated, settings.sampling(TOKENS))
         return Conclusion(answer=said.answer, ended_by="answered")
     episode = Episode(task, settings, (yield from recollect(task, settings)))
     try:

@@ -81,7 +81,7 @@ def execute(
 ) -> Steps[Attempt]:
     """One attempt of so many samples. A limit leaves what there is by then, and is named."""
     made = Attempt()
-    own = {"problem": mind.task.problem, "similar_cases": cases}
+    own = {"problem": mind.task.stated, "similar_cases": cases}
     logprobs = mind.settings.confidence == "implicit"
     sampling = Sampling(max_tokens=mind.settings.output_cap, logprobs=logprobs)
     try:
@@ -154,7 +154,7 @@ def first_had(mind: Mind, signals: Mapping[str, float]) -> str | None:
 
 
 def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
-    heard = yield from confidence.trust(mind.task.problem, (made.text,), Meter())
+    heard = yield from confidence.trust(mind.task.stated, (made.text,), Meter())
     made.calls += 1
     value = None if heard.value is None else float(heard.value)
     yield ConfidenceStated(node=made.source, value=value, source=heard.source, parse=heard.parse)

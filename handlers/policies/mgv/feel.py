@@ -90,7 +90,7 @@ def _appraise(mind: Mind, round: int) -> Steps[tuple[float, Diagnosis]]:
     problem = mind.task.problem
     length, quantities, clauses = features(problem)
     seen = {"similar_cases": shown_cases(mind, len(mind.cases))} | (
-        {"problem": problem}
+        {"problem": mind.task.stated}
         if mind.settings.monitor_view == "full"
         else {"features": f"{length} words, {quantities} quantities, {clauses} clauses"}
     )

@@ -183,7 +183,7 @@ def examine(run: Regulation, last: Round, at: int) -> Steps[bool]:
     """MO: one call that looks at the work from the chosen side. What cannot be read fails."""
     assert last.check is not None
     own = {
-        "problem": run.task.problem,
+        "problem": run.task.stated,
         "goal": run.goal,
         "candidate": last.made.answer or "",
         "trajectory": last.made.text,

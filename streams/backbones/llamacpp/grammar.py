@@ -1,8 +1,10 @@
 r"""From the fields of a reply to a grammar that llama.cpp decodes by: what it lets pass can be read.
 
 A reply may begin with free reasoning, unless its first field is a text, which is the place for it;
-then come the fields, each label at the start of its own line. ``!<[0]>`` is any token but the first
-of the vocabulary, which in no model stands for text.
+then come the fields, each label at the start of its own line. Where an answer is all that is wanted
+the reasoning may also be the end, for the answer can be boxed in it: a model that has said all it has
+to say, and may not stop, rambles to its cap.
+``!<[0]>`` is any token but the first of the vocabulary, which in no model stands for text.
 """
 
 from __future__ import annotations
@@ -44,10 +46,13 @@ def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
     needed = [field for field in reply.fields if _needed(field, chosen)]
     fields = fitting(needed, cap)
     room = room_in(fields, cap)
-    reasoning = f'({_tokens(room.reasoning)} "\\n")? ' if room.reasoning else ""
-    return reasoning + " ".join(
-        _line(field, chosen, room, not at) for at, field in enumerate(fields)
-    )
+    form = " ".join(_line(field, chosen, room, not at) for at, field in enumerate(fields))
+    if not room.reasoning:
+        return form
+    reasoning = _tokens(room.reasoning)
+    if all(field.kind == "answer" for field in fields):
+        return f'({reasoning} ("\\n" {form})? | {form})'
+    return f'({reasoning} "\\n")? {form}'
 
 
 def _needed(field: Field, chosen: Chosen) -> bool:
@@ -68,7 +73,7 @@ def _value(field: Field, room: Room) -> str:
         case "choice":
             return f"({' | '.join(_literal(f' {choice}') for choice in field.choices)})"
         case "answer":
-            return _answer(field, room.answer)
+            return _answer(room.answer)
         case "text":
             return _tokens(room.text)
         case "list" if field.ratings:
@@ -84,11 +89,9 @@ def _rated(field: Field) -> str:
     return f'"\\n- Step " [1-9] [0-9]? ": " {ratings}'
 
 
-def _answer(field: Field, most: int) -> str:
-    """An answer that neither begins with a blank nor repeats the format's ``<answer>``."""
-    if not field.boxed:
-        return f'" ### " [^ <#\\r\\n] [^#\\r\\n]{{0,{most - 1}}} " ###"'
-    return f'" \\\\boxed{{" ([^ <{{}}\\r\\n] | group) ([^{{}}\\r\\n] | group){{0,{most - 1}}} "}}"'
+def _answer(most: int) -> str:
+    """An answer that neither begins with a blank nor repeats the form's dots."""
+    return f'" \\\\boxed{{" ([^ .{{}}\\r\\n] | group) ([^{{}}\\r\\n] | group){{0,{most - 1}}} "}}"'
 
 
 def _tokens(most: int) -> str:

@@ -35,7 +35,7 @@ def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) 
         body["seed"] = request.seed % _SEEDS
     body |= _sampling(request.sampling, cap_name)
     if options.structured and request.schema is not None:
-        shape = {"name": "reply", "schema": request.schema}
+        shape = {"name": "reply", "schema": request.schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     if options.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}

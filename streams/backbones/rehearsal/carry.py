@@ -25,7 +25,7 @@ def thought(turn: Turn, asked: Asked) -> str:
     done = turn.prompt.trajectory
     if not done:
         return _begin(turn)
-    settled = extract(done, fields_only=True)
+    settled = extract(done)
     return _go_on(turn, _LINE.findall(done)) if settled is None else _look_back(turn, settled)
 
 

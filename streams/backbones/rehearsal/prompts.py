@@ -12,17 +12,20 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
+from handlers.answers.stated import bare
 from schemas.fence import sections_of
 from schemas.prompt import Message
-from schemas.reply import BLOCK
+from schemas.reply import ABOUT, BLOCK
 
 T = TypeVar("T")
 
-_LABEL = re.compile(r"([^:<>]{1,60}): (.+)")
-_ONLY, _IS = " (only if ", " is "
-_BODY = re.compile(r"<(?P<kind>choice|number|text|list): (?P<rest>.*)>", re.DOTALL)
-_COUNT = re.compile(r"(\d+)(?:-(\d+))? items?, one a line; ?(.*)", re.DOTALL)
-_ANSWER = "<answer>"
+_LINE = re.compile(r"(?P<label>[^:<>]{1,60}): ?(?P<shape>.*)")
+_NOTE = re.compile(r"- (?P<label>[^:<>]{1,60}): (?P<about>.*)")
+_ONLY, _IS = "; only if ", " is "
+_COUNT = re.compile(
+    r"; (?:exactly (\d+) items?|(\d+) to (\d+) items|(\d+) or more items|up to (\d+) items, or NONE"
+    r"|any number of items, or NONE)$"
+)
 
 _PROBLEM = ("problem", "question", "task")
 _TRAJECTORY = ("trajectory", "solution", "attempt", "draft", "so far")
@@ -41,7 +44,6 @@ class Asked:
     choices: tuple[str, ...] = ()
     least: int = 1
     most: int | None = None
-    boxed: bool = False
     when: tuple[str, tuple[str, ...]] | None = None
     words: str = ""
 
@@ -74,7 +76,7 @@ class Prompt:
     def problem(self) -> str | None:
         """What is to be solved, if a section says; a prompt without sections is its own problem."""
         unmarked = self.sections[0][1] if [head for head, _ in self.sections] == [""] else None
-        return self.section(_PROBLEM) or unmarked
+        return None if (said := self.section(_PROBLEM) or unmarked) is None else bare(said)
 
     @cached_property
     def trajectory(self) -> str | None:
@@ -122,43 +124,55 @@ def _instructions(text: str) -> tuple[str, tuple[Asked, ...]]:
     before, _, block = text.rpartition(BLOCK)
     if not before and not text.startswith(BLOCK):
         return text, ()
-    lines = map(_LABEL.fullmatch, block.strip().splitlines())
-    return before.strip(), tuple(_field(line[1], line[2]) for line in lines if line is not None)
+    form, _, notes = block.partition(f"\n{ABOUT}\n")
+    said = {
+        note["label"]: note["about"] for note in map(_NOTE.fullmatch, notes.split("\n")) if note
+    }
+    asked: list[Asked] = []
+    lines = form.strip().split("\n")
+    for line, below in zip(lines, (*lines[1:], ""), strict=True):
+        found = _LINE.fullmatch(line)
+        if found is not None and not line.startswith("- "):
+            shape = found["shape"] or below
+            asked.append(_asked(found["label"].strip(), shape, said.get(found["label"], "")))
+    return before.strip(), tuple(asked)
 
 
-def conditional(said: str) -> tuple[str, str, str]:
-    """``BODY (only if FIELD is VALUES)`` in its three parts; the last two are empty where nothing is said."""
-    only = said.find(_ONLY, 1)
-    field = only + len(_ONLY)
-    last = max(said.rfind("(", 0, -1), said.rfind(")", 0, -1))
-    close = said.find(_IS, max(field + 1, last + 1 - len(_IS)))
-    if only < 0 or not said.endswith(")") or not 0 <= close < len(said) - 1 - len(_IS):
-        return said, "", ""
-    return said[:only], said[field:close], said[close + len(_IS) : -1]
-
-
-def _field(label: str, said: str) -> Asked:
-    label = label.strip()
-    body, field, values = conditional(said)
-    when = (field, tuple(values.split(" or "))) if field else None
-    if _ANSWER in body:
-        boxed = "\\boxed" in body
-        return Asked(label, "answer", body, boxed=boxed, when=when, words=_words(label, body))
-    shape = _BODY.fullmatch(body)
-    kind, rest = (shape["kind"], shape["rest"]) if shape else ("text", body)
-    return _shaped(label, kind, rest, when)
-
-
-def _shaped(label: str, kind: str, rest: str, when: tuple[str, tuple[str, ...]] | None) -> Asked:
-    choices: tuple[str, ...] = ()
+def _asked(label: str, shape: str, about: str) -> Asked:
+    """A field from the shape of its line and from what is said about it."""
+    when = None
+    rest, _, only = about.rpartition(_ONLY)
+    field, told, values = only.partition(_IS)
+    if rest and told:
+        when, about = (field, tuple(values.split(" or "))), rest
     least, most = 1, None
-    if kind == "choice":
-        listed, _, rest = rest.partition("; ")
-        choices = tuple(option.strip() for option in listed.split("|"))
-    elif kind == "list" and (counted := _COUNT.fullmatch(rest)):
-        least, rest = int(counted[1]), counted[3]
-        most = int(counted[2]) if counted[2] else None
-    return Asked(label, kind, rest, choices, least, most, when=when, words=_words(label, rest))
+    if counted := _COUNT.search(about):
+        least, most = _counts(*counted.groups())
+        about = about[: counted.start()]
+    choices = tuple(shape.split(" | ")) if " | " in shape else ()
+    words = _words(label, f"{shape} {about}" if shape.startswith("- ") else about)
+    return Asked(label, _kind(shape), about, choices, least, most, when=when, words=words)
+
+
+def _kind(shape: str) -> str:
+    if "\\boxed" in shape:
+        return "answer"
+    if " | " in shape:
+        return "choice"
+    if shape.startswith("- "):
+        return "list"
+    return "number" if shape in ("0.xx", "N") else "text"
+
+
+def _counts(
+    exact: str | None, least: str | None, most: str | None, open_: str | None, upto: str | None
+) -> tuple[int, int | None]:
+    """How many items are wanted, at least and at most."""
+    if exact:
+        return int(exact), int(exact)
+    if least and most:
+        return int(least), int(most)
+    return int(open_ or 0), int(upto) if upto else None
 
 
 def _words(label: str, about: str) -> str:

@@ -50,7 +50,7 @@ def _filled(turn: Turn, asked: Asked) -> str:
             return choose(turn, asked)
         case "answer":
             given = _answer(turn)
-            return f"\\boxed{{{given}}}" if asked.boxed else f"### {given} ###"
+            return f"\\boxed{{{given}}}"
         case "number":
             return _number(turn, asked)
         case "list":

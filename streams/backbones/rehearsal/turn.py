@@ -49,7 +49,7 @@ class Turn:
         """The answer of the solution in the prompt."""
         given = self.prompt.answered
         if given:
-            return extract(f"Final_answer: {given}", fields_only=True)
+            return extract(f"Final_answer: {given}")
         text = self.prompt.trajectory
         return extract(text) if text else None
 

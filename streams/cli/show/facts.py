@@ -16,6 +16,7 @@ from schemas.events.reasoning import (
     ReplyReparsed,
     Voted,
 )
+from schemas.spoken import spoken
 from streams.cli.show.monitored import monitored
 from streams.cli.show.searched import searched
 from streams.cli.show.steered import steered
@@ -82,7 +83,11 @@ def _monitor(fact: MonitorReported, reply: Completed | None) -> Saying:
     if fact.flag is None:
         return "monitor", f"no flag that can be read ({fact.parse})", tone
     step = f", step {one_line(fact.step)}" if fact.step and fact.step.upper() != "NONE" else ""
-    said = report_of(reply.text).description if reply is not None and fact.flag == "YES" else None
+    said = (
+        report_of(spoken(reply.text).text).description
+        if reply is not None and fact.flag == "YES"
+        else None
+    )
     return "monitor", f"{fact.flag}{step}" + (f': "{one_line(said)}"' if said else ""), tone
 
 
@@ -92,7 +97,7 @@ def _controller(fact: ControllerActed, reply: Completed | None) -> Saying:
     if fact.parse == "fallback":
         return "controller", f"{words} (its reply could not be read)", tone
     if fact.action == "restart":
-        advice = decision_of(reply.text).advice if reply is not None else None
+        advice = decision_of(spoken(reply.text).text).advice if reply is not None else None
         return "controller", words + (f' "{one_line(advice)}"' if advice else ""), tone
     return "controller", words + (f" {one_line(fact.answer)}" if fact.answer else ""), tone
 

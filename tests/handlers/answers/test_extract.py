@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.answers.equal import equal
-from handlers.answers.extract import boxed, extract
+from handlers.answers.extract import boxed, extract, mentioned, stated, whole
 from tests.data import shared
 
 MARKED = [
@@ -31,14 +31,28 @@ MARKED = [
     ("Answer:\n  12", "12"),
     ("He has 3.\n#### 1,234", "1,234"),
     ("Final Answer: \\( 5 \\)", "5"),
+    (
+        "Final_answer: \\boxed{\\begin{pmatrix}\n1 & 2\\\\\n3 & 4\n\\end{pmatrix}}\nDone.",
+        "\\begin{pmatrix}\n1 & 2\\\\\n3 & 4\n\\end{pmatrix}",
+    ),
+    ("Final_answer: \\boxed{\n1\n2\n}", "1\n2"),
+    ("Final_answer:\n```python\nprint(1)\nprint(2)\n```\nThat is it.", "print(1)\nprint(2)"),
+    ("Final_answer:\n\\[\n\\boxed{24}\n\\]", "24"),
+    ("Final_answer: \\boxed{1} and \\boxed{2}", "1, 2"),
+    ("Final_answer: y'", "y'"),
+    ("Final_answer: 12:50 p.m.", "12:50 p.m."),
+    ("Final_answer: C#", "C#"),
+    ("Final_answer: The balloon tilts forward.", "The balloon tilts forward"),
+    ("Final answer = 7", "7"),
+    ("### Final Answer\n\n42", "42"),
+    ("The answer is 42 apples because 40 + 2.", "42 apples"),
+    ("Therefore the answer is no.", "no"),
 ]
 MENTIONED = [
-    ("The answer is 42 apples because 40 + 2.", "42"),
     ("She has 16 - 3 = 13 eggs.", "13"),
     ("So it costs $1,234.50.", "$1,234.50"),
     ("Thus (c) holds.", "c"),
     ("It is True.", "True"),
-    ("Therefore the answer is no.", "no"),
     ("first 3\n\nthen -5 of them.", "-5"),
     ("5-3", "3"),
     ("50%.", "50%"),
@@ -49,13 +63,13 @@ MENTIONED = [
 @pytest.mark.parametrize(("text", "answer"), MARKED)
 def test_marked_answers_are_read_word_for_word(text: str, answer: str) -> None:
     assert extract(text) == answer
-    assert extract(text, fields_only=True) == answer
+    assert mentioned(text) == answer
 
 
 @pytest.mark.parametrize(("text", "answer"), MENTIONED)
-def test_without_a_mark_the_last_number_or_option_counts(text: str, answer: str) -> None:
-    assert extract(text) == answer
-    assert extract(text, fields_only=True) is None
+def test_what_is_merely_mentioned_is_no_answer(text: str, answer: str) -> None:
+    assert extract(text) is None
+    assert mentioned(text) == answer
 
 
 @pytest.mark.parametrize("text", ["", "   \n ", "no idea", "Final answer:", "\\boxed{}", "### ###"])
@@ -65,8 +79,9 @@ def test_no_answer(text: str) -> None:
 
 @given(st.text(st.characters()))
 def test_any_text_is_read(text: str) -> None:
-    found = extract(text)
-    assert found is None or found.strip() == found != ""
+    for read in (extract, mentioned, stated, whole):
+        found = read(text)
+        assert found is None or found.strip("\n") == found != ""
 
 
 MARKS = [
@@ -86,8 +101,8 @@ MARKS = [
 
 @given(st.lists(st.sampled_from(MARKS)).map("".join))
 def test_any_mix_of_marks_is_read(text: str) -> None:
-    marked = extract(text, fields_only=True)
-    assert marked is None or extract(text) == marked
+    marked = extract(text)
+    assert marked is None or mentioned(text) == marked
 
 
 @given(st.recursive(st.sampled_from(["1", "x", "-2"]), lambda inner: inner.map("{{{}}}".format)))

@@ -35,9 +35,7 @@ def test_a_policy_of_ones_own() -> None:
     ran = run(MINE.solve(TASK, PolicySettings()), [GOOD])
     assert ran.result == Conclusion(answer="24", ended_by="answered")
     [question] = ran.requests
-    assert shown(question).startswith(
-        "Solve the problem. Check it twice.\n\nReply with these fields"
-    )
+    assert shown(question).startswith("Solve the problem. Check it twice.\n\nReply in this form")
     assert shown(question).endswith("### Problem\n6 * 4?")
 
 

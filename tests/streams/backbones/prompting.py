@@ -20,7 +20,7 @@ SOLVE = Template(
         Section("Guidance", "guidance", optional=True),
         Section("Advice", "advice", optional=True),
     ),
-    Reply((Field("Final_answer", "answer", "the final answer", boxed=True),)),
+    Reply((Field("Final_answer", "answer", "the final answer"),)),
 )
 AUDIT = Template(
     "audit",

@@ -197,8 +197,9 @@ def eightfold(reply: Reply) -> list[str]:
     """Eight replies of a model that would as soon write any number that it has just read."""
     wild = Sampling(temperature=2.0, max_tokens=48)
     said = each(*(asking(sampling=wild, reply=reply, seed=seed) for seed in range(8)))
-    texts = [one.text for one in said]
-    assert len(set(texts)) > 1
+    # llama.cpp loses its place where one token ends a label and goes on, such as "::"; that is an error, not a reply.
+    texts = [one.text for one in said if one.finish != "error"]
+    assert len(set(texts)) > 5
     return texts
 
 

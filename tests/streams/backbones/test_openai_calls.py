@@ -41,7 +41,7 @@ def test_schema_is_sent_only_when_configured() -> None:
     shape = sent(request, structured=True)["response_format"]
     assert shape == {
         "type": "json_schema",
-        "json_schema": {"name": "reply", "schema": request.schema},
+        "json_schema": {"name": "reply", "schema": request.schema, "strict": True},
     }
 
 

@@ -89,7 +89,7 @@ def test_an_answer_is_copied_from_what_a_tool_returned() -> None:
     asked = request(ask, question="Who wrote Faust?", results="Goethe wrote Faust. Mann did not.")
     said = [reply(asked._replace(draw=draw)).text for draw in range(40)]
     assert all("Query: wrote Faust\n" in text for text in said)
-    answers = [text.rpartition("Answer: ")[2].strip("# ") for text in said]
+    answers = [boxed(text) for text in said]
     assert {"Goethe", "Mann"} & set(answers)
 
 

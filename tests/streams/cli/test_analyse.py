@@ -69,7 +69,7 @@ def test_three_files_and_figures_of_every_run(searched: str, folder: Path) -> No
 
 def test_a_run_can_be_named_by_policy(searched: str, folder: Path) -> None:
     made = call("analyse", "greedy", "--log", searched, "--out", folder / "out", "--json")
-    assert [run["policy"] for run in made.json["runs"].values()] == ["greedy@1"]
+    assert [run["policy"] for run in made.json["runs"].values()] == ["greedy@2"]
     unknown = call("analyse", "nobody", "--log", searched)
     assert unknown.code == 2
     assert "nobody" in unknown.err

@@ -141,7 +141,7 @@ def episode(folder: Path) -> str:
 def test_a_parked_episode_is_shown_with_its_reason(episode: str) -> None:
     found = checks("--log", "a.db")["parked"]
     assert found["state"] == "warn"
-    assert found["detail"] == (f"{episode}: PolicyChanged: opened with cot@0; installed is cot@1")
+    assert found["detail"] == (f"{episode}: PolicyChanged: opened with cot@0; installed is cot@2")
     assert found["todo"].startswith(f"metalogue doctor --adopt {episode} --log a.db; or")
 
 

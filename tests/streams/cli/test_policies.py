@@ -354,5 +354,5 @@ def test_list(folder: Path) -> None:
         "learning": True,
     }
     text = call("policies", "list").out
-    assert "cot@1  one chain of thought; learns nothing" in text
+    assert "cot@2  one chain of thought; learns nothing" in text
     assert "    output_cap = 8192   paper: null" in text

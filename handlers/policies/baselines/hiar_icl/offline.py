@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import sqrt
 
+from handlers.answers.stated import stated
 from handlers.learning.elementary import log
 from handlers.policies.base import Batch, Member
 from handlers.policies.baselines.hiar_icl.cards import (
@@ -131,5 +132,6 @@ def _rollout(search: Search, path: Path, rollout: int) -> Steps[None]:
 
 def _act(search: Search, path: Path) -> Steps[None]:
     before = [search.nodes[path[:length]].thought for length in range(1, len(path))]
-    thought = yield from act(search.member.reflected.problem, before, path[-1], 0)
+    told = search.member.reflected
+    thought = yield from act(stated(told.domain, told.problem), before, path[-1], 0)
     search.nodes[path] = Node(thought.text, thought.answer)

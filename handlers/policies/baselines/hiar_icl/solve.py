@@ -59,7 +59,7 @@ def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
     chosen = affordable(matched(cards, wanted, settings.matched), remaining.calls)
     for at, card in enumerate(chosen):
         yield _choice(at, card, chosen, wanted)
-    lanes = [carry_out(task.problem, card, at) for at, card in enumerate(chosen)]
+    lanes = [carry_out(task.stated, card, at) for at, card in enumerate(chosen)]
     found = yield from All(lanes, [len(card.path) for card in chosen])
     limit = next((lane.which for lane in found if isinstance(lane, Stopped)), None)
     answers = [None if isinstance(lane, Stopped) else lane for lane in found]

@@ -1,0 +1,39 @@
+"""How the problems of a domain are put: what a bare problem leaves unsaid, and the form of its answer.
+
+A data set of puzzles gives four numbers and nothing else; whoever is asked must be told what to do with
+them. The statement stands in prompts only: graders, memory and recorded replies know a problem by its
+bare text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+STATEMENTS: Mapping[str, str] = {
+    "game24": """\
+Four numbers are given. Use each of them exactly once, and no other number, with addition, subtraction, \
+multiplication, division and parentheses, so that the result is 24. The answer is one arithmetic \
+expression of the four numbers, without an equals sign.""",
+    "gsm8k": "The answer is one number, without its unit.",
+    "math500": "The answer is one exact value or expression in its simplest form.",
+    "theoremqa": """\
+The answer is a number, a list of numbers, True or False, or the letter of an option, as the question asks.""",
+    "scibench": "The answer is one decimal number in the unit that the problem names, without the unit.",
+    "hotpotqa": """\
+The answer is a name, a date, a number, yes or no: the few words that the question asks for, no sentence.""",
+}
+"""By domain. A domain that is not here puts its problems itself."""
+
+
+def stated(domain: str, problem: str) -> str:
+    """A problem as prompts show it."""
+    statement = STATEMENTS.get(domain)
+    return problem if statement is None else f"{statement}\n\n{problem}"
+
+
+def bare(text: str) -> str:
+    """A problem that a prompt shows, without the statement of its domain."""
+    for statement in STATEMENTS.values():
+        if text.startswith(statement):
+            return text[len(statement) :].lstrip()
+    return text

@@ -1,0 +1,122 @@
+r"""JSON as models write it: with LaTeX in its strings, comments, trailing commas, and prose around it.
+
+A backslash in a string is JSON's only where what follows can be nothing else: ``\boxed`` and ``\frac``
+are LaTeX, though JSON would read a backspace and a form feed in them. Each character is looked at a
+bounded number of times.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+import orjson
+
+from schemas.reply import REASONING
+
+TRIES = 4
+"""How many of the last objects of a text are tried."""
+FAR = 20_000
+"""No object is longer."""
+
+NESTED = 4
+"""How deep what an object holds is shown."""
+
+_OPENS = re.compile(r"\{\s{0,200}(?://[^\n]{0,200}\n\s{0,200})?\"")
+_FENCE = re.compile(r"```[a-z]{0,10}[ \t]*\n?", re.IGNORECASE)
+_PIECE = re.compile(
+    r'(?P<string>"(?:[^"\\]|\\.)*+(?:"|\Z))|(?P<note>//[^\n]*|/\*[^*]{0,2000}\*/)|(?P<comma>,(?=\s{0,200}[}\]]))',
+    re.DOTALL,
+)
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)", re.DOTALL)
+_LATEX = frozenset(
+    """
+    nabla natural ne nearrow neg neq newline ni nleq nless nmid not notin nsim nu nparallel rangle rbrace
+    rceil rfloor rho right rightarrow rightharpoonup rm root tan tanh tau tbinom text textbf textit textrm
+    tfrac therefore theta tilde times to top triangle triangleq
+    """.split()  # noqa: SIM905 - a table of words
+)
+"""Commands of LaTeX that begin with the letter of a line break, a return or a tab."""
+
+
+def objects_in(text: str) -> list[dict[str, Any]]:
+    """The last complete JSON objects of a text that are not inside another one, the last one first."""
+    found = [opens.start() for opens in _OPENS.finditer(text)]
+    if not found:
+        return []
+    # A stray quote before an object would turn its strings inside out, so the last one is also looked at alone.
+    spans = list(dict.fromkeys((*_objects(text, found[0])[::-1], *_objects(text, found[-1]))))
+    values = (loads(text[start:end]) for start, end in spans[:TRIES])
+    return [value for value in values if value is not None]
+
+
+def _objects(text: str, start: int) -> list[tuple[int, int]]:
+    """Where the balanced braces from ``start`` on begin and end, those that stand in others left out."""
+    opened: list[int] = []
+    found: list[tuple[int, int]] = []
+    for piece in _STRUCTURE.finditer(text, start):
+        if piece[0] == "{":
+            opened.append(piece.start())
+        elif piece[0] == "}" and opened:
+            begins = opened.pop()
+            while found and found[-1][0] > begins:
+                found.pop()
+            if piece.end() - begins <= FAR:
+                found.append((begins, piece.end()))
+    return found
+
+
+def as_text(text: str) -> str:
+    """A reply that is one JSON object as people write it: its reasoning, then a line for each of its fields."""
+    bare = text.strip()
+    if not bare.startswith(("{", "```")):
+        return text
+    value = loads(_FENCE.sub("", bare).rstrip("`\n ") if bare.startswith("```") else bare)
+    if not value:
+        return text
+    thought = value.pop(REASONING, None)
+    lines = (f"{name}: {_shown(said)}" for name, said in value.items() if said is not None)
+    return "\n".join((*((str(thought).strip(), "") if thought else ()), *lines))
+
+
+def _shown(said: object, deeper: int = NESTED) -> str:
+    if not deeper:
+        return "..."
+    if isinstance(said, list):
+        return "".join(f"\n- {_shown(item, deeper - 1)}" for item in cast("list[object]", said))
+    if isinstance(said, dict):
+        pairs = cast("dict[str, object]", said).items()
+        return ", ".join(f"{name}={_shown(value, deeper - 1)}" for name, value in pairs)
+    return str(said)
+
+
+def loads(text: str) -> dict[str, Any] | None:
+    """An object, if this text is one, whatever a model added to it or forgot to escape."""
+    mended = _PIECE.sub(_mended, text)
+    for candidate in (mended, text):
+        try:
+            value: Any = orjson.loads(candidate)
+        except ValueError:
+            continue
+        return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return None
+
+
+def _mended(piece: re.Match[str]) -> str:
+    if piece["string"] is None:
+        return ""
+    return (
+        _ESCAPE.sub(_escape, piece[0]).replace("\n", "\\n").replace("\r", "").replace("\t", "\\t")
+    )
+
+
+def _escape(found: re.Match[str]) -> str:
+    said = found[1]
+    if said[0] == "u" and len(said) == 5 and said[1:].isalnum():
+        return found[0]
+    if said in ('"', "\\", "/"):
+        return found[0]
+    if said[0] in "nrt" and said not in _LATEX:
+        return found[0]
+    return f"\\{found[0]}"

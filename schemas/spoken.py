@@ -1,0 +1,40 @@
+"""What a model says to others, without what it thinks to itself.
+
+Reasoning models put their thoughts between tags, with drafts of answers in them that must never be
+read as answers. Chat templates often open the tag in the prompt, so that a reply only closes it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TAG = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
+
+
+class Spoken(NamedTuple):
+    """A reply without its thoughts; ``cut`` if it ends within one."""
+
+    text: str
+    cut: bool = False
+
+
+def spoken(text: str) -> Spoken:
+    """Take thoughts off a reply: what stands between tags, and what stands before a tag that only closes."""
+    if _TAG.search(text) is None:
+        return Spoken(text)
+    kept: list[str] = []
+    at, thinking = 0, False
+    for tag in _TAG.finditer(text):
+        if not tag[1]:
+            if not thinking:
+                kept.append(text[at : tag.start()])
+            thinking = True
+        elif thinking:
+            thinking = False
+        else:
+            kept.clear()
+        at = tag.end()
+    if not thinking:
+        kept.append(text[at:])
+    return Spoken("".join(kept).strip(), cut=thinking)

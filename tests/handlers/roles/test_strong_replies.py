@@ -1,0 +1,64 @@
+"""What a strong model said to our prompts in its natural style is read, without a second question."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from handlers.roles.composer import COACHES, read_bullets
+from handlers.roles.form import Unreadable
+from handlers.roles.oracle import read_scores
+from handlers.roles.progress_judge import DERIVED, JUDGES
+from handlers.roles.role import Role
+from tests.data import shared
+from tests.handlers.roles.every import roles
+
+FORMAT = "Reply with these fields, each label at the start of its own line, in this order:"
+LABEL = re.compile(r"^([A-Z][\w ]*): ", re.MULTILINE)
+ELSEWHERE = {
+    (
+        "cot2_reasoner_graph",
+        51,
+    ): "an agent's answer under the grounder's prompt: no path can be read",
+}
+
+
+def labels(role: Role) -> frozenset[str]:
+    """What the prompts of that day called its fields."""
+    derived = DERIVED if role is JUDGES["A"] else ()
+    return frozenset(field.label for field in (*role.reply.fields, *derived))
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[dict[str, Any]]:
+    with (shared() / "replies/pairs.jsonl").open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def wrong(role: Role, reply: str) -> str | None:
+    """Why a reply cannot be read as its policy reads it."""
+    coach = next((coach for coach in COACHES.values() if coach.role is role), None)
+    if coach is not None:
+        return None if read_bullets(coach, reply) else "no bullets"
+    if role.name == "oracle":
+        return None if read_scores(reply, 1, 99).steps[0][0] is not None else "no scores"
+    values = role.read(reply)
+    return str(values) if isinstance(values, Unreadable) else None
+
+
+def test_all_of_them_are_read(pairs: list[dict[str, Any]]) -> None:
+    known = {labels(role): role for role in roles()}
+    refused: dict[tuple[str, int], str] = {}
+    read = 0
+    for pair in pairs:
+        asked = pair["messages"][0]["content"].rpartition(FORMAT)[2]
+        role = known[frozenset(LABEL.findall(asked))]
+        problem = wrong(role, pair["reply"])
+        read += problem is None
+        if problem is not None:
+            refused[pair["set"], pair["n"]] = f"{role.template.name}: {problem}"
+    assert read >= 147
+    assert refused.keys() <= ELSEWHERE.keys(), refused
