@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from handlers.answers.extract import extract
 from handlers.roles.objects import objects_in
-from handlers.roles.values import NONE, READERS, Exact, Value
+from handlers.roles.values import NO_ANSWER, NONE, READERS, Exact, Value
 from schemas.reply import Field, Reply
 
 TRIES = 8
@@ -108,7 +108,7 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
             return READERS[field.kind](field, raw)
         except ValueError as error:
             problem = problem if problem != "missing" else str(error)
-    if field.kind == "answer" and not raws:
+    if field.kind == "answer" and problem in ("missing", NO_ANSWER):
         anywhere = extract(text)
         if anywhere is not None:
             return anywhere

@@ -18,6 +18,7 @@ Value: TypeAlias = str | float | tuple[str, ...]
 
 NONE = "NONE"
 """How a field is filled that has nothing to say, however a model spells it."""
+NO_ANSWER = "holds no answer"
 LINE_CHARS = 1_000
 """As much of a line as is searched for a choice or a number."""
 FIELD_CHARS = 65_536
@@ -132,7 +133,7 @@ def read_answer(field: Field, raw: object) -> str:
     text = _string(raw)
     found = whole(text) if isinstance(raw, Exact) else stated(text)
     if found is None:
-        raise ValueError("holds no answer")
+        raise ValueError(NO_ANSWER)
     _refuse_echo(field, found)
     return found
 

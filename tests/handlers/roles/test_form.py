@@ -107,6 +107,11 @@ def test_conditions() -> None:
     assert "Fix" not in values
 
 
+def test_an_empty_field_leaves_the_box_that_stands_elsewhere() -> None:
+    said = PLAIN.replace("Final_answer: ### 24 ###", "So it is \\boxed{24}.\n\nFinal_answer:")
+    assert parse(said, EVERY) == READ | {"Fix": "add one\nSo it is \\boxed{24}."}
+
+
 CHOICES = Reply((choice("Action", ("1", "2", "3"), "1 keep, 2 mend, 3 anew"),))
 
 
