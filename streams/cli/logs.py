@@ -92,7 +92,7 @@ def cat(url: str | None, *, topic: str | None, episode: str | None, learned: boo
     if learned and episode is None:
         raise usage("--learned is of one episode", field="--learned", hint="Give --episode ID")
     _check_topic(log, topic)
-    _need_anything(log)
+    need_anything(log)
     found = None
     if episode is not None:
         from streams.replay.cut import cut_out
@@ -123,7 +123,7 @@ def lines_of(
         yield _message(row)
 
 
-def _need_anything(log: SqliteLog) -> None:
+def need_anything(log: SqliteLog) -> None:
     """Raises a ``CliError`` for a log with neither records nor messages."""
     if not log.db.execute(ANYTHING).fetchone()[0]:
         hint = "Put problems on it: metalogue produce SOURCE"

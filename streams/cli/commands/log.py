@@ -67,6 +67,17 @@ def cat(
 
 
 @log_group.command()
+def unread(log: Log = None, json: Json = False) -> int:
+    """Replies that were cut off, asked for again or refused, each with the reader's reason.
+
+    With --json each is a whole case for a test: who was asked, what it replied, why it could not be read.
+    """
+    from streams.cli.unread import unread as run
+
+    return run(log, json=json)
+
+
+@log_group.command()
 def path(log: NewLog = None) -> int:
     """The file that the log lives in."""
     from streams.cli.logs import path as run

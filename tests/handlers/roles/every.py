@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from handlers.roles.composer import COACHES
 from handlers.roles.consolidator import CONSOLIDATORS
@@ -21,7 +22,9 @@ def roles() -> Iterator[Role]:
     for package in map(importlib.import_module, ("handlers.roles", "handlers.policies")):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for value in vars(importlib.import_module(found.name)).values():
-                each = value.values() if isinstance(value, dict) else [value]
+                each: list[object] = [value]
+                if isinstance(value, dict):
+                    each = list(cast("dict[object, object]", value).values())
                 yield from (one for one in each if isinstance(one, Role))
     for table in (COACHES, DISTILLERS, BATCH_DISTILLERS, CONSOLIDATORS):
         yield from (one.role for one in table.values())

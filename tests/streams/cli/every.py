@@ -37,6 +37,7 @@ READS: dict[str, tuple[str, ...]] = {
     "log stats": (),
     "log digest": (),
     "log cat": (),
+    "log unread": (),
     "log path": (),
     "state hash": (),
     "topics list": (),
