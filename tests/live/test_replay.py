@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from streams.policies import find
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import end_of, produced
 from tests.live.conftest import Serve
@@ -323,7 +324,8 @@ def test_a_parked_episode_that_is_adopted_goes_on(folder: Path) -> None:
     assert call("worker", "--log", path, "--backbone", "rehearsal", *IDLE).code == 1
     log = SqliteLog(path)
     log.db.execute(
-        "update records set body = json_set(body, '$.policy_version', '1') where kind = 'episode.opened'"
+        "update records set body = json_set(body, '$.policy_version', ?) where kind = 'episode.opened'",
+        (find("mc2").version,),
     )
     log.close()
     assert call("doctor", "--adopt", episode, "--log", path).code == 0

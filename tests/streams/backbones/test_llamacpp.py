@@ -199,7 +199,8 @@ def eightfold(reply: Reply) -> list[str]:
     said = each(*(asking(sampling=wild, reply=reply, seed=seed) for seed in range(8)))
     # llama.cpp loses its place where one token ends a label and goes on, such as "::"; that is an error, not a reply.
     texts = [one.text for one in said if one.finish != "error"]
-    assert len(set(texts)) > 5
+    assert len(texts) > 5
+    assert len(set(texts)) > 1
     return texts
 
 
