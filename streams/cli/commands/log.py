@@ -68,7 +68,7 @@ def cat(
 
 @log_group.command()
 def unread(log: Log = None, json: Json = False) -> int:
-    """Replies that were cut off, asked for again or refused, each with the reader's reason.
+    """Replies that were not read at once, and why.
 
     With --json each is a whole case for a test: who was asked, what it replied, why it could not be read.
     """
