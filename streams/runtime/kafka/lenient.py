@@ -73,8 +73,13 @@ class FetchedBatch:
 
 
 def leniently(data: bytes) -> Iterator[Any]:
-    """The records of a batch, whatever their headers are called."""
+    """The records of a batch, whatever their headers are called.
+
+    Raises aiokafka's ``CorruptRecordException`` where the bytes are no whole batch.
+    """
     module: Any = import_module("aiokafka.record.default_records")
+    if len(data) < module._DefaultRecordBatchPy.HEADER_STRUCT.size:
+        raise _corrupt("it is shorter than the head of a batch")
     batch = module._DefaultRecordBatchPy(data)
     bytes_of = _Reader(iter(batch)._buffer, batch._pos)
     for _ in range(batch._num_records):
@@ -88,22 +93,31 @@ def leniently(data: bytes) -> Iterator[Any]:
             for _ in range(bytes_of.number())
         ]
         if bytes_of.at != end:
-            raise import_module("aiokafka.errors").CorruptRecordException("its length is wrong")
+            raise _corrupt("its length is wrong")
         kind = batch.timestamp_type
         at = batch.max_timestamp if kind else timestamp  # 1: the broker's own time
         yield module._DefaultRecordPy(offset, at, kind, key, value, headers)
 
 
+def _corrupt(why: str) -> Exception:
+    error: Exception = import_module("aiokafka.errors").CorruptRecordException(why)
+    return error
+
+
 class _Reader:
-    """Numbers and bytes of variable length, one after another."""
+    """Numbers and bytes of variable length, one after another, of which none reaches beyond the end."""
 
     def __init__(self, buffer: bytearray, at: int) -> None:
         self.buffer, self.at = buffer, at
-        self.decode: Any = import_module("aiokafka.record.util").decode_varint
+        # The compiled one reads whatever lies behind the buffer, and may take the process down with it.
+        self.decode: Any = import_module("aiokafka.record.util").decode_varint_py
 
     def number(self) -> int:
         """The next number."""
-        found, self.at = self.decode(self.buffer, self.at)
+        try:
+            found, self.at = self.decode(self.buffer, self.at)
+        except (IndexError, ValueError) as why:
+            raise _corrupt("a number in it does not end") from why
         return int(found)
 
     def some(self) -> bytes | None:
@@ -111,5 +125,7 @@ class _Reader:
         length, start = self.number(), self.at
         if length < 0:
             return None
+        if start + length > len(self.buffer):
+            raise _corrupt("it ends within a value")
         self.at += length
         return bytes(self.buffer[start : self.at])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from aiokafka.consumer.fetcher import PartitionRecords  # type: ignore[import-untyped]
+from aiokafka.errors import CorruptRecordException  # type: ignore[import-untyped]
 from aiokafka.record.default_records import (  # type: ignore[import-untyped]
     DefaultRecordBatchBuilder,
 )
@@ -76,3 +78,26 @@ def test_it_is_read_as_aiokafka_reads_it(rows: list[Row]) -> None:
     assert fetched(Fetched(data)) == fetched(MemoryRecords(data))
     read = [(r.timestamp, r.key, r.value, r.headers) for r in leniently(data)]
     assert read == [(at, key, value, headers) for at, key, value, headers in rows]
+
+
+@given(ROWS, st.data())
+def test_a_batch_that_is_cut_or_spoiled_is_refused_by_name(
+    rows: list[Row], data: st.DataObject
+) -> None:
+    """The compiled reader of numbers looked behind the last byte, which once ended the process."""
+    whole = batch(rows)
+    cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    with pytest.raises(CorruptRecordException):
+        list(leniently(cut))
+    head = data.draw(st.integers(min(61, len(whole)), len(whole)))
+    with suppress(CorruptRecordException):
+        list(leniently(whole[:head] + data.draw(st.binary(max_size=40))))
+
+
+def test_nothing_is_read_behind_the_last_byte() -> None:
+    """No byte is ever taken from beyond a batch that promises more records than it holds."""
+    data = bytearray(batch([(1, b"k", b"v", [])]))
+    data[57:61] = (2**31 - 1).to_bytes(4, "big")
+    for end in (b"", b"\xff" * 8, b"\x7b" * 100_000):
+        with pytest.raises(CorruptRecordException):
+            list(leniently(bytes(data) + end))
