@@ -14,7 +14,8 @@ ARGS ?=
 BIN := $(VENV)/bin
 LOCKS := deploy/locks
 # A file stays with one worker, which shares its broker, browser or log; the long files begin first.
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker that a crash ended is not replaced: what was left of its file would be waited for without end.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 # Without this every process that a test starts would compile again what has changed since `make setup`.
 unexport PYTHONDONTWRITEBYTECODE
 
