@@ -474,6 +474,7 @@ _TEXTS: Mapping[str, Callable[[str], object]] = {
     "str | bytes": str,
     "bytes | str": str,
     "bytes | None": str.encode,
+    "References": str,
     "Iterable[str]": lambda text: [text],
     "Sequence[str]": lambda text: [text],
     "tuple[str, ...]": lambda text: (text,),

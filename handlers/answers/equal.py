@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import TypeAlias
 
+from handlers.answers.units import others
 from handlers.answers.value import Value, read
 from schemas.outcome import Outcome
 
@@ -25,6 +27,31 @@ _NUMBER_WORDS = re.compile(
 Decide: TypeAlias = Callable[[Value, Value], Outcome]
 """What decides between two formulas; sympy in a worker process, nobody here."""
 
+ROUNDED = Fraction(1, 100)
+"""What was converted is rounded: two measures this near to each other may be one."""
+_NOTHING = frozenset(["none", "nothing", "nobody", "never", "unchanged", "same"]) | {
+    "no change",
+    "same as before",
+}
+"""Words for zero."""
+_APART = tuple(
+    frozenset(names.split())
+    for names in (
+        "true false",
+        "north south east west northeast northwest southeast southwest",
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "january february march april may june july august september october november december",
+        "odd even",
+        "left right",
+        "circle ellipse parabola hyperbola line point",
+        "increases decreases",
+        "positive negative",
+        "knight knave",
+        "red orange yellow green blue violet black white",
+    )
+)
+"""Words of which only one is right."""
+
 MATCHED = 12
 """Up to so many members of two sets are compared pair by pair."""
 
@@ -40,7 +67,7 @@ def equal(answer: str, reference: str) -> Outcome:
 
 def compare(a: Value, b: Value, decide: Decide = _nobody) -> Outcome:
     """Do two values say the same? Formulas are left to ``decide``, alone or inside collections."""
-    if a.text == b.text and a.brackets == b.brackets:
+    if a.text == b.text and a.brackets == b.brackets and a.unit == b.unit:
         return "right" if a.text else "unknown"
     if a.number is not None and b.number is not None:
         return _numbers(a, b)
@@ -56,30 +83,63 @@ def _numbers(a: Value, b: Value) -> Outcome:
     """A percentage equals its number ("what percent?") and its hundredth."""
     assert a.number is not None
     assert b.number is not None
+    if a.unit is not None or b.unit is not None:
+        return _measures(a, b)
     ratios = [1] if a.kind == b.kind else [1, 100]
     percent, plain = (a.number, b.number) if a.kind == "percent" else (b.number, a.number)
     return "right" if any(percent == plain * ratio for ratio in ratios) else "wrong"
 
 
+def _measures(a: Value, b: Value) -> Outcome:
+    """A measure equals its number, and itself in another unit; in no unit or about, nobody knows."""
+    if a.unit is None or b.unit is None:
+        return _bare(*((b, a) if a.unit is None else (a, b)))
+    assert a.number is not None
+    assert b.number is not None
+    if a.unit.dimension != b.unit.dimension:
+        return "unknown"
+    one, other = a.number * a.unit.factor, b.number * b.unit.factor
+    if one == other:
+        return "right"
+    return "unknown" if a.unit != b.unit and _about(one, other) else "wrong"
+
+
+def _bare(measured: Value, plain: Value) -> Outcome:
+    """A number without its unit may mean another one."""
+    assert measured.unit is not None
+    assert measured.number is not None
+    assert plain.number is not None
+    if plain.kind != "number":
+        return "unknown"
+    if measured.number == plain.number:
+        return "right"
+    told = measured.number * measured.unit.factor
+    meant = (plain.number * factor for factor in others(measured.unit.dimension))
+    return "unknown" if any(_about(told, each) for each in meant) else "wrong"
+
+
+def _about(one: Fraction, other: Fraction) -> bool:
+    return abs(one - other) <= ROUNDED * max(abs(one), abs(other))
+
+
 def _words(a: str, b: str) -> Outcome:
-    """Other words are another answer, unless one text contains the other's words."""
-    some, others = set(a.split()), set(b.split())
-    if some <= others or others <= some or sorted(a) == sorted(b):
-        return "unknown"
-    if len(some | others) == 2 and (_is_formula(a) or _is_formula(b)):
-        return "unknown"
-    return "wrong"
-
-
-def _is_formula(word: str) -> bool:
-    return word in _CONSTANTS
+    """Words that exclude each other are different answers; of other words nobody knows what they mean."""
+    if len(a) == len(b) == 1 and not {a, b} & _CONSTANTS:
+        return "wrong"
+    apart = any(a in names and b in names for names in _APART)
+    return "wrong" if apart else "unknown"
 
 
 def _different_kinds(a: Value, b: Value) -> Outcome:
     """A number and plain words differ, as do a number and several numbers; else nobody knows."""
     kinds = {a.kind, b.kind}
+    if kinds == {"time"}:
+        return "wrong"
     if kinds <= {"number", "percent", "words"}:
         words = a.text if a.kind == "words" else b.text
+        counted = a if b.kind == "words" else b
+        if words in _NOTHING and counted.number == 0:
+            return "unknown"
         return "wrong" if _says_no_number(words) else "unknown"
     one, several = (a, b) if b.items else (b, a)
     if one.number is not None and several.kind in ("group", "list") and several.items:
@@ -93,7 +153,7 @@ def _says_no_number(words: str) -> bool:
     parts = words.split()
     if _NUMBER_WORDS.search(words) or any(part in _CONSTANTS for part in parts):
         return False
-    return any(len(part) > 3 for part in parts) or words in ("yes", "no", "true")
+    return any(len(part) > 3 for part in parts) or words in ("true", "false")
 
 
 # ── Several values ───────────────────────────────────────────────────────────────────────────
@@ -137,7 +197,7 @@ def _all(found: Iterable[Outcome]) -> Outcome:
 
 def _in_any_order(a: Value, b: Value, decide: Decide) -> Outcome:
     """Sets forget repetition, lists count it."""
-    some, others = ([(_key(item), item) for item in value.items] for value in (a, b))
+    some, others = ([(key_of(item), item) for item in value.items] for value in (a, b))
     if "{}" in (a.brackets, b.brackets):
         some, others = list(dict(some).items()), list(dict(others).items())
     if sorted(key for key, _ in some) == sorted(key for key, _ in others):
@@ -160,11 +220,17 @@ def _matched(some: list[Value], others: list[Value], decide: Decide) -> Outcome:
     return "right"
 
 
-def _key(value: Value) -> str:
+def key_of(value: Value) -> str:
+    """A text that only values have in common that say the same."""
     if value.number is not None:
-        return f"{value.kind}:{value.number}"
+        if value.unit is None:
+            return f"{value.kind}:{value.number}"
+        return f"{value.unit.dimension}:{value.number * value.unit.factor}"
     if value.items:
-        return f"{value.brackets}:{'|'.join(map(_key, value.items))}"
+        keys = [key_of(item) for item in value.items]
+        if not _is_ordered(value) and value.kind != "matrix":
+            keys = sorted({*keys} if value.brackets == "{}" else keys)
+        return f"{value.kind}{value.brackets}:{'|'.join(keys)}"
     return value.text
 
 

@@ -8,21 +8,30 @@ Source: specification "Evaluation", Answers and outcomes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
+
+import orjson
 
 from handlers.answers import game24, typed
 from handlers.answers.choice import choice
 from handlers.answers.equal import equal
 from schemas.outcome import Outcome
 
-EXACT: Final = "exact@1"
-THEOREMQA: Final = "theoremqa@1"
-SCIBENCH: Final = "scibench@1"
-QA: Final = "qa@1"
+EXACT: Final = "exact@2"
+"""Of version 1 units and accents counted for nothing or for everything, and other words were another answer."""
+THEOREMQA: Final = "theoremqa@2"
+SCIBENCH: Final = "scibench@2"
+QA: Final = "qa@2"
 GAME24: Final = "game24@1"
+ALIAS_CHARS = 80
+"""So much of an alias stands in a grade's reason."""
+_ORDER: Final[Mapping[Outcome, int]] = {"withheld": 0, "wrong": 1, "unknown": 2, "right": 3}
+_TRUTH: Final = {"true": True, "yes": True, "false": False, "no": False}
+_SAID = re.compile(r"\W{0,4}(true|false|yes|no)\b(?:\W{0,4}$|[,.:;!—-]\s)", re.IGNORECASE)
 VERDICT: Final = "verdict@2"
 """A person's own word. Of version 1 it stood until the next feedback of any kind, now until the next verdict."""
 
@@ -71,10 +80,46 @@ CHECKERS: Final[Mapping[str, Checker]] = MappingProxyType({"game24": check_game2
 """Checkers by domain."""
 
 
+References: TypeAlias = str | Sequence[str]
+"""What an answer is compared with: one text, or aliases, of which the best counts."""
+
+
+def references_of(said: Any) -> References:
+    """A reference as it was given: a list of texts holds aliases; other lists and booleans are JSON."""
+    if isinstance(said, str):
+        return said
+    if (
+        isinstance(said, list)
+        and said
+        and all(isinstance(each, str) for each in cast("list[Any]", said))
+    ):
+        return tuple(cast("list[str]", said))
+    return orjson.dumps(said).decode()
+
+
 def grade_reference(
-    answer: str | None, reference: str, *, dataset: str = "", problem: str = ""
+    answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
 ) -> Grade:
     """Compare an answer with its reference, by the data set's rule or exactly."""
+    aliases = (reference,) if isinstance(reference, str) else reference
+    grades = (_graded(answer, each, dataset, problem) for each in aliases)
+    return best(grades, tuple(aliases))
+
+
+def best(grades: Iterable[Grade], aliases: Sequence[str]) -> Grade:
+    """The grade by the alias that says most for the answer; F1 by whichever has most."""
+    found: Grade | None = None
+    f1: float | None = None
+    for grade, alias in zip(grades, aliases, strict=True):
+        f1 = grade.f1 if f1 is None or grade.f1 is None else max(f1, grade.f1)
+        if found is None or _ORDER[grade.outcome] > _ORDER[found.outcome]:
+            named = f"{grade.detail}; by alias {alias[:ALIAS_CHARS]!r}"
+            found = replace(grade, detail=named) if found is not None else grade
+    assert found is not None, "a reference has one alias at least"
+    return replace(found, f1=f1)
+
+
+def _graded(answer: str | None, reference: str, dataset: str, problem: str) -> Grade:
     name, rule = _RULES.get(dataset, (EXACT, _exactly))
     if answer is None:
         return replace(withheld(name), f1=0.0 if name == QA else None)
@@ -111,7 +156,19 @@ def _exactly(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
     by_letter = choice(answer, reference, problem)
     if by_letter is not None:
         return by_letter, "by the option's letter"
+    by_truth = _truth(answer, reference)
+    if by_truth is not None:
+        return by_truth, "by yes or no"
     return outcome, "differs" if outcome == "wrong" else "exact rules cannot decide"
+
+
+def _truth(answer: str, reference: str) -> Outcome | None:
+    """Yes or no, however it goes on; ``None`` where the reference or the answer says neither."""
+    wanted = _TRUTH.get(reference[:20].strip(" .").casefold())
+    given = _SAID.match(answer)
+    if wanted is None or given is None:
+        return None
+    return "right" if _TRUTH[given[1].casefold()] == wanted else "wrong"
 
 
 def _theoremqa(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:

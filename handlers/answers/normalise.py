@@ -1,7 +1,8 @@
 r"""Answers in one spelling: LaTeX, units and separators that do not change what an answer says.
 
 ``canonical`` leaves a text without spaces (words keep one between them): ``\dfrac 59`` and
-``\frac{5}{9}`` become one, ``\$32,\!348`` becomes ``32348``, ``864 \mbox{ inches}^2`` ``864``.
+``\frac{5}{9}`` become one, ``\$32,\!348`` becomes ``32348``, ``864 \mbox{ inches}^2`` ``864``. Of words, case,
+accents, articles and the dots of initials go: ``The P. B. Shelley café`` is ``pb shelley cafe``.
 
 Source: MATH (Hendrycks et al. 2021), the string rules of its ``math_equivalence.py``, told anew.
 """
@@ -9,6 +10,7 @@ Source: MATH (Hendrycks et al. 2021), the string rules of its ``math_equivalence
 from __future__ import annotations
 
 import re
+import unicodedata
 
 ANSWER_CHARS = 4_000
 """Longer texts are compared as they stand."""
@@ -16,7 +18,7 @@ ANSWER_CHARS = 4_000
 _SIGNS = str.maketrans({
     "−": "-", "–": "-", "×": r"\times ", "÷": "/", "·": r"\cdot ", "π": r"\pi ", "°": r"^\circ",
     "∞": r"\infty ", "∪": r"\cup ", "∈": r"\in ", "±": r"\pm ", "√": r"\sqrt", "\u00a0": " ",
-    "’": "'", "“": '"', "”": '"', "，": ",", "％": "%",
+    "’": "'", "“": '"', "”": '"', "，": ",", "％": "%", "²": "^2", "³": "^3",
 })  # fmt: skip
 _WORDY = r"(?:text(?:bf|rm|it|sf|tt|normal)?|mbox|mathrm|mathbf|mathit|operatorname|rm|hbox)"
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -48,17 +50,88 @@ _SHORT_FRAC = re.compile(r"\\frac\s*(\d|[A-Za-z](?![A-Za-z]))\s*(?=\{|[A-Za-z\d]
 _SHORT_BELOW = re.compile(r"(\\frac\{[^{}]{1,200}\})\s*(\d|[A-Za-z](?![A-Za-z]))")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d|[A-Za-z](?![A-Za-z]))")
 _THOUSANDS = re.compile(r"^[-+]?\d{1,3}(?:,\s?\d{3}){1,300}(?:\.\d{1,400})?%?$")
-_WORDS = re.compile(r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'-]*(?:[ .]+[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'-]*)*\.?")
+_LETTER = r"[A-Za-zÀ-ÖØ-öø-ɏЀ-ӿḀ-ỿ]"
+_WORD = rf"{_LETTER}(?:{_LETTER}|['-])*"
+_WORDS = re.compile(rf"{_WORD}(?:[ .]+{_WORD})*[.!?]?")
+_QUOTED = re.compile(r"""^["']([^"']{1,400})["']$""")
+_ACCENTED = re.compile(r"([a-zα-ω])[\u0300-\u036f]+")
+_STROKES = str.maketrans({
+    "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i",
+})  # fmt: skip
+_HYPHEN = re.compile(r"(?<=[^\W\d_]{3})-(?=[^\W\d_]{3})")
+_PASSES = 8
 
 
 def canonical(text: str) -> str:
-    """The one spelling of an answer; equal spellings are equal answers."""
+    """The one spelling of an answer; equal spellings are equal answers.
+
+    It is its own canonical spelling: the rules are applied until they change nothing, and a text that they
+    keep changing is left as it stands.
+    """
+    text = text.strip()
     if len(text) > ANSWER_CHARS:
-        return text.strip()
-    text = _without_units(_in_plain_signs(text.translate(_SIGNS)))
+        return text
+    spelt = text
+    for _ in range(_PASSES):
+        before, spelt = spelt, _respelt(spelt)
+        if spelt == before:
+            return spelt
+    return text
+
+
+def _respelt(text: str) -> str:
+    text = _without_units(plain_signs(text)).strip()
+    quoted = _QUOTED.match(text)
+    if quoted is not None and is_words(quoted[1]):
+        text = quoted[1]
     if is_words(text):
-        return " ".join(text.rstrip(".").casefold().split())
-    return _tight(_full_fractions(text))
+        return folded(text.rstrip(".!?"))
+    return _tight(_full_fractions(text)).strip()
+
+
+def plain_signs(text: str) -> str:
+    """The text in ASCII's signs, without what only typesets it."""
+    text = text.translate(_SIGNS)
+    for pattern, sign in _RULES:
+        text = pattern.sub(sign, text)
+    return text.strip().lstrip("=").strip()
+
+
+def unwrapped(text: str) -> str:
+    r"""The text without ``\text{}`` and its like around words."""
+    return _WRAPPED.sub(r" \1 ", text)
+
+
+def folded(words: str) -> str:
+    """Words as they are compared: without case, accents, articles, and dots of initials."""
+    parts = _HYPHEN.sub(" ", without_accents(words.casefold())).replace(".", " ").split()
+    return " ".join(_joined(without_articles(parts)))
+
+
+def without_accents(words: str) -> str:
+    """Words in small letters, those of Latin and Greek without their accents."""
+    words = unicodedata.normalize("NFD", words)
+    return unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", words)).translate(_STROKES)
+
+
+def without_articles(parts: list[str]) -> list[str]:
+    """The words of a text without ``the``, and without ``a`` or ``an`` before its first word."""
+    if len(parts) > 1 and parts[0] in ("a", "an") and len(parts[1]) > 1:
+        parts = parts[1:]
+    return [part for part in parts if part != "the"] or parts[:1]
+
+
+def _joined(parts: list[str]) -> list[str]:
+    """Single letters that follow each other are the initials of one name."""
+    found: list[str] = []
+    letters = False
+    for part in parts:
+        if letters and len(part) == 1:
+            found[-1] += part
+        else:
+            found.append(part)
+        letters = len(part) == 1
+    return found
 
 
 def is_words(text: str) -> bool:
@@ -66,16 +139,10 @@ def is_words(text: str) -> bool:
     return len(text) <= ANSWER_CHARS and _WORDS.fullmatch(text.strip()) is not None
 
 
-def _in_plain_signs(text: str) -> str:
-    for pattern, sign in _RULES:
-        text = pattern.sub(sign, text)
-    return text.strip().lstrip("=").strip()
-
-
 def _without_units(text: str) -> str:
     """``5.4 \\text{ cents}`` says 5.4; ``\\text{east}`` says east; ``x = 5`` says 5."""
     text = _UNIT_BEHIND.sub("", text)
-    text = _NAMED.sub("", _WRAPPED.sub(r" \1 ", text)).strip()
+    text = _NAMED.sub("", unwrapped(text)).strip()
     found = _PLAIN_UNIT.match(text)
     return found[1] if found and not text.rstrip(".").endswith("%") else text
 

@@ -13,6 +13,8 @@ from fractions import Fraction
 
 from handlers.answers.choice import choice
 from handlers.answers.equal import equal
+from handlers.answers.normalise import without_accents
+from handlers.answers.units import unit
 from handlers.answers.value import Value, read
 from schemas.outcome import Outcome
 
@@ -92,7 +94,7 @@ def _numbers(value: Value) -> list[Fraction] | None:
 
 
 def scibench(answer: str, reference: str) -> Outcome:
-    """Within 5 % of the larger magnitude; units may differ by a decimal prefix only."""
+    """Within 5 % of the larger magnitude; units may differ by a prefix, or where the table of units knows both."""
     given, wanted = _quantity(answer), _quantity(reference)
     if given is None or wanted is None:
         return equal(answer, reference) if wanted is None else "unknown"
@@ -123,6 +125,9 @@ def _scale(given: str, wanted: str) -> Fraction | None:
     """The factor from one unit to another; 1 when one is missing; ``None`` when unlike."""
     if given == wanted or not given or not wanted:
         return Fraction(1)
+    told, meant = unit(given), unit(wanted)
+    if told is not None and meant is not None:
+        return told.factor / meant.factor if told.dimension == meant.dimension else None
     for prefix, power in _PREFIXES.items():
         for other, other_power in _PREFIXES.items():
             rests = given.removeprefix(prefix), wanted.removeprefix(other)
@@ -135,7 +140,7 @@ def _scale(given: str, wanted: str) -> Fraction | None:
 
 
 def exact_match(answer: str, reference: str) -> Outcome:
-    """Equal after lower case, without punctuation, articles and extra spaces."""
+    """Equal after lower case, without punctuation, accents, articles and extra spaces."""
     return "right" if _tokens(answer) == _tokens(reference) else "wrong"
 
 
@@ -150,4 +155,4 @@ def token_f1(answer: str, reference: str) -> float:
 
 
 def _tokens(text: str) -> list[str]:
-    return _ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower())).split()
+    return _ARTICLES.sub(" ", _PUNCTUATION.sub("", without_accents(text.lower()))).split()

@@ -1,4 +1,4 @@
-"""What an answer is: a number, a percentage, a tuple or interval, a set or list, a matrix, words.
+"""What an answer is: a number, a measure, a percentage, a time, a tuple or interval, a set or list, a matrix, words.
 
 Everything is exact and bounded: no number has more than ``DIGITS`` digits or a larger exponent.
 """
@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from handlers.answers.normalise import ANSWER_CHARS, canonical, is_words
+from handlers.answers.normalise import (
+    ANSWER_CHARS,
+    canonical,
+    folded,
+    is_words,
+    plain_signs,
+    unwrapped,
+    without_articles,
+)
+from handlers.answers.units import UNIT_CHARS, Unit, unit
 
 DIGITS = 1_000
 EXPONENT = 999
@@ -18,7 +27,7 @@ DEPTH = 4
 ITEMS = 200
 
 Kind: TypeAlias = Literal[
-    "number", "percent", "group", "list", "union", "matrix", "words", "formula"
+    "number", "percent", "time", "group", "list", "union", "matrix", "words", "formula"
 ]
 
 _PLAIN = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
@@ -29,6 +38,22 @@ _FRAC = re.compile(rf"([-+]?)(\d*)\\frac\{{({_PLAIN})\}}\{{({_PLAIN})\}}")
 _MIXED = re.compile(r"([-+]?)(\d+)\s+(\d+)/(\d+)")
 _BEGIN, _END = (re.compile(rf"\\{word}\{{[pbvBV]?matrix\}}") for word in ("begin", "end"))
 _OPENS, _CLOSES = "([{", ")]}"
+_MEASURED = re.compile(
+    r"([-+]?(?:\d[\d,]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:/\d{1,40})?"
+    r"|[-+]?\\frac\s?\{\d{1,40}\}\s?\{\d{1,40}\}|[a-z]{3,9}(?= ))"
+    rf"(\s{{0,8}})([^\d\s].{{0,{UNIT_CHARS}}})",
+    re.DOTALL,
+)
+_AND = re.compile(r"(?<=[A-Za-z])(?:,\s{0,4}|\s{1,4})(?:and\s{1,4})?(?=\d)")
+_SCALE = re.compile(r"(?:\^\s{0,4}\{?\s{0,4}\\circ\s{0,4}\}?|°)\s{0,4}(?=[CF]\b)")
+_CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s{0,4}([ap])\.?\s?m\.?", re.IGNORECASE)
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[-!%$€£]")
+_LONG = re.compile(r"[^\W\d_]{4}")
+_SYMBOLIC = re.compile(r"[\\^_=+*/<>|{}&]")
+_FUNCTIONS = re.compile(
+    r"\b(?:a|arc)?(?:sin|cos|tan|cot|sec|csc)h?\b|\b(?:log|ln|exp|sqrt|max|min|gcd|lcm|mod|det)\b"
+)
+_TRUTH = {"yes": "true", "no": "false"}
 _NAME = re.compile(r"^[A-Za-z]{1,2}=(?=.)")
 _WORDS_OF_NUMBERS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -39,13 +64,17 @@ _WORDS_OF_NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One answer, read. ``brackets`` of a group are its two outer signs, such as ``(]``."""
+    """One answer, read. ``brackets`` of a group are its two outer signs, such as ``(]``.
+
+    A number with a ``unit`` that is known is a measure; of one that nobody knows the unit is left out.
+    """
 
     kind: Kind
     text: str
     number: Fraction | None = None
     items: tuple[Value, ...] = ()
     brackets: str = ""
+    unit: Unit | None = None
 
 
 def read(text: str) -> Value:
@@ -62,13 +91,69 @@ def _read(text: str, depth: int) -> Value:
     body = _body(text) if depth else None
     if body is not None:
         return _matrix(body, depth - 1)
+    value = _clock(text) or _measure(text)
     spelt = canonical(text)
-    value = _quantity(spelt)
+    if value is None:
+        value = _quantity(spelt)
     if value is None and depth:
         value = _several(_NAME.sub("", spelt), depth - 1)
-    if value is None:
-        value = Value("words" if is_words(spelt) else "formula", spelt)
-    return value
+    if value is None and is_words(spelt):
+        value = Value("words", _TRUTH.get(spelt, spelt))
+    return value or _prose(text) or Value("formula", spelt)
+
+
+# ── Measures, times and sentences ────────────────────────────────────────────────────────────
+
+
+def _measure(text: str) -> Value | None:
+    """A number with a unit that is known, or several that follow each other (``1 h 30 min``), else ``None``."""
+    spelt = unwrapped(plain_signs(_SCALE.sub(" ", text))).strip()
+    total: Value | None = None
+    for part in _AND.split(spelt, maxsplit=4):
+        found = _MEASURED.fullmatch(part.strip())
+        exact = None if found is None else number(canonical(found[1]))
+        if found is None or exact is None or not (found[2] or len(found[3].strip()) > 1):
+            return None
+        told = unit(found[3])
+        if told is None or (total and total.unit and told.dimension != total.unit.dimension):
+            return None
+        total = _added(total, Value("number", canonical(found[1]), exact, unit=told))
+        if total is None:
+            return None
+    return total
+
+
+def _added(total: Value | None, part: Value) -> Value | None:
+    """The sum of two measures, in the unit of the first; ``None`` where these are two, as 3 cm and 4 cm are."""
+    if total is None:
+        return part
+    assert total.number is not None
+    assert total.unit is not None
+    assert part.number is not None
+    assert part.unit is not None
+    more = part.number * part.unit.factor / total.unit.factor
+    if not 0 <= more < 1 or part.unit.factor >= total.unit.factor:
+        return None
+    exact = total.number + more
+    return Value("number", str(exact), exact, unit=total.unit)
+
+
+def _clock(text: str) -> Value | None:
+    """A time of day with its half of the day, as 24 hours tell it, else ``None``."""
+    found = _CLOCK.fullmatch(text.strip()) if len(text) < 40 else None
+    if found is None or not 1 <= int(found[1]) <= 12 or int(found[2] or 0) > 59:
+        return None
+    hours = int(found[1]) % 12 + (12 if found[3] in "pP" else 0)
+    return Value("time", f"{hours:02}:{found[2] or '00'}")
+
+
+def _prose(text: str) -> Value | None:
+    """A text with words in it that is no formula: its words and numbers, else ``None``."""
+    text = plain_signs(text).rstrip(".!? ")
+    if _SYMBOLIC.search(text) or _LONG.search(text) is None or _FUNCTIONS.search(text.casefold()):
+        return None
+    parts = without_articles(_TOKEN.findall(folded(text)))
+    return Value("words", " ".join(parts)) if parts else None
 
 
 # ── Numbers ──────────────────────────────────────────────────────────────────────────────────
@@ -138,7 +223,19 @@ def _several(text: str, depth: int) -> Value | None:
             return _read(inner[0], depth)
         return _made("group", bare, inner, depth, bare[0] + bare[-1])
     inner = split(bare)
-    return _made("list", bare, inner, depth) if len(inner) > 1 else None
+    return _made("list", bare, inner, depth) if len(inner) > 1 else _lists(bare, depth)
+
+
+def _lists(text: str, depth: int) -> Value | None:
+    """Lists of numbers that stand side by side, as programs print them; one number alone is a factor."""
+    if not text.startswith("[") or not text.endswith("]") or "][" not in text:
+        return None
+    parts = [f"[{part}]" for part in text[1:-1].split("][")]
+    made = _made("group", text, parts, depth, "")
+    if made is None or not any(item.items for item in made.items):
+        return None
+    leaves = [leaf for item in made.items for leaf in item.items or (item,)]
+    return made if all(leaf.number is not None for leaf in leaves) else None
 
 
 def _made(kind: Kind, text: str, parts: list[str], depth: int, brackets: str = "") -> Value | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from handlers.answers.normalise import canonical
+from handlers.answers.alike import alike
 from handlers.learning.measured import Measured, VectorOf
 from handlers.learning.texts import content_words, features
 
@@ -153,7 +153,7 @@ def solved_by(
     if right is None or member.answer is None:
         return None
     answer = each.get("answer")
-    same = answer is not None and canonical(answer) == canonical(member.answer)
+    same = alike(answer, member.answer)
     return right if same else False if right or answer is None else None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from handlers.answers.grade import CHECKERS, grade_reference
+from handlers.answers.grade import CHECKERS, References, grade_reference, references_of
 from handlers.policies.base import Trace
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
@@ -47,7 +47,7 @@ class Case:
     known: Known
     """What was said of its answer."""
     calibrated: float | None
-    reference: str | None
+    reference: References | None
 
     @property
     def outcome(self) -> Outcome:
@@ -94,7 +94,7 @@ class Case:
 def judged(
     problem: Problem,
     answer: str | None,
-    reference: str | None,
+    reference: References | None,
     graded: tuple[str | None, str],
     *,
     by_person: bool = False,
@@ -132,7 +132,7 @@ class Reading:
 
     journals: dict[str, dict[str, Event]] = field(default_factory=dict[str, dict[str, Event]])
     grades: GradesFold = field(default_factory=GradesFold)
-    references: dict[str, str] = field(default_factory=dict[str, str])
+    references: dict[str, References] = field(default_factory=dict[str, References])
     learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What each scope spent on learning."""
     scopes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -206,13 +206,13 @@ def read(log: SqliteLog) -> Reading:
     return reading
 
 
-def references(log: SqliteLog) -> dict[str, str]:
+def references(log: SqliteLog) -> dict[str, References]:
     """The newest reference of each problem that feedback gave one, by domain and problem."""
-    found: dict[str, str] = {}
+    found: dict[str, References] = {}
     for _, _, _, value in log.messages("feedback"):
         said = orjson.loads(value)
         if said.get("reference") is not None and said.get("problem_id") is not None:
-            found[f"{said.get('domain')}/{said['problem_id']}"] = str(said["reference"])
+            found[f"{said.get('domain')}/{said['problem_id']}"] = references_of(said["reference"])
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from handlers.answers.grade import References
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.problem import Problem
 from state.folds.grades import Known
@@ -42,7 +43,7 @@ class Probe:
     problem: Problem
     was: EpisodeClosed
 
-    def pair(self, known: Known, reference: str | None) -> Pair:
+    def pair(self, known: Known, reference: References | None) -> Pair:
         """The episode with the item and without it, by what is known of the episode's answer now."""
         right = RIGHT.get("withheld" if self.was.answer is None else known.outcome)
         answer, graded = self.ended.closed.answer, (self.was.answer, known.outcome)
@@ -58,7 +59,7 @@ class Effects:
 
     def __init__(self) -> None:
         self.probes: list[Probe] = []
-        self.pairs: dict[tuple[Probe, Known, str | None], Pair] = {}
+        self.pairs: dict[tuple[Probe, Known, References | None], Pair] = {}
         """Those that were judged, by all that judging hangs on."""
         self.offset = 0
 
@@ -84,7 +85,7 @@ class Effects:
             for key, by_whom in found.items()
         }
 
-    def _pair(self, probe: Probe, graded: Known, reference: str | None) -> Pair:
+    def _pair(self, probe: Probe, graded: Known, reference: References | None) -> Pair:
         key = (probe, graded, reference)
         if key not in self.pairs:
             self.pairs[key] = probe.pair(graded, reference)

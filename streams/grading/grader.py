@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import Final, Self, cast, get_args
 
-from handlers.answers.grade import Grade, agree, grade_reference
+from handlers.answers.grade import Grade, References, agree, best, grade_reference
 from schemas.outcome import Outcome
 from streams.child import python, variables
 
@@ -112,7 +112,7 @@ class Grading:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     async def grade(
-        self, answer: str | None, reference: str, *, dataset: str = "", problem: str = ""
+        self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
     ) -> Grade:
         """As ``grade_now``, without holding up the event loop."""
         found = grade_reference(answer, reference, dataset=dataset, problem=problem)
@@ -121,7 +121,7 @@ class Grading:
         return await asyncio.to_thread(self._second, found, answer, reference)
 
     def grade_now(
-        self, answer: str | None, reference: str, *, dataset: str = "", problem: str = ""
+        self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
     ) -> Grade:
         """By exact rules, else by sympy with math-verify as a second opinion."""
         found = grade_reference(answer, reference, dataset=dataset, problem=problem)
@@ -145,7 +145,12 @@ class Grading:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _second(self, found: Grade, answer: str, reference: str) -> Grade:
+    def _second(self, found: Grade, answer: str, reference: References) -> Grade:
+        """By the alias that says most for the answer."""
+        aliases = (reference,) if isinstance(reference, str) else tuple(reference)
+        return best((self._by_one(found, answer, each) for each in aliases), aliases)
+
+    def _by_one(self, found: Grade, answer: str, reference: str) -> Grade:
         first = self._opinion(SYMPY, answer, reference)
         if first.outcome == "unknown":
             return replace(found, detail=f"{found.detail}; {first.detail}")

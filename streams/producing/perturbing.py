@@ -24,7 +24,9 @@ def perturb(record: ProblemRecord, by: Perturbation, seed: int) -> tuple[Problem
         text = degraded(record.problem, seed)
         return record.model_copy(update={**named, "problem": text}), Perturbed(by=by, seed=seed)
     put = shuffled(record.problem, seed)
-    gold = put.gold(record.answer) if isinstance(record.answer, str) else record.answer
+    aliases = record.answer if isinstance(record.answer, list) else [record.answer]
+    moved = [put.gold(each) if isinstance(each, str) else each for each in aliases]
+    gold = moved if isinstance(record.answer, list) else moved[0]
     said = {**named, "problem": put.problem, "answer": gold}
     return record.model_copy(update=said), Perturbed(by=by, seed=seed, letters=dict(put.letters))
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from msgspec import structs
 from pydantic import ValidationError
 
-from handlers.answers.grade import CHECKERS, Grade, grade_reference
+from handlers.answers.grade import CHECKERS, Grade, grade_reference, references_of
 from schemas.asking import Diverged
 from schemas.events.base import Event
 from schemas.events.learning import Graded, Reflected
@@ -19,7 +19,7 @@ from streams.relay import check, evidence_of, graded_address
 from streams.replay.compare import difference, same
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.grades import as_text, said
+from streams.runtime.grades import said
 
 SPOKEN = "select value from messages where topic = 'feedback' order by offset"
 
@@ -109,7 +109,7 @@ def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
     checker = CHECKERS.get(reflected.domain)
     if checker is not None:
         return checker(reflected.problem, reflected.answer)
-    reference, dataset = as_text(feedback.reference), reflected.dataset or reflected.domain
+    reference, dataset = references_of(feedback.reference), reflected.dataset or reflected.domain
     answer, problem = reflected.answer, reflected.problem
     return grade_reference(answer, reference, dataset=dataset, problem=problem)
 

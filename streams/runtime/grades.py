@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import orjson
-
-from handlers.answers.grade import CHECKERS, VERDICT, Grade
+from handlers.answers.grade import CHECKERS, VERDICT, Grade, references_of
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from streams.grading.grader import Grading
 from streams.relay import evidence_of, graded_address
-
-
-def as_text(reference: Any) -> str:
-    """A reference as text; lists and booleans as JSON."""
-    return reference if isinstance(reference, str) else orjson.dumps(reference).decode()
 
 
 def said(feedback: Feedback, answered: bool) -> Grade:
@@ -86,7 +79,7 @@ async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
         return checker(judged.problem, judged.answer)
     return await grader.grade(
         judged.answer,
-        as_text(feedback.reference),
+        references_of(feedback.reference),
         dataset=judged.dataset or judged.domain,
         problem=judged.problem,
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from handlers.answers.grade import Grade
+from handlers.answers.grade import Grade, references_of
 from schemas.questions import Worth
 from streams.grading.grader import Grading
-from streams.runtime.grades import as_text
 from streams.runtime.judgements import Judgements
 
 
@@ -25,7 +24,7 @@ class References:
             return Grade(outcome="unknown", grader="none")
         return await self.grader.grade(
             question.answer,
-            as_text(reference),
+            references_of(reference),
             dataset=question.domain,
             problem=question.problem,
         )

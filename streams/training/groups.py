@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from handlers.answers.grade import grade_reference
+from handlers.answers.grade import grade_reference, references_of
 from handlers.learning.reinforce import advantages
 from handlers.limits import Ledger
 from handlers.policies.around import through
@@ -34,7 +34,6 @@ from streams.learner import Learner
 from streams.policies import NoPolicy, find, find_recorded
 from streams.records import LogRecords
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.grades import as_text
 from streams.training.rewards import Scored
 
 CLOSED = "select episode from records where kind = 'episode.closed' and episode like 'p/%' order by offset"
@@ -159,7 +158,7 @@ def _f1(work: Work, log: SqliteLog, labels: Labels) -> float | None:
     if reference is None:
         return None
     dataset, text = problem.dataset or problem.domain, problem.problem
-    grade = grade_reference(closed.answer, as_text(reference), dataset=dataset, problem=text)
+    grade = grade_reference(closed.answer, references_of(reference), dataset=dataset, problem=text)
     return grade.credit
 
 

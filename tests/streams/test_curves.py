@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.policies.baselines.consistency import vote
+from handlers.answers.alike import vote
 from streams.bench.curves import curve, markdown, read, running_votes
 from tests.data import shared
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from handlers.answers.grade import EXACT
 from streams.grading import grader
 from streams.grading.grader import Grading
 
@@ -25,7 +26,8 @@ FORMULAS = [
     ("\\sin^2 x + \\cos^2 x", "1", "right"),
     ("3.14159", "\\pi", "wrong"),
     ("-5i+6", "6 - 5i", "right"),
-    ("an ellipse", "ellipse", "unknown"),
+    ("an ellipse", "ellipse", "right"),
+    ("an open curve", "ellipse", "unknown"),
     ("__import__('os')", "x", "unknown"),
     ("\ud800", "x^2", "unknown"),
     ("x^{x", "x", "unknown"),
@@ -128,5 +130,5 @@ def test_without_the_extra_the_outcome_stays_unknown(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(grader, "find_spec", absent)
     with Grading() as opened:
         grade = opened.grade_now("1+x^2", "x^2+1")
-    assert (grade.outcome, grade.grader) == ("unknown", "exact@1")
+    assert (grade.outcome, grade.grader) == ("unknown", EXACT)
     assert "metalogue[math]" in grade.detail

@@ -30,6 +30,11 @@ def test_the_reference_follows_its_option() -> None:
     assert len(moved) > 1
 
 
+def test_aliases_follow_their_option_too() -> None:
+    put, told = perturb(ProblemRecord(id="q", problem=CHOICE, answer=["B", "two"]), "S5", 4)
+    assert put.answer == [told.letters["B"], "two"]
+
+
 @given(st.text(max_size=60), st.integers(0, 99))
 def test_what_is_not_marked_as_seen_is_left_alone(text: str, seed: int) -> None:
     if "OCR:" not in text and "Caption:" not in text:

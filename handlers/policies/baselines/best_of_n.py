@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt
 
+from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import CHAIN
-from handlers.policies.baselines.consistency import vote
 from handlers.roles import confidence
 from handlers.roles.again import Meter
 from handlers.roles.thinker import GENERATION
@@ -62,7 +62,7 @@ def solve(task: Task, settings: BestOfSettings) -> Steps[Conclusion]:
         case "checker":
             return (yield from _first_right(task, chains, limit))
         case "vote":
-            return (yield from _voted(chains, limit))
+            return (yield from _voted(task.problem, chains, limit))
 
 
 def affordable(samples: int, cost: int) -> Steps[tuple[int, int]]:
@@ -119,12 +119,12 @@ def _first_right(task: Task, chains: Sequence[Sample], limit: str | None) -> Ste
         outcome = yield from Check(task.domain, task.problem, answer)
         if outcome == "right":
             return Conclusion(answer=answer, ended_by="checked", limit=limit)
-    return (yield from _voted(chains, limit))
+    return (yield from _voted(task.problem, chains, limit))
 
 
-def _voted(chains: Sequence[Sample], limit: str | None) -> Steps[Conclusion]:
+def _voted(problem: str, chains: Sequence[Sample], limit: str | None) -> Steps[Conclusion]:
     answers = [chain.answer for chain in chains]
-    answer, votes = vote(answers)
+    answer, votes = vote(answers, problem)
     blank = sum(each is None for each in answers)
     yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
     return Conclusion(

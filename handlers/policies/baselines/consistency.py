@@ -5,12 +5,12 @@ Source: MC² App. B.1 (CoT-SC); Wang et al. 2023.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import PositiveInt
 
-from handlers.answers.normalise import canonical
+from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import ChainSettings, think
 from schemas.asking import All, Steps, Stopped
@@ -27,32 +27,13 @@ class ConsistencySettings(ChainSettings):
     """How many chains vote."""
 
 
-def vote(answers: Sequence[str | None]) -> tuple[str | None, int]:
-    """The answer with most support, ties to the one first seen, and its votes.
-
-    Answers are alike if their canonical spellings are; the first spelling stands for them.
-    Unparseable ones (none) do not vote.
-    """
-    support: dict[str, int] = {}
-    spelt: dict[str, str] = {}
-    for answer in answers:
-        if answer is not None:
-            key = canonical(answer)
-            support[key] = support.get(key, 0) + 1
-            spelt.setdefault(key, answer)
-    if not support:
-        return None, 0
-    winner = max(support, key=support.__getitem__)
-    return spelt[winner], support[winner]
-
-
 def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     """Equal prompts, told apart by their draws; confidence is the winner's share of all samples."""
     sampling = Sampling(max_tokens=settings.output_cap)
     lanes = yield from All(think(task.stated, sampling, draw) for draw in range(settings.samples))
     answers = [None if isinstance(lane, Stopped) else lane.answer for lane in lanes]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
-    answer, votes = vote(answers)
+    answer, votes = vote(answers, task.problem)
     yield Voted(
         answer=answer, votes=votes, of=len(answers), unreadable=sum(a is None for a in answers)
     )

@@ -7,14 +7,14 @@ Source: Lei et al. 2024 (MACM), § 3; baselines page (``macm``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pydantic import NonNegativeInt, PositiveInt
 
+from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
-from handlers.policies.baselines.consistency import vote
 from handlers.roles.role import Role, Said, answer, choice, listed, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Flag, Generated, MonitorReported, Parse, Voted
@@ -116,8 +116,8 @@ def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
         for draw in range(settings.votes):
             yield from _execute(mining, draw)
     except OutOfLimit as limit:
-        return (yield from _voted(mining.answers, limit.which))
-    return (yield from _voted(mining.answers, None))
+        return (yield from _voted(mining, limit.which))
+    return (yield from _voted(mining, None))
 
 
 def _open(mining: Mining) -> Steps[None]:
@@ -163,8 +163,9 @@ def _execute(mining: Mining, draw: int) -> Steps[None]:
     mining.answers.append(said.answer)
 
 
-def _voted(answers: Sequence[str | None], limit: str | None) -> Steps[Conclusion]:
-    answer, votes = vote(answers)
+def _voted(mining: Mining, limit: str | None) -> Steps[Conclusion]:
+    answers = mining.answers
+    answer, votes = vote(answers, mining.task.problem)
     if answers:
         blank = sum(each is None for each in answers)
         yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)

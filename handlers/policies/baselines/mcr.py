@@ -5,9 +5,10 @@ Source: Yoran et al. 2023; baselines page (``mcr``).
 
 from __future__ import annotations
 
+from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think
-from handlers.policies.baselines.consistency import ConsistencySettings, vote
+from handlers.policies.baselines.consistency import ConsistencySettings
 from handlers.roles.role import Role, Said, answer
 from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.reasoning import Generated, Parse
@@ -37,7 +38,7 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     lanes = yield from All((think(task.stated, sampling, d) for d in range(count)), [1] * count)
     chains = [lane for lane in lanes if isinstance(lane, Said)]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
-    voted, _ = vote([chain.answer for chain in chains])
+    voted, _ = vote([chain.answer for chain in chains], task.problem)
     if limit is not None:
         return Conclusion(answer=voted, ended_by="limit", limit=limit)
     try:

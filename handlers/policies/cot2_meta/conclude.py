@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion
 from handlers.policies.baselines.chain import CHAIN, PROMPT, think
-from handlers.policies.baselines.consistency import vote
 from handlers.policies.cot2_meta import controller
 from handlers.policies.cot2_meta.grow import state_confidence
 from handlers.policies.cot2_meta.search import Search, count_left
@@ -124,7 +124,7 @@ def fall_back(search: Search, node: Node | None) -> Steps[Conclusion]:
     answers = [None if isinstance(lane, Stopped) else lane for lane in lanes]
     limits = (lane.which for lane in lanes if isinstance(lane, Stopped))
     search.limit = next(limits, None)
-    answer, votes = vote(answers)
+    answer, votes = vote(answers, search.task.problem)
     if answers:
         blank = sum(each is None for each in answers)
         yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)

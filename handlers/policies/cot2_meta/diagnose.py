@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from handlers.answers.normalise import canonical
+from handlers.answers.alike import kinds
 from handlers.learning.metrics import entropy_share
 from handlers.policies.cot2_meta.trace import Tree, Twig
 
@@ -171,7 +171,7 @@ def failure(case: Failed) -> Failure:
 def _undecided(case: Failed) -> bool:
     """Calls spent, answers apart in the top k, none over the threshold."""
     top = top_leaves(case.tree, case.leaves)
-    counts = Counter(canonical(leaf.answer or "") for leaf in top)
+    counts = Counter(kinds([leaf.answer or "" for leaf in top]))
     spread = entropy_share([*counts.values()]) >= 0.5
     below = all((twig.value or 0.0) < case.stop_threshold for twig in case.tree.survivors)
     return case.spent and spread and below

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from handlers.answers.normalise import canonical
+from handlers.answers.alike import alike, vote
 from handlers.learning.elementary import exp
-from handlers.policies.baselines.consistency import vote
 from handlers.policies.mgv.knowledge import Mind
 from handlers.policies.mgv.signals import Felt, exclusive
 from handlers.roles import confidence
@@ -67,7 +66,7 @@ class Attempt:
 
 def equal(one: str | None, other: str | None) -> bool:
     """Whether two answers are alike."""
-    return one is not None and other is not None and canonical(one) == canonical(other)
+    return alike(one, other)
 
 
 def answer_of(said: Said) -> str | None:
@@ -95,14 +94,14 @@ def execute(
     except OutOfLimit as limit:
         made.limit = limit.which
     if made.samples:
-        yield from settle(made)
+        yield from settle(mind, made)
     return made
 
 
-def settle(made: Attempt) -> Steps[None]:
+def settle(mind: Mind, made: Attempt) -> Steps[None]:
     """The answer of an attempt: that of its sample, or the one that most samples share."""
     answers = [answer_of(said) for said in made.samples]
-    made.answer, votes = vote(answers)
+    made.answer, votes = vote(answers, mind.task.problem)
     if len(answers) > 1:
         made.agreement = votes / len(answers)
         blank = sum(answer is None for answer in answers)

@@ -67,7 +67,7 @@ def screen(cases: Sequence[Case], name: str) -> Iterable[str]:
     for problem in dict.fromkeys(case.problem.id for case in cases):
         said = {case.opened.policy: case for case in cases if case.problem.id == problem}
         answers = [_answer(said[policy]) for policy in POLICIES if policy in said]
-        yield _columns(problem, next(iter(said.values())).reference or "", *answers)
+        yield _columns(problem, _label(next(iter(said.values()))), *answers)
     yield _columns("right", "", *(_right(_of(cases, policy)) for policy in POLICIES))
     for policy in POLICIES:
         yield _spent(policy, _of(cases, policy))
@@ -79,6 +79,12 @@ def screen(cases: Sequence[Case], name: str) -> Iterable[str]:
 
 def _of(cases: Sequence[Case], policy: str) -> list[Case]:
     return [case for case in cases if case.opened.policy == policy]
+
+
+def _label(case: Case) -> str:
+    """The reference, of aliases the first."""
+    told = case.reference or ""
+    return told if isinstance(told, str) else told[0]
 
 
 def _answer(case: Case) -> str:

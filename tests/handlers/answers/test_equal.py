@@ -53,7 +53,7 @@ CASES: list[tuple[str, str, Outcome]] = [
     ("90", "90^\\circ", "right"),
     ("north", "\\text{east}", "wrong"),
     ("East", "\\text{east}", "right"),
-    ("an ellipse", "ellipse", "unknown"),
+    ("an ellipse", "ellipse", "right"),
     ("None", "12", "wrong"),
     ("twelve", "12", "right"),
     ("two dozen", "24", "unknown"),

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
+from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Task
-from handlers.policies.baselines.consistency import vote
 from handlers.policies.baselines.hiar_icl.cards import (
     ROLE,
     STANDARD,
@@ -63,7 +63,7 @@ def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
     found = yield from All(lanes, [len(card.path) for card in chosen])
     limit = next((lane.which for lane in found if isinstance(lane, Stopped)), None)
     answers = [None if isinstance(lane, Stopped) else lane for lane in found]
-    answer, votes = vote(answers)
+    answer, votes = vote(answers, task.problem)
     blank = sum(each is None for each in answers)
     yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
     return Conclusion(
