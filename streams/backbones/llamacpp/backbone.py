@@ -49,7 +49,8 @@ class LlamaCpp:
         A call that is cancelled stops decoding at its next token.
         """
         engine, given_up = await self._engine(), Event()
-        loop, body = asyncio.get_running_loop(), body_of(request, self._options)
+        loop = asyncio.get_running_loop()
+        body = body_of(request, self._options, engine.marks)
         self._given_up.add(given_up)
         try:
             return await loop.run_in_executor(self._pool, self._ask, engine, body, given_up)

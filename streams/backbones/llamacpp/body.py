@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from streams.backbones.llamacpp.grammar import grammar_of
+from streams.backbones.llamacpp.marks import Marks
 from streams.backbones.llamacpp.options import Options
 from streams.backbones.openai.body import encodable
 from streams.backbones.port import ModelRequest
@@ -17,7 +18,7 @@ _TURNS = re.compile(r"<(?=\|[^|<>\s]{1,40}\|>|/?s>|(?:start|end)_of_turn>)|\[(?=
 _SEEDS = (1 << 32) - 1  # the highest one means: any
 
 
-def body_of(request: ModelRequest, options: Options) -> bytes:
+def body_of(request: ModelRequest, options: Options, marks: Marks) -> bytes:
     """The JSON body of one call. What a role leaves open is llama.cpp's default."""
     sampling = request.sampling
     cap = min(sampling.max_tokens or options.max_tokens, options.max_tokens)
@@ -37,7 +38,7 @@ def body_of(request: ModelRequest, options: Options) -> bytes:
     }
     body |= {name: value for name, value in wishes.items() if value is not None}
     if options.constrained and request.reply is not None:
-        body["grammar"] = grammar_of(request.reply, cap)
+        body["grammar"] = grammar_of(request.reply, cap, marks)
     return orjson.dumps(body)
 
 

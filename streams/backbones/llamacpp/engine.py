@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from streams.backbones.llamacpp.marks import marks_of
 from streams.backbones.llamacpp.options import Options
 from streams.backbones.port import SetupBroken
 
@@ -32,6 +33,7 @@ class Engine:
         except RuntimeError as error:
             self._folder.cleanup()
             raise SetupBroken("model", str(path), "llama.cpp cannot load this file") from error
+        self.marks = marks_of(_socket(self._folder.name))
 
     def chat(self, body: bytes, given_up: Callable[[], bool]) -> bytes:
         """The reply to a chat request, as the events of a stream; cut short once it is given up."""
@@ -77,10 +79,14 @@ def _library() -> Any:
     return import_module("xllamacpp")
 
 
+def _socket(folder: str) -> Path:
+    return Path(folder) / "llama.sock"
+
+
 def _parameters(path: Path, options: Options, folder: str) -> Any:
     wanted = _library().CommonParams()
     wanted.model.path = str(path)
-    wanted.hostnames = [f"{folder}/llama.sock"]
+    wanted.hostnames = [str(_socket(folder))]
     wanted.n_threads_http, wanted.ui, wanted.endpoint_slots = 1, False, False
     wanted.verbosity, wanted.warmup = QUIET, False
     wanted.n_parallel, wanted.n_ctx = options.slots, options.slots * options.context

@@ -4,17 +4,22 @@ A reply may begin with free reasoning, unless its first field is a text, which i
 then come the fields, each label at the start of its own line. Where an answer is all that is wanted
 the reasoning may also be the end, for the answer can be boxed in it: a model that has said all it has
 to say, and may not stop, rambles to its cap.
-``!<[0]>`` is any token but the first of the vocabulary, which in no model stands for text.
+``!<[0]>`` is any token but the first of the vocabulary, which in no model stands for text. llama.cpp
+takes it for the rest of a token that a letter of the grammar began, and then loses its place; so what
+borders on it is told by tokens too: a text begins behind a whole token that ends its label, and the
+line that it ends with may be part of a token, such as ``.\n``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
+from typing import Literal, TypeAlias
 
 from schemas.reply import Field, Reply
+from streams.backbones.llamacpp.marks import Marks
 from streams.backbones.llamacpp.room import Room, fitting, items, rated, room_in
 
 TOKEN = "!<[0]>"
@@ -24,13 +29,21 @@ GROUP = 'group ::= "{" [^{}\\r\\n]{0,40} "}"'
 LONGEST_BOUND, LONGEST_ITEM = 1_000, 200
 
 Chosen = Mapping[str, str]
+Before: TypeAlias = Literal["nothing", "line", "text"]
+"""What stands before a label: nothing, a value of known letters, or any tokens."""
 
 
 @lru_cache(maxsize=512)
-def grammar_of(reply: Reply, cap: int) -> str:
-    """The GBNF grammar of a reply of at most ``cap`` tokens."""
+def grammar_of(reply: Reply, cap: int, marks: Marks) -> str:
+    """The GBNF grammar of a reply of at most ``cap`` tokens of a vocabulary with these marks."""
     ways = " | ".join(_way(reply, chosen, cap) for chosen in _choices(reply))
-    return f"root ::= {ways}\n{GROUP}"
+    colon = _one_of(marks.colons) or _literal(":")
+    end = " | ".join(filter(None, (_literal("\n"), _one_of(marks.ends))))
+    return f"root ::= {ways}\n{GROUP}\ncolon ::= {colon}\nend ::= {end}"
+
+
+def _one_of(tokens: Sequence[int]) -> str:
+    return " | ".join(f"<[{token}]>" for token in tokens)
 
 
 def _choices(reply: Reply) -> Iterator[Chosen]:
@@ -46,24 +59,42 @@ def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
     needed = [field for field in reply.fields if _needed(field, chosen)]
     fields = fitting(needed, cap)
     room = room_in(fields, cap)
-    form = " ".join(_line(field, chosen, room, not at) for at, field in enumerate(fields))
+    form = _form(fields, chosen, room, "nothing")
     if not room.reasoning:
         return form
     reasoning = _tokens(room.reasoning)
     if all(field.kind == "answer" for field in fields):
-        return f'({reasoning} ("\\n" {form})? | {form})'
-    return f'({reasoning} "\\n")? {form}'
+        return f"({reasoning} (end {form})? | {form})"
+    return f"({reasoning} end)? {form}"
 
 
 def _needed(field: Field, chosen: Chosen) -> bool:
     return field.when is None or chosen.get(field.when[0]) in field.when[1]
 
 
-def _line(field: Field, chosen: Chosen, room: Room, first: bool) -> str:
-    label = _literal(("" if first else "\n") + f"{field.label}:")
+def _form(fields: Sequence[Field], chosen: Chosen, room: Room, before: Before) -> str:
+    """Fields in their order, the optional ones with what follows them or left out."""
+    if not fields:
+        return ""
+    field, *rest = fields
+    line = _line(field, chosen, room, before)
+    after: Before = "text" if field.kind == "text" else "line"
+    following = _form(rest, chosen, room, after)
+    if field.required:
+        return f"{line} {following}"
+    if after == before or not rest:
+        return f"({line})? {following}"
+    return f"({line} {following} | {_form(rest, chosen, room, before)})"
+
+
+def _line(field: Field, chosen: Chosen, room: Room, before: Before) -> str:
     made = chosen.get(field.label)
     value = _value(field, room) if made is None else _literal(f" {made}")
-    return f"{label} {value}" if field.required else f"({label} {value})?"
+    start = {"nothing": "", "line": _literal("\n") + " ", "text": "end "}[before]
+    label = (
+        f"{_literal(field.label)} colon" if field.kind == "text" else _literal(f"{field.label}:")
+    )
+    return f"{start}{label} {value}"
 
 
 def _value(field: Field, room: Room) -> str:

@@ -197,9 +197,8 @@ def eightfold(reply: Reply) -> list[str]:
     """Eight replies of a model that would as soon write any number that it has just read."""
     wild = Sampling(temperature=2.0, max_tokens=48)
     said = each(*(asking(sampling=wild, reply=reply, seed=seed) for seed in range(8)))
-    # llama.cpp loses its place where one token ends a label and goes on, such as "::"; that is an error, not a reply.
-    texts = [one.text for one in said if one.finish != "error"]
-    assert len(texts) > 5
+    assert all(one.finish in ("stop", "length") for one in said)
+    texts = [one.text for one in said]
     assert len(set(texts)) > 1
     return texts
 
