@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -20,7 +20,7 @@ from schemas.questions import Complete, Credit, Embed, Recall, Sampling, UseTool
 from schemas.usage import Embedding
 from schemas.vectors import pack, unpack
 from streams import normalise
-from streams.backbones.port import Backbone, BackboneError, ModelRequest, Stuck
+from streams.backbones.port import Backbone, BackboneError, Endpoint, ModelRequest, Stuck
 from streams.backbones.prices import price_for
 from streams.calling import Caller, Draining, Totals, why
 from streams.defects import describe
@@ -97,6 +97,12 @@ class World:
         self.caller.draining = value
         if value:
             self.caller.drain(self._asked)
+
+    def watch(self, look: Callable[[], object]) -> None:
+        """Call ``look`` before each question goes out to an endpoint; it may set ``draining``."""
+        for each in self._asked:
+            if isinstance(each, Endpoint):
+                each.watch(look)
 
     @property
     def exhausted(self) -> str | None:

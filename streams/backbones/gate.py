@@ -38,6 +38,8 @@ class Gate:
         self.room = room or Room(limiter.most)
         self.inside = 0
         self.stopped = False
+        self.look: Callable[[], object] | None = None
+        """Called before a call goes in, at the last moment at which it can still be stopped."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._pause: asyncio.TimerHandle | None = None
         self._stop: asyncio.Event | None = None
@@ -66,6 +68,10 @@ class Gate:
         """
         await self._enter(again)
         try:
+            if self.look is not None:
+                self.look()
+            if self.stopped:
+                raise NotSent
             yield self.limiter.round
         finally:
             self._leave()

@@ -145,6 +145,10 @@ class Endpoint(Protocol):
         """Let go of every call that is not under way: it raises ``NotSent``."""
         ...
 
+    def watch(self, look: Callable[[], object]) -> None:
+        """Call ``look`` before each call goes out, also one that waited for long; it may ``drain``."""
+        ...
+
     def why(self) -> str | None:
         """Why calls wait, for people; nothing where none does."""
         ...

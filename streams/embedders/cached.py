@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from streams.backbones.port import Endpoint, Unreachable
@@ -50,6 +50,11 @@ class Cached:
         """Have the inner embedder let go of what only waits."""
         if isinstance(self.inner, Endpoint):
             self.inner.drain()
+
+    def watch(self, look: Callable[[], object]) -> None:
+        """Have the inner embedder call ``look`` before each batch goes out."""
+        if isinstance(self.inner, Endpoint):
+            self.inner.watch(look)
 
     def bill(self, texts: Sequence[str]) -> Bill | None:
         """The inner embedder's, if it keeps one: what is known already was billed before."""

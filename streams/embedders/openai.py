@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from streams.backbones.openai.body import encodable
@@ -67,6 +67,10 @@ class OpenAIEmbedder:
     def drain(self) -> None:
         """Let go of every batch that is not under way: it raises ``NotSent``."""
         self._road.gate.stop()
+
+    def watch(self, look: Callable[[], object]) -> None:
+        """Call ``look`` before each batch goes out, also one that waited for long; it may ``drain``."""
+        self._road.gate.look = look
 
     async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """One vector for each text. Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``."""

@@ -59,6 +59,8 @@ class Scripted:
     def drain(self) -> None:
         self.drained = True
 
+    def watch(self, look: Callable[[], object]) -> None: ...
+
     def why(self) -> str | None:
         return None
 

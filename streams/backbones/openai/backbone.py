@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from streams.backbones.openai.body import (
@@ -98,6 +98,10 @@ class OpenAIBackbone:
     def drain(self) -> None:
         """Let go of every call that is not under way: it raises ``NotSent``."""
         self._road.gate.stop()
+
+    def watch(self, look: Callable[[], object]) -> None:
+        """Call ``look`` before each call goes out, also one that waited for long; it may ``drain``."""
+        self._road.gate.look = look
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply; a refusal, a timeout and an unreadable answer are replies too.

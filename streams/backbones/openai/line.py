@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
 
 
+LOOKS = 16
+"""Rounds of the loop between the end of an attempt's time and the end of the attempt."""
+
+
 def need_client() -> None:
     """Raises ``SetupBroken`` if the extra that carries the client is not installed."""
     if importlib.util.find_spec("openai") is None:
@@ -92,6 +96,8 @@ class Line:
                 detail = self.site.hidden(Fault("error", f"{type(error).__name__}: {error}")).detail
                 raise SetupBroken("client", self.site.where, detail) from error
             return self.site.hidden(fault)
+        finally:
+            clock.close()
 
     async def _read(self, stream: AsyncStream[object], clock: Clock) -> Arrived | Fault:
         """The body, piece by piece: each shows that the endpoint is still at work."""
@@ -130,23 +136,40 @@ Sending: TypeAlias = (
 
 
 class Clock:
-    """The time that one attempt has: in all, and between two pieces where its reply is streamed."""
+    """The time that one attempt has: in all, and between two pieces where its reply is streamed.
+
+    Before it ends an attempt it lets the loop go round a few times more: where a process was starved or
+    stopped, a reply may lie unread since long before the time was over, and it was paid for.
+    """
 
     def __init__(self, options: Options) -> None:
-        now = asyncio.get_running_loop().time()
-        self.options, self.last = options, now + options.timeout_s
+        self.loop = asyncio.get_running_loop()
+        self.options, self.last = options, self.loop.time() + options.timeout_s
         self.idle_s = options.idle_s if options.stream else options.timeout_s
-        self.limit = asyncio.timeout_at(min(self.last, now + self.idle_s))
+        self.limit = asyncio.timeout(None)
+        self.heard()
+        self._next: asyncio.Handle = self.loop.call_at(self.until, self._due, 0)
 
     def heard(self) -> None:
         """Something came: the silence begins anew."""
-        now = asyncio.get_running_loop().time()
-        self.limit.reschedule(min(self.last, now + self.idle_s))
+        self.until = min(self.last, self.loop.time() + self.idle_s)
+
+    def _due(self, looked: int) -> None:
+        if self.loop.time() < self.until:
+            self._next = self.loop.call_at(self.until, self._due, 0)
+        elif looked < LOOKS:
+            self._next = self.loop.call_soon(self._due, looked + 1)
+        else:
+            self.limit.reschedule(self.until)
+
+    def close(self) -> None:
+        """End nothing any more."""
+        self._next.cancel()
 
     @property
     def told(self) -> str:
         """Which of the two ran out."""
-        if asyncio.get_running_loop().time() >= self.last:
+        if self.loop.time() >= self.last:
             return f"no reply within {self.options.timeout_s:g} s"
         return f"nothing more came for {self.idle_s:g} s"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,6 +35,8 @@ from streams.scopes import Scope
 from streams.world import World
 
 POLL_S = 0.1
+STILL_S = 1.0
+"""How long a claim is taken for ours without a look at the log."""
 FRESH = 4096
 """Admitted problems that are kept in memory until they open; others are read again."""
 
@@ -70,6 +73,9 @@ class Worker:
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
         self.error: BaseException | None = None
         self.drained = False
+        self.held_s = time.monotonic()
+        """When the claim was last known to be ours, by ``time.monotonic``."""
+        world.watch(self._is_ours)
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -95,12 +101,24 @@ class Worker:
             self.error = error
             self.world.draining = True
 
+    def _is_ours(self, *, at_once: bool = False) -> bool:
+        """Whether the log is still ours, by a look at it every second: whoever was stopped for long looks first."""
+        now = time.monotonic()
+        if at_once or now - self.held_s >= STILL_S:
+            self.held_s = now
+            if not self.writer.holds():
+                self._broke(self.writer.lost())
+                return False
+        return True
+
     async def _loop(self, until_idle: bool, settle: bool) -> None:
         version = -1
         while not self.world.draining and self.error is None:
             self.schedule.changed.clear()
             moved = False
             if version != (version := self.log.data_version()) or self.intake.more:
+                if not self._is_ours(at_once=True):
+                    break
                 moved = await self._take_in()
             self._dispatch()
             if self.error is None and not (moved or self.schedule.busy):

@@ -157,15 +157,23 @@ class Writer:
     def _has_more(self) -> bool:
         return bool(self.rows or self.sent or self.positions)
 
-    def _check_claim(self, rows: list[tuple[Any, ...]]) -> None:
+    def holds(self) -> bool:
+        """Whether the claim is still the latest: who was stopped for long asks before it goes on."""
         query = "select epoch from claims where topic = 'events' and partition = ?"
         latest = self.log.db.execute(query, (self.partition,)).fetchone()
-        if latest is not None and latest[0] == self.epoch:
+        return latest is not None and latest[0] == self.epoch
+
+    def lost(self) -> Fenced:
+        """What a worker is told whose claim is no longer the latest."""
+        return Fenced(f"partition {self.partition} was claimed by another worker")
+
+    def _check_claim(self, rows: list[tuple[Any, ...]]) -> None:
+        if self.holds():
             return
         self.fenced = True
         self._count("stale", sum(row[5] == "completed" for row in rows))
         self.log.db.execute("commit")
-        raise Fenced(f"partition {self.partition} was claimed by another worker")
+        raise self.lost()
 
     def _answers_lost(self, rows: list[tuple[Any, ...]]) -> int:
         """Completions of this commit that were not the first at their address."""

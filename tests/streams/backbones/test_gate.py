@@ -193,3 +193,29 @@ def test_a_stopped_gate_sends_everybody_away_but_those_inside() -> None:
         assert gate.inside == 0
 
     asyncio.run(body())
+
+
+def test_who_looks_before_a_call_goes_in_may_still_send_it_away() -> None:
+    """A worker that was stopped for long finds its log claimed by another: what waited here is asked no more."""
+
+    async def body() -> None:
+        gate, seen, release = Gate(Limiter(1)), list[int](), asyncio.Event()
+
+        def look() -> None:
+            seen.append(gate.inside)
+            if len(seen) == 2:
+                gate.stop()
+
+        async def call() -> None:
+            async with gate.turn():
+                await release.wait()
+
+        gate.look = look
+        tasks = [asyncio.create_task(call()) for _ in range(3)]
+        await settle()
+        release.set()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [type(None), NotSent, NotSent]
+        assert (seen, gate.inside) == ([1, 1], 0)
+
+    asyncio.run(body())

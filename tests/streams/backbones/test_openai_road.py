@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
@@ -62,6 +63,24 @@ def test_a_stream_that_falls_silent_is_a_timeout_and_a_steady_one_is_not() -> No
     assert (steady.finish, steady.attempts) == ("stop", 1)
     silent = one(always(pieces.paced(0.3, stalls_s=30)), stream=True, idle_s=0.2)
     assert (silent.finish, silent.attempts, silent.free) == ("timeout", 2, False)
+
+
+def test_a_reply_that_came_while_the_process_was_held_up_is_read() -> None:
+    """It was starved or stopped beyond the end of the call's time: what it paid for lies in its socket."""
+
+    async def use(backbone: OpenAIBackbone) -> ModelReply:
+        call = asyncio.create_task(backbone.complete(asking()))
+        await until(lambda: endpoint.asked)
+        time.sleep(0.8)  # noqa: ASYNC251 - it is what happens to it
+        return await call
+
+    for stream, answer in (
+        (False, whole("x", latency_s=0.1)),
+        (True, streamed(["x "] * 9).paced(0.2)),
+    ):
+        with serving(always(answer)) as endpoint:
+            reply = with_backbone(endpoint, use, stream=stream, idle_s=0.4, timeout_s=0.5)
+            assert (reply.finish, len(endpoint.asked)) == ("stop", 1)
 
 
 # -- an outage
