@@ -24,6 +24,8 @@ class Section:
     heading: str
     variable: str
     optional: bool = False
+    note: str = ""
+    """What is said of it, and only where it is shown: before all sections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +41,32 @@ class Template:
     text: str = field(init=False, compare=False, repr=False)
     digest: str = field(init=False, compare=False)
     schema: dict[str, Any] = field(init=False, compare=False, repr=False)
-    heads: tuple[tuple[str, str, bool], ...] = field(init=False, compare=False, repr=False)
+    heads: tuple[tuple[str, str, bool, str], ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
         marks = "\n".join(
             f"{MARK}{section.heading}\n{{{section.variable}}}" for section in self.sections
         )
-        text = f"{self.system}\n\n{marks}"
+        notes = "".join(f"[{s.heading}] {s.note}\n" for s in self.sections if s.note)
+        text = f"{self.system}\n\n{notes}{marks}"
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "digest", text_digest(text))
         object.__setattr__(self, "schema", self.reply.json_schema())
-        heads = tuple((f"{MARK}{s.heading}\n", s.variable, s.optional) for s in self.sections)
+        heads = tuple(
+            (f"{MARK}{s.heading}\n", s.variable, s.optional, s.note) for s in self.sections
+        )
         object.__setattr__(self, "heads", heads)
 
     def user(self, variables: Mapping[str, str]) -> str:
         """The sections with their variables, fenced where they need it. Raises ``KeyError`` for one missing."""
         parts: list[str] = []
-        for head, variable, optional in self.heads:
+        notes: list[str] = []
+        for head, variable, optional, note in self.heads:
             if not optional or variables.get(variable):
                 parts.append(head + fenced(variable, variables[variable]))
-        return "\n\n".join(parts)
+                notes += [note] if note else []
+        return "\n\n".join((*(("\n".join(notes),) if notes else ()), *parts))
 
     def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages that a model sees."""

@@ -21,8 +21,12 @@ Change = Callable[[Ask[Any]], Ask[Any]]
 
 GENERATORS = frozenset({"reasoner", "step", "thinker", "conductor", "executor"})
 """Roles that produce the reasoning itself; those that judge it have guidance of their own or none."""
-SLOT = Section("Guidance", "guidance", optional=True)
-_SAYS = 'If a section "Guidance" is given, it was learned from earlier problems.'
+SLOT = Section(
+    "Guidance",
+    "guidance",
+    optional=True,
+    note='Section "Guidance" was learned from earlier problems: use what fits and ignore the rest.',
+)
 
 
 def guided(steps: Steps[R], text: str) -> Steps[R]:
@@ -47,8 +51,7 @@ def slotted(template: Template) -> Template:
     if any(section.variable == SLOT.variable for section in template.sections):
         return template
     first, *others = template.sections
-    instructions = f"{template.instructions.strip()}\n{_SAYS}"
-    return Template(template.name, instructions, (first, SLOT, *others), template.reply)
+    return Template(template.name, template.instructions, (first, SLOT, *others), template.reply)
 
 
 def unlearned(steps: Steps[R]) -> Steps[R]:

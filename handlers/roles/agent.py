@@ -29,8 +29,7 @@ You answer a question and may search for what you do not know, as often as you n
 Think first, between <think> and </think>. Then either call the tool, with \
 <tool_call>{"name": "search", "arguments": {"query": "..."}}</tool_call>, and its results come back \
 with the question; or give the bare answer between <answer> and </answer>. Instead of the tags you \
-may use the form below. If a section "Guidance" is given, it was learned from earlier questions: use \
-what fits and ignore the rest."""
+may use the form below."""
 
 AGENT = Role.of(
     "reasoner",
@@ -41,6 +40,10 @@ AGENT = Role.of(
         Field("Query", "text", "the search query", when=("Move", ("SEARCH",))),
         Field("Final_answer", "answer", "the bare answer", when=("Move", ("ANSWER",))),
     ],
+    notes={
+        "Guidance": """\
+Section "Guidance" was learned from earlier questions: use what fits and ignore the rest."""
+    },
     template="agent",
     mends=False,
 )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from handlers.roles.role import Role
-from handlers.roles.thinker import FRAME, GENERATION, SETTLED, STATE, THOUGHT
+from handlers.roles.thinker import FRAME, GENERATION, SETTLED, SO_FAR, STATE, THOUGHT
 
 Action: TypeAlias = Literal["analyse", "step", "reason", "divide", "refine"]
 
@@ -17,20 +17,21 @@ TASKS: Mapping[Action, str] = {
     "analyse": """\
 Look at the problem as a whole before anything is computed: what is given, what is asked, which \
 conditions bind. That is the next thought.""",
-    "step": "Make the one step that follows from the trajectory, and no other. It is the next thought.",
-    "reason": "Carry the trajectory to its end, step by step. All of it is the next thought.",
+    "step": "Make the one step that comes next, and no other. It is the next thought.",
+    "reason": "Go on step by step to the very end. All of it is the next thought.",
     "divide": """\
 Split what is left into smaller questions and answer them one after another. Questions and answers \
 together are the next thought.""",
     "refine": """\
-Go through the trajectory critically, find what is wrong or loose in it, and put it right up to the \
-end. That is the next thought.""",
+Go critically through all that was said so far, find what is wrong or loose in it, and put it right up \
+to the end. That is the next thought.""",
 }
 ACTIONS: Mapping[Action, Role] = {
     action: Role.of(
         "thinker",
         FRAME.format(task=task),
         sections=("Problem", "Trajectory?"),
+        notes=SO_FAR,
         reply=(THOUGHT, STATE, SETTLED),
         template=f"atomic.{action}",
         sampling=GENERATION,

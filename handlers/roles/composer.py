@@ -22,11 +22,19 @@ WORDS = 20
 Result: TypeAlias = Literal["composed", "regenerated", "fallback"]
 
 _PROMPT = """\
-You coach the {role} of a group of reasoning models. Below are {given}. Rules are what was learned \
-over many problems, lessons come from single problems that may or may not resemble this one; either \
-may be missing, and what does not apply is to be ignored.
+You coach the {role} of a group of reasoning models. Below are {given} and what was learned from \
+other problems.
 Read everything, then write {what} for this very case: at most {most} bullets of at most {words} words.
 {contents}"""
+
+
+_NOTES = {
+    "Recent feedback": 'Section "Recent feedback" is what the others said of the last attempt.',
+    "Rules": 'Section "Rules" was learned over many problems.',
+    "Lessons": """\
+Section "Lessons" comes from single problems that may or may not resemble this one: ignore what does \
+not apply.""",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,11 @@ class Coach:
     def label(self) -> str:
         """The header that the bullets stand under."""
         return self.role.reply.fields[0].label
+
+    @property
+    def of_trajectory(self) -> bool:
+        """Whether its guidance is about one trajectory, and about no other."""
+        return any(section.variable == "trajectory" for section in self.role.template.sections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,7 @@ NOTHING = Bullets(())
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """What a composition came to. A fallback keeps the previous guidance."""
+    """What a composition came to."""
 
     bullets: Bullets
     result: Result
@@ -81,7 +94,8 @@ def compose(
 ) -> Steps[Composed]:
     """Guidance that passes the checks: header, bullets, and at most ``room`` characters.
 
-    What fails is asked for once more, with the reason; what fails again leaves the previous guidance in force.
+    What fails is asked for once more, with the reason. What fails again leaves the previous guidance in
+    force where it is about the problem; a plan for another trajectory would mislead, and none is better.
     """
     question = coach.role.question(variables, sampling=sampling)
     reply = yield from question
@@ -92,7 +106,7 @@ def compose(
     bullets, wrong = _heard(coach, again, room, strict=strict)
     if wrong is None:
         return Composed(bullets, "regenerated", again.address)
-    return Composed(previous, "fallback", again.address)
+    return Composed(NOTHING if coach.of_trajectory else previous, "fallback", again.address)
 
 
 def _heard(
@@ -148,7 +162,14 @@ def _coach(
     field = listed(label, f"bullets of at most {WORDS} words each", most=most)
     sections = (*sections, "Rules?", "Lessons?")
     return Coach(
-        Role.of("composer", prompt, sections=sections, reply=[field], template=f"composer.{role}"),
+        Role.of(
+            "composer",
+            prompt,
+            sections=sections,
+            reply=[field],
+            notes=_NOTES,
+            template=f"composer.{role}",
+        ),
         most,
     )
 
@@ -158,7 +179,7 @@ COACHES: Mapping[str, Coach] = {
         "reasoner",
         "Guidance",
         6,
-        "the problem, what the others said of the last attempt if there was one, rules and lessons",
+        "the problem",
         ("Problem", "Recent feedback?"),
         "a note on how to approach the problem",
         "Stay with strategy and leave the algebra to the Reasoner: name sub-goals, checks that "
@@ -168,7 +189,7 @@ COACHES: Mapping[str, Coach] = {
         "monitor",
         "Review plan",
         5,
-        "the problem, an excerpt of the trajectory under review, rules and lessons",
+        "the problem, an excerpt of the trajectory under review",
         ("Problem", "Trajectory"),
         "a review plan",
         "Name the kinds of error that are likely here (logic, arithmetic, conditions and so on), "
@@ -178,7 +199,7 @@ COACHES: Mapping[str, Coach] = {
         "controller",
         "Decision policy",
         5,
-        "the problem, excerpts of the trajectory and of the Monitor's report, rules and lessons",
+        "the problem, excerpts of the trajectory and of the Monitor's report",
         ("Problem", "Trajectory", "Report"),
         "a decision policy",
         "Say which signals here should lead to ACCEPT, PATCH or RESTART, how "

@@ -28,10 +28,10 @@ lead to what is asked? If it is not finished, judge what is there. Think it thro
 state how much you trust the trajectory, as a number from 0 (not at all) to 1 (fully).""",
     "B": """\
 Read the problem and the trajectory below, and estimate how reliable the trajectory is as a whole: \
-the chance, from 0 to 1, that it can be relied upon.""",
+the chance, from 0 to 1, that it can be relied upon. If it is not finished, judge what is there.""",
     "C": """\
 Rate the trajectory below, which tries to solve the problem, with a single number in [0, 1] and no \
-explanation.""",
+explanation. If it is not finished, judge what is there.""",
 }
 AGAIN: Mapping[Wording, str] = {
     "A": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",

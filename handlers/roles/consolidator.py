@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from handlers.roles.controller import in_words
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.role import Check, Role, text
 
@@ -35,13 +36,9 @@ of a task. {kind}"""
 _KINDS = {
     "reasoner": 'Prefer the forms "do X before Y" and "if this holds, then do that".',
     "monitor": "Each rule says how to detect and locate a mistake, not how to solve.",
-    "controller": "Each rule leads from a signal to an action's name: accept, patch or restart.",
+    "controller": "Each rule leads from a signal to an action's name: ACCEPT, PATCH or RESTART.",
 }
 _ROWS = re.compile(r"^[\W_]{0,12}([A-Z])(\d{1,3})[\s*_`]{0,6}[:：.)]", re.MULTILINE | re.IGNORECASE)
-_ACTION = re.compile(
-    r"\baction[\s*_`]{0,3}([123])\b(?:\s{0,2}\((?:accept|patch|revise|restart)\))?", re.IGNORECASE
-)
-_NAMES = {"1": "accept", "2": "patch", "3": "restart"}
 _SENTENCES = re.compile(r"[.!?][\"')\]]{0,3}\s+(?=[A-Z])")
 _SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf)\.", re.IGNORECASE)
 
@@ -70,7 +67,7 @@ class Consolidator:
 def plain_rule(said: str) -> str:
     """A rule's first paragraph on one line, with actions called by name."""
     paragraph = re.split(r"\n[ \t]*\n", said, maxsplit=1)[0]
-    return _ACTION.sub(lambda found: _NAMES[found[1]], " ".join(paragraph.split()))
+    return in_words(" ".join(paragraph.split()))
 
 
 def new_rules(rules: RuleList, previous: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ Source: MC² eq. (6), figures 21 and 22.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,13 +24,24 @@ reasoning and the final answer.
 - RESTART: the approach, a premise or the reading of the problem is wrong. Do not solve the problem \
 yourself. Give one sentence of advice for solving it anew from the start: abstract, about what to do, \
 without any expression copied from the trajectory.
-If a section "Guidance" is given, it is a decision policy for this case: use what fits and ignore the \
-rest. Justify yourself briefly, then decide."""
+Justify yourself briefly, then decide."""
 
 ACTIONS: Mapping[str, Action] = {"ACCEPT": "accept", "PATCH": "patch", "RESTART": "restart"}
 NUMBERED = {"1": "ACCEPT", "2": "PATCH", "3": "RESTART", "REVISE": "PATCH"}
 """What the paper, and lessons learned from it, call the actions."""
 CODES: Mapping[Action, int] = {"accept": 1, "patch": 2, "restart": 3}
+_CALLED = r"(?:accept|patch|revise|restart)"
+_BY_NUMBER = re.compile(
+    rf"\b{_CALLED}\s{{0,2}}\([ \t]{{0,2}}action[\s*_`]{{0,3}}([123])[ \t]{{0,2}}\)"
+    rf"|\baction[\s*_`]{{0,3}}([123])\b(?:\s{{0,2}}\({_CALLED}\))?",
+    re.IGNORECASE,
+)
+
+
+def in_words(said: str) -> str:
+    """A text with actions called by name: ``Action 1``, ``Action 3 (restart)``, ``accept (Action 1)``."""
+    return _BY_NUMBER.sub(lambda found: NUMBERED[found[1] or found[2]], said)
+
 
 CONTROLLER = Role.of(
     "controller",
@@ -61,6 +73,10 @@ CONTROLLER = Role.of(
             required=False,
         ),
     ],
+    notes={
+        "Guidance": """\
+Section "Guidance" is a decision policy for this case: use what fits and ignore the rest."""
+    },
 )
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from handlers.roles.controller import ACTIONS, NUMBERED, in_words
 from handlers.roles.form import Unreadable, Values, parse, render_reply
 from handlers.roles.role import Check, Role, choice, listed, text
-from schemas.reply import Field
+from schemas.reply import Field, Reply
 
 POLARITY = {
     "do": "DO: this attempt was accepted at once. Teach what to repeat.",
@@ -37,14 +38,12 @@ trajectory, or how to make sure that there is none, drawn from one case.{_SHARED
 Teach detecting and locating, not solving, and leave the form of the Monitor's summary as it is."""
 
 _CONTROLLER = f"""\
-You write a micro-lesson for a Controller: one short example of how signals lead to action 1 \
-(accept), 2 (patch) or 3 (restart), drawn from one case.{_SHARED}
+You write a micro-lesson for a Controller: one short example of how signals lead to one of its actions, \
+ACCEPT, PATCH or RESTART, drawn from one case.{_SHARED}
 Teach routing, not solving. Advice for a restart stays abstract and gives no solution away."""
 
 _BATCH = """\
-You write one micro-lesson for the {role}, drawn from a batch of cases. The section "Do" holds \
-cases that were accepted at once, the section "Avoid" cases that failed in every round; either may \
-be missing.
+You write one micro-lesson for the {role}, drawn from a batch of cases.
 Find what recurs, and say what to do and what to avoid, so that the {role} can act on it."""
 
 _DESCRIPTOR = "one abstract line by which similar cases are found, without digits"
@@ -67,7 +66,7 @@ class Distiller:
 
     def text(self, values: Values, polarity: str) -> str:
         """The canonical text of a lesson, headed by its polarity."""
-        lesson = render_reply(self.role.reply, values)
+        lesson = in_words(render_reply(self.role.reply, values))
         if "Error_found" in values and _EXAMPLE not in values:
             lesson = lesson.replace("\nError_found: ", f"\n{_EXAMPLE}:\nError_found: ", 1)
         return f"Polarity: {polarity.upper()}\n{lesson}"
@@ -80,7 +79,10 @@ class Distiller:
 
     def found_by(self, text: str, *, descriptor_only: bool = False) -> str:
         """What is embedded of a lesson, from its canonical text; all of it where nothing can be read."""
-        values = parse(text.partition("\n")[2], self.role.reply)
+        soft = Reply(
+            tuple(replace(field, required=False, when=None) for field in self.role.reply.fields)
+        )
+        values = parse(text.partition("\n")[2], soft)
         if isinstance(values, Unreadable):
             return text
         return self.embedding_text(values, descriptor_only=descriptor_only)
@@ -91,9 +93,10 @@ def _wrong(
 ) -> Unreadable | None:
     rule, taken = values.get("Decision_rule_used"), values.get("Action_taken")
     if rule is not None and not is_rule(str(rule)):
-        return Unreadable("Decision_rule_used", "must read IF ... THEN Action n BECAUSE ...")
-    if taken is not None and last_action is not None and taken != str(last_action):
-        return Unreadable("Action_taken", f"must be {last_action}, the action that was taken")
+        return Unreadable("Decision_rule_used", "must read IF ... THEN an action BECAUSE ...")
+    known = None if last_action is None else NUMBERED[str(last_action)]
+    if None not in (taken, known) and taken != known:
+        return Unreadable("Action_taken", f"must be {known}, the action that was taken")
     if set(values) == {"Descriptor"}:
         return Unreadable("Do", "missing, and so is Avoid")
     return next(filter(None, (_concrete(label, str(values[label])) for label in barred)), None)
@@ -138,7 +141,7 @@ DISTILLERS: Mapping[str, Distiller] = {
             text("Descriptor", _DESCRIPTOR),
             text("Applicable_when", "one abstract line, the condition, without digits"),
             listed("Execution_recipe", "numbered imperative steps", least=3, most=4),
-            listed("Key_checks", "checks", least=2, most=2),
+            listed("Key_checks", "checks", least=1, most=4),
             listed("Worked_snippet", "lines of a telling fragment of this case", least=3, most=10),
             listed("Failure_mode_to_avoid", "one line", least=1, most=1),
         ],
@@ -150,7 +153,7 @@ DISTILLERS: Mapping[str, Distiller] = {
         _MONITOR,
         [
             text("Descriptor", _DESCRIPTOR),
-            listed("Red_flags_seen", "red flags", least=2, most=2),
+            listed("Red_flags_seen", "red flags, if there are any", least=0, most=3),
             listed("Where_to_check_first", "where to look", least=1, most=1),
             listed("Diagnostic_procedure", "numbered steps", least=3, most=3),
             listed("Minimal_countercheck", "one concrete check on this case", least=1, most=1),
@@ -177,18 +180,19 @@ DISTILLERS: Mapping[str, Distiller] = {
             listed("Signals_observed", "signals", least=2, most=2),
             text(
                 "Decision_rule_used",
-                "IF a condition holds THEN Action 1, 2 or 3 BECAUSE of a reason",
+                "IF a condition holds THEN the action's name BECAUSE of a reason",
             ),
             choice(
                 "Action_taken",
-                ("1", "2", "3"),
-                "the Controller's last action: 1 accept, 2 patch, 3 restart",
+                ACTIONS,
+                "the Controller's last action",
+                NUMBERED,
             ),
             Field(
-                "If_Action_3_guidance_example",
+                "If_RESTART_advice_example",
                 "text",
                 "one abstract sentence of advice that copies no expression",
-                when=("Action_taken", ("3",)),
+                when=("Action_taken", ("RESTART",)),
             ),
         ],
         1,
@@ -206,7 +210,15 @@ def _batch(role: str) -> Distiller:
     prompt = _BATCH.format(role=role.capitalize())
     sections = ("Do?", "Avoid?")
     made = Role.of(
-        "distiller", prompt, sections=sections, reply=reply, template=f"distiller.batch.{role}"
+        "distiller",
+        prompt,
+        sections=sections,
+        reply=reply,
+        notes={
+            "Do": 'Section "Do" holds cases that were accepted at once.',
+            "Avoid": 'Section "Avoid" holds cases that failed in every round.',
+        },
+        template=f"distiller.batch.{role}",
     )
     return Distiller(made, ("Descriptor",), ("Descriptor", "Do", "Avoid"))
 

@@ -17,8 +17,6 @@ PROMPT = """\
 You monitor the reasoning of another model. Read its trajectory closely and judge whether any step \
 holds a mistake that could change the final answer: a logical flaw, a wrong assumption, an error \
 of computation, or a jump that nothing justifies.
-If a section "Guidance" is given, it is a review plan for this trajectory: use what fits and ignore the \
-rest.
 Explain your analysis in your own words first; the summary below comes last."""
 
 FLAG = "YES: a step holds a mistake that could change the final answer; NO: none does"
@@ -34,6 +32,10 @@ MONITOR = Role.of(
         Field("Error_step", "text", STEP, required=False),
         choice("Error_found", ("YES", "NO"), FLAG),
     ],
+    notes={
+        "Guidance": """\
+Section "Guidance" is a review plan for this trajectory: use what fits and ignore the rest."""
+    },
 )
 
 

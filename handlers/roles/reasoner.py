@@ -5,13 +5,12 @@ Source: MC² eq. (4), figures 11 and 12.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from handlers.roles.role import Role, answer
 
 PROMPT = """\
 You are an expert at reasoning. Solve the problem below step by step, and number your steps.
-If a section "Guidance" is given, it was written for this problem from experience with others: use \
-what fits and ignore the rest.
-If a section "Advice" is given, an earlier attempt was rejected: follow it and start afresh.
 Write out your whole reasoning first, then the final answer in the box."""
 
 REASONER = Role.of(
@@ -19,5 +18,14 @@ REASONER = Role.of(
     PROMPT,
     sections=("Problem", "Guidance?", "Advice?"),
     reply=[answer()],
-    mends=False,
+    notes={
+        "Guidance": """\
+Section "Guidance" was written for this problem from experience with others: use what fits and ignore \
+the rest.""",
+        "Advice": """\
+An earlier attempt at this problem was rejected. Section "Advice" says what to do instead: follow it \
+and start afresh.""",
+    },
 )
+ONCE = replace(REASONER, mends=False)
+"""The paper's: whatever has no answer goes on to the Monitor."""

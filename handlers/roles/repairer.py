@@ -9,18 +9,22 @@ from handlers.roles.role import Role
 from handlers.roles.thinker import GENERATION, SETTLED, STATE, THOUGHT
 
 PROMPT = """\
-A trajectory on the problem below went wrong at one step. The steps before that one are sound and \
-stay as they are: they are shown as the trajectory, which is empty if the first step was the one.
-Section "Fault" names the step and the scores that it was given. Write that step and all that has \
-to follow it anew, as one thought that continues the trajectory. Do not touch the steps before it \
-and do not begin from scratch. Once the problem is settled, set the state to ANSWERED and give the \
-final answer in the form that the problem asks for."""
+A trajectory on the problem below went wrong at one step. Section "Fault" names the step and the scores \
+that it was given. Write that step and all that has to follow it anew, as one thought. Once the problem \
+is settled, set the state to ANSWERED and give the final answer in the form that the problem asks for."""
 
 REPAIRER = Role.of(
     "repairer",
     PROMPT,
     sections=("Problem", "Trajectory?", "Fault", "Rejected steps?"),
     reply=(THOUGHT, STATE, SETTLED),
+    notes={
+        "Trajectory": """\
+Section "Trajectory" holds the steps before that one. They are sound and stay as they are: go on from \
+there, and do not begin from scratch.""",
+        "Rejected steps": """\
+Section "Rejected steps" holds the step that went wrong and all that followed it.""",
+    },
     sampling=GENERATION,
     mends=False,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Self, TypeAlias
 
 from handlers.roles.form import Unreadable, Values, parse
@@ -87,12 +88,17 @@ class Role:
         *,
         sections: Iterable[str],
         reply: Iterable[Field],
+        notes: Mapping[str, str] = MappingProxyType({}),
         template: str = "",
         sampling: Sampling = DEFAULT_SAMPLING,
         mends: bool = True,
     ) -> Self:
-        """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``."""
-        marked = tuple(_section(heading) for heading in sections)
+        """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``.
+
+        ``notes`` say what a section is for, by its heading, and are shown only with it: a prompt speaks of
+        nothing that it does not show.
+        """
+        marked = tuple(_section(heading, notes) for heading in sections)
         return cls(
             name,
             Template(template or name, instructions, marked, Reply(tuple(reply))),
@@ -203,6 +209,6 @@ def number(label: str, about: str, *, unit: bool = False) -> Field:
     return Field(label, "number", about, unit=unit)
 
 
-def _section(heading: str) -> Section:
+def _section(heading: str, notes: Mapping[str, str]) -> Section:
     name = heading.removesuffix("?")
-    return Section(name, name.lower().replace(" ", "_"), optional=name != heading)
+    return Section(name, name.lower().replace(" ", "_"), name != heading, notes.get(name, ""))

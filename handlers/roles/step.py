@@ -19,13 +19,9 @@ from schemas.reply import Field
 TOKENS = 512
 
 PROMPT = """\
-You solve a problem together with an adviser, one step at a time.
-A section "Trajectory" holds the steps so far; without it you make the first step. A section \
-"Advice", where there is one, holds what the adviser, who sees the work from above, wants next. When \
-it wants you to go back, put right what it means; when it wants another way, think of one; when it \
-wants you to go on, do what follows.
-First explain yourself: what the situation and the advice call for. Then write the next step, one \
-coherent move that brings the work forward; a problem of one line may be settled by it. Then say \
+You solve a problem one step at a time.
+First explain yourself: what does the situation call for? Then write the next step, one coherent \
+move that brings the work forward; a short problem may be settled by a single one. Then say \
 whether the problem is solved with it, and only if it is, give the final answer just as the problem \
 asks for it."""
 
@@ -52,6 +48,14 @@ STEP = Tagged.of(
         choice(STATE, ("SOLVED", "OPEN"), "whether the problem remains open after it"),
         Field("Final_answer", "answer", "the answer", when=(STATE, ("SOLVED",))),
     ),
+    notes={
+        "Trajectory": """\
+Section "Trajectory" holds the steps that were made so far: go on from there.""",
+        "Advice": """\
+Section "Advice" is from an adviser who sees the work from above, and says what is wanted next. When it \
+wants you to go back, put right what it means; when it wants another way, think of one; when it wants \
+you to go on, do what follows. If it asks for several moves, make them in this one step.""",
+    },
 )
 
 TAGGED = Marks.tag("next_step", re.IGNORECASE)

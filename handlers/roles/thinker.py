@@ -28,17 +28,22 @@ FRAME = """\
 You work on a problem one thought at a time. A thought is one coherent unit of reasoning, such as a \
 part of a derivation, a sub-goal, a check or an intermediate result.
 {task}
-Do not repeat what the trajectory says already. Once a thought settles the problem, set the state \
-to ANSWERED and give the final answer just as the problem asks for it."""
+A short problem may be settled in one thought. Once a thought settles the problem, set the state to \
+ANSWERED and give the final answer just as the problem asks for it."""
+
+SO_FAR = {
+    "Trajectory": """\
+Section "Trajectory" holds the thoughts so far: carry them on, and do not repeat what they say."""
+}
+"""What is said of the trajectory where there is one already."""
 
 TASKS: Mapping[Strategy, str] = {
     "direct": """\
-Take the trajectory as it stands, if there is one, and carry it on towards the final answer with \
-the next thought. A short problem may be finished in one thought.""",
+Go straight for the final answer: write the next thought on the way to it.""",
     "decompose": """\
-Where the trajectory has named no sub-goals yet, name the smaller ones that the problem falls into, in \
-an order in which they can be met, and begin to solve them; otherwise go on with those that are still \
-open. That is the next thought.""",
+Where no sub-goals have been named yet, name the smaller ones that the problem falls into, in an order \
+in which they can be met, and begin to solve them; otherwise go on with those that are still open. That \
+is the next thought.""",
     "verify": """\
 Inspect the trajectory for local defects: false computations, unfounded claims, lost conditions. \
 Say what you find and put it right; where all is well, say why it holds. That is the next thought. \
@@ -65,6 +70,7 @@ THINKERS: Mapping[Strategy, Role] = {
         "thinker",
         FRAME.format(task=TASKS[strategy]),
         sections=("Problem", "Trajectory?", "Scores?"),
+        notes=SO_FAR,
         reply=FIELDS[strategy],
         template=f"thinker.{strategy}",
         sampling=GENERATION,

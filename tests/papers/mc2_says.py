@@ -8,6 +8,7 @@ from typing import Any
 from handlers.policies.base import Batch, Conclusion, Member, Task
 from handlers.policies.mc2 import MC2
 from handlers.policies.mc2.settings import Mc2Settings
+from handlers.roles.controller import NUMBERED
 from schemas.events.learning import Reflected
 from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
@@ -111,16 +112,16 @@ CONTROLLER_LESSON = """Descriptor: a flagged total without repair
 Signals_observed:
 - the report names a step
 - the answer changes each round
-Decision_rule_used: IF the report names a step THEN Action {action} BECAUSE the answer hangs on it.
+Decision_rule_used: IF the report names a step THEN {action} BECAUSE the answer hangs on it.
 Action_taken: {action}
-If_Action_3_guidance_example:
+If_RESTART_advice_example:
 - Begin from the target and work backwards."""
 
 LESSONS = {"reasoner": REASONER_LESSON, "monitor": MONITOR_LESSON}
 
 
 def lesson(role: str, action: int = 1) -> str:
-    return LESSONS.get(role) or CONTROLLER_LESSON.format(action=action)
+    return LESSONS.get(role) or CONTROLLER_LESSON.format(action=NUMBERED[str(action)])
 
 
 def rules(letter: str, *said: str) -> str:

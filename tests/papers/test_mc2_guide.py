@@ -8,7 +8,8 @@ import pytest
 
 from handlers.answers.stated import stated
 from handlers.learning.cosine import cosine
-from handlers.policies.mc2.settings import Mc2Settings
+from handlers.policies.mc2.settings import Mc2Settings, RoleName
+from handlers.policies.mc2.trace import turns
 from handlers.roles.composer import COACHES, read_bullets
 from handlers.roles.reasoner import REASONER
 from schemas.events.reasoning import KnowledgeReached
@@ -154,6 +155,30 @@ def test_twice_bad_guidance_falls_back_to_the_previous_prompt() -> None:
     assert all("- look at the factors" in shown(q) for q in reasoners)
     facts = [fact for fact in found if isinstance(fact, KnowledgeReached)]
     assert [(fact.result, fact.bullets) for fact in facts] == [("composed", 1), ("fallback", 1)]
+
+
+@pytest.mark.parametrize("role", ["monitor", "controller"])
+def test_a_plan_for_one_trajectory_is_never_used_for_another(role: RoleName) -> None:
+    """The second round's trajectory is another one: without a plan of its own there is none."""
+    memory = knowing(item("X1", role, "Old rule one.", kind="rule"))
+    label = {"monitor": "Review plan", "controller": "Decision policy"}[role]
+    script = {
+        "composer": [guided(label, "look at step two"), BAD, BAD],
+        "reasoner": [solved("1"), solved("2")],
+        "monitor": [audited("YES"), audited("NO")],
+        "controller": [decided(3), decided(1)],
+    }
+    ran = episode(script, memory=memory)
+    first, second = ran.asks(role)
+    assert "- look at step two" in shown(first)
+    assert "### Guidance" not in shown(second)
+    facts = [(fact.result, fact.bullets) for fact in ran.of(KnowledgeReached)]
+    assert facts == [("composed", 1), ("fallback", 0)]
+    updates = [turn.updates[role] for turn in turns(ran.trace)]
+    assert [(each.after, each.succeeded) for each in updates] == [
+        ("- look at step two", True),
+        ("", False),
+    ]
 
 
 @pytest.mark.claim("mc2-c3", "mc2-c5")

@@ -75,7 +75,7 @@ BROKEN = [
     ("monitor", "Error_found: YES", "Error_found: maybe"),
     ("controller", "Descriptor: a flagged", "Descriptor: 2 flagged"),
     ("controller", "IF the report", "Once the report"),
-    ("controller", "Action_taken: 3", "Action_taken: 2"),
+    ("controller", "Action_taken: RESTART", "Action_taken: PATCH"),
     ("controller", "- Begin from the target and work backwards.", ""),
 ]
 

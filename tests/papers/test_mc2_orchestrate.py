@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.policies.mc2.settings import Mc2Settings
 from handlers.roles.composer import COACHES, read_bullets
 from handlers.roles.consolidator import CONSOLIDATORS
 from handlers.roles.controller import CONTROLLER, Decision, decision_of
@@ -232,6 +233,22 @@ def test_after_the_last_round_the_last_readable_answer_counts() -> None:
     ran = episode(said)
     assert (ran.result.answer, ran.result.confidence) == ("7", 0.0)
     assert [fact.parse for fact in ran.of(Generated)] == ["ok", "ok", "unreadable"]
+
+
+def test_a_reasoner_without_an_answer_is_asked_once_more_in_service() -> None:
+    said = {
+        "reasoner": ["no idea", solved("24")],
+        "monitor": [audited("NO")],
+        "controller": [decided(1)],
+    }
+    ran = episode(said, Mc2Settings.resolve("service", {}))
+    assert (ran.result.answer, ran.result.confidence) == ("24", 1.0)
+    _, again = ran.asks("reasoner")
+    assert "Final_answer: missing" in again.history[1][1]
+    assert [fact.parse for fact in ran.of(Generated)] == ["reparsed"]
+    assert "Final_answer: \\boxed{24}" in shown(ran.asks("monitor")[0]), (
+        "τ is the reply that counts"
+    )
 
 
 @pytest.mark.claim("mc2-eq-07")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.roles.controller import in_words
 from schemas.events.learning import KnowledgeConsolidated
 from tests.papers.mc2_says import (
     LESSONS,
@@ -62,7 +63,21 @@ def test_what_are_not_six_rules_is_refused(said: str) -> None:
 def test_actions_are_called_by_name() -> None:
     said = GOOD.replace("the whole", "you take Action 3 (restart)")
     fact = _reasoners(_consolidate(said))
-    assert fact.rules[0][1] == "Check the parts early before you take restart."
+    assert fact.rules[0][1] == "Check the parts early before you take RESTART."
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ("Take Action 1.", "Take ACCEPT."),
+        ("then accept (Action 1) it", "then ACCEPT it"),
+        ("choose **Action** 2 (revise)", "choose **PATCH"),
+        ("Action 12 and action 3", "Action 12 and RESTART"),
+        ("Transaction 1 stays", "Transaction 1 stays"),
+    ],
+)
+def test_numbered_actions_have_the_names_that_the_controller_knows(said: str, means: str) -> None:
+    assert in_words(said) == means
 
 
 @pytest.mark.claim("mc2-c3", "mc2-c5")

@@ -52,9 +52,10 @@ INSTANTIATOR = Role.of(
     "reasoner",
     """\
 Solve the problem below. The section "Thought template" holds a way of thinking for problems of its \
-kind; the section "Essentials" what was distilled from it. Fill the template in with them, step by \
-step, and write your reasoning first. End in the form below.""",
+kind. Fill it in for this problem, step by step, and write your reasoning first. End in the form \
+below.""",
     sections=("Problem", "Essentials?", "Thought template"),
+    notes={"Essentials": 'Section "Essentials" is what was distilled from the problem.'},
     reply=[answer()],
     template="bot.instantiate",
     mends=False,

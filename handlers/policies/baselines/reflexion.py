@@ -23,10 +23,13 @@ from schemas.settings import PolicySettings
 ACTOR = Role.of(
     "reasoner",
     """\
-Solve the problem below. Think step by step and write your reasoning first. A section \
-"Reflections" holds what you noted after attempts that failed: do as it says, and make none of \
-those mistakes again. End in the form below.""",
+Solve the problem below. Think step by step and write your reasoning first. End in the form below.""",
     sections=("Problem", "Reflections?"),
+    notes={
+        "Reflections": """\
+Section "Reflections" holds what you noted after attempts that failed: do as it says, and make none of \
+those mistakes again."""
+    },
     reply=[answer()],
     template="reflexion.actor",
     mends=False,

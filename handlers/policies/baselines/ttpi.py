@@ -38,11 +38,11 @@ REFUSED = "refused: ttpi needs log-probabilities, and this endpoint sends none"
 CONTINUER = Role.of(
     "reasoner",
     """\
-You work on the problem below in stages. A section "Trajectory" holds the stages so far; without it \
-you write the first one. Write only the next stage, a short one, and let it begin with the words of \
+You work on the problem below in stages. Write only the next stage, a short one, and let it begin with the words of \
 the section "Opening", in their spirit: to move on, to sum up, to check, or to close. Once the \
 problem is settled, say so and give the final answer in the form that the problem asks for.""",
     sections=("Problem", "Trajectory?", "Opening"),
+    notes={"Trajectory": 'Section "Trajectory" holds the stages so far: go on from there.'},
     reply=(
         text("Next_step", "the next stage"),
         choice("State", ("OPEN", "SOLVED"), "whether the problem remains open after it"),

@@ -14,7 +14,7 @@ from handlers.policies.mc2.settings import NAMED, Mc2Settings
 from handlers.roles.controller import CONTROLLER, FALLBACK, Decision, decision_of, needs_answer
 from handlers.roles.excerpt import excerpt
 from handlers.roles.monitor import MONITOR, report_of
-from handlers.roles.reasoner import REASONER
+from handlers.roles.reasoner import ONCE, REASONER
 from handlers.roles.role import Check, Role, Said
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import ControllerActed, Generated, MonitorReported, Parse
@@ -101,10 +101,10 @@ def reason(episode: Episode) -> Steps[Said]:
         own["advice"] = episode.advice
     if episode.settings.advice != "direct":
         seen["recent_feedback"] = episode.feedback
-    said = yield from episode.ask(REASONER, own, seen)
+    said = yield from episode.ask(REASONER if episode.settings.ask_again else ONCE, own, seen)
     answer = said.answer
     episode.answers.append(answer)
-    parse: Parse = "ok" if answer is not None else "unreadable"
+    parse: Parse = said.parse if answer is not None else "unreadable"
     yield Generated(round=episode.round, answer=answer, source=said.source, parse=parse)
     return said
 

@@ -37,7 +37,11 @@ def _sources(value: Any) -> Any:
 class Mc2Settings(PolicySettings):
     """Settings of MC²."""
 
-    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None, "lessons_per_batch": None}
+    paper: ClassVar[Mapping[str, Any]] = {
+        "output_cap": None,
+        "lessons_per_batch": None,
+        "ask_again": False,
+    }
     learning: ClassVar[frozenset[str]]
 
     roles: Literal["RMC", "R"] = "RMC"
@@ -50,6 +54,8 @@ class Mc2Settings(PolicySettings):
     """D1: who sees the Controller's advice: the Reasoner, its composer, or both."""
     accept_answer: Literal["reasoner", "controller"] = "reasoner"
     """Whose answer counts after an accept."""
+    ask_again: bool = True
+    """Whether the Reasoner is asked once more where no answer can be read, with what was wrong."""
     lesson_window: PositiveInt = 3
     """w: batches whose lessons stay live."""
     lessons_shown: PositiveInt = 3

@@ -88,9 +88,9 @@ def turns(trace: Trace) -> list[Turn]:
 
 
 def _update_of(event: KnowledgeReached, reply: Completed, before: str) -> Update:
-    """A composition; a fallback keeps what stood before."""
+    """A composition; a fallback keeps what stood before, unless that was about another trajectory."""
     if event.result == "fallback":
-        return Update(before, before, False, reply.model)
+        return Update(before, before if event.bullets else "", False, reply.model)
     bullets = read_bullets(COACHES[NAMED[event.role]], spoken(reply.text).text) or NOTHING
     return Update(before, bullets.text, True, reply.model)
 

@@ -182,7 +182,9 @@ def _words(label: str, about: str) -> str:
 def _sections(text: str) -> tuple[tuple[str, str], ...]:
     """Marked sections in order, without the blanks around them."""
     found = ((head.strip().casefold(), body.strip()) for head, body in sections_of(text))
-    return tuple((head, body) for head, body in found if head or body)
+    sections = tuple((head, body) for head, body in found if head or body)
+    marked = tuple((head, body) for head, body in sections if head)
+    return marked or sections  # what is said of sections before the first is none of them
 
 
 def _has(heading: str, stems: Sequence[str]) -> bool:

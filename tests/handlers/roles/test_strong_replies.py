@@ -26,10 +26,14 @@ ELSEWHERE = {
 }
 
 
+THEN = {"If_RESTART_advice_example": "If_Action_3_guidance_example"}
+"""Fields that have another name now."""
+
+
 def labels(role: Role) -> frozenset[str]:
     """What the prompts of that day called its fields."""
     derived = DERIVED if role is JUDGES["A"] else ()
-    return frozenset(field.label for field in (*role.reply.fields, *derived))
+    return frozenset(THEN.get(field.label, field.label) for field in (*role.reply.fields, *derived))
 
 
 @pytest.fixture(scope="module")
