@@ -87,10 +87,10 @@ class Ledger:
         return Remaining(self.calls, self.tokens, self.cost, self.seconds)
 
     def reserve(
-        self, prompt_tokens: int, max_tokens: int | None, price: Price | None
+        self, prompt_tokens: int, max_tokens: int | None, price: Price | None, keeps: int = 0
     ) -> Reservation | Which:
-        """Room for one more call, or the name of the limit that does not cover it."""
-        if self.calls is not None and self.calls < 1:
+        """Room for one more call that leaves some over, or the name of the limit that does not cover it."""
+        if self.calls is not None and self.calls < 1 + keeps:
             return "calls"
         if self.seconds is not None and self.seconds <= 0:
             return "seconds"

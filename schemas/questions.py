@@ -69,7 +69,7 @@ class Complete(Ask[Completion]):
     """One model call by a role. ``draw`` tells equal prompts of one episode apart (five samples: 0-4).
 
     ``history`` holds turns that follow the prompt, such as an unreadable reply and the request to
-    mend it.
+    mend it. ``keeps`` is how many calls a limit must leave over after it: it is no part of the question.
     """
 
     role: str
@@ -78,6 +78,7 @@ class Complete(Ask[Completion]):
     sampling: Sampling = DEFAULT_SAMPLING
     draw: int = 0
     history: tuple[Message, ...] = ()
+    keeps: int = 0
 
     def messages(self) -> tuple[Message, ...]:
         """What the model sees, oldest first. Nothing in a later turn of ours opens a section either."""

@@ -198,7 +198,7 @@ def _reserve(question: Ask[Any], ledger: Ledger) -> Reservation | Which:
     messages = question.messages()
     estimate = prompt_estimate(sum(len(text) for _, text in messages), len(messages))
     price = None if ledger.cost is None else ledger.price(question.role)
-    return ledger.reserve(estimate, question.sampling.max_tokens, price)
+    return ledger.reserve(estimate, question.sampling.max_tokens, price, question.keeps)
 
 
 async def _answer(

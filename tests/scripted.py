@@ -129,6 +129,8 @@ class Driver:
     tool: Callable[[UseTool], ToolResult] = lambda question: ToolResult("", "refused")
     label: Callable[[Check], Outcome] | None = None
     credit: Callable[[Credit], float | None] = lambda question: None
+    logprob: float | None = None
+    """What every reply's log-probability is, where one is asked for."""
     events: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
     asked: list[tuple[str, Ask[Any]]] = field(default_factory=list[tuple[str, Ask[Any]]])
 
@@ -223,14 +225,16 @@ class Driver:
 
     def complete(self, question: Complete, asked: str, ledger: Ledger, here: str) -> Completion:
         """The next scripted reply, if a limit covers it."""
-        reserved = ledger.reserve(0, question.sampling.max_tokens, None)
+        reserved = ledger.reserve(0, question.sampling.max_tokens, None, question.keeps)
         if isinstance(reserved, str):
             self.events.append((here, LimitReached(asked=asked, which=reserved)))
             raise OutOfLimit(reserved)
-        event = Completed(asked=asked, text=self.reply(question), finish="stop", model="scripted")
+        logprob = self.logprob if question.sampling.logprobs else None
+        text = self.reply(question)
+        event = Completed(asked=asked, text=text, finish="stop", model="scripted", logprob=logprob)
         ledger.settle(reserved, None, None, None)
         self.events.append((here, event))
-        return Completion(here, event.text, event.finish, event.model)
+        return Completion(here, event.text, event.finish, event.model, logprob=logprob)
 
     def recall(self, question: Recall, asked: str, here: str) -> Recollection:
         """What memory holds, by the rule that the real world uses."""
@@ -252,9 +256,10 @@ def run(
     tool: Callable[[UseTool], ToolResult] | None = None,
     label: Callable[[Check], Outcome] | None = None,
     credit: Callable[[Credit], float | None] | None = None,
+    logprob: float | None = None,
 ) -> Ran[R]:
     """Drive a policy over a script, with at most so many calls."""
-    driver = Driver(replier(script), memory, vectors, label=label)
+    driver = Driver(replier(script), memory, vectors, label=label, logprob=logprob)
     if tool is not None:
         driver.tool = tool
     if credit is not None:

@@ -58,6 +58,8 @@ def model(
                 return report(at)
             case "judge":
                 return judge(at)
+            case "reasoner":
+                return r"So it is \boxed{2*3*4*1}."
             case _:
                 picks = "Strategy" in {field.label for field in question.template.reply.fields}
                 return "Reflection: r\nStrategy: a3" if picks else note(at)

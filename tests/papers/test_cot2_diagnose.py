@@ -67,8 +67,9 @@ def test_the_tree_of_the_log_is_the_tree_of_the_policy(seed: int, c: int, better
 
 @pytest.mark.claim("cot2-fig-05", "cot2-i5")
 def test_actions_stand_at_the_depth_they_were_taken_at() -> None:
-    done = ran(always(step=(0.2, 0.2, 0.2), trust=0.2), calls=9)
-    assert actions_by_depth(done.trace) == {0: {"expand": 1 + 1}, 1: {"prune": 3}}
+    done = ran(always(step=(0.2, 0.2, 0.2), trust=0.2), calls=10)
+    taken = {0: {"expand": 1 + 1 + 1}, 1: {"prune": 3, "return": 1}}  # the kept call, too
+    assert actions_by_depth(done.trace) == taken
 
 
 def tree(*twigs: Twig) -> Tree:
@@ -138,8 +139,9 @@ def test_parse_rates_are_counted_over_oracle_readings() -> None:
         "thinker": [thought("a"), thought("b")],
         "oracle": ["?", scores(GOOD), scores(GOOD)],
         "confidence": [sure(0.5)] * 2,
+        "reasoner": ["?"],
     }
-    done = ran(script, calls=7, primary_calls=7)
+    done = ran(script, calls=8, primary_calls=8)
     rates = parse_rates([tree_of(done.trace)])
     assert rates == {"first": 0.5, "recovered": 0.5, "defaulted": 0.0}
 

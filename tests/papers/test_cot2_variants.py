@@ -96,8 +96,9 @@ def test_switches_of_the_decisions() -> None:
             "thinker": [thought("Step 1: a\nStep 2: b"), thought("c")],
             "oracle": [scores(GOOD, GOOD), scores(GOOD)],
             "confidence": [sure(0.5)] * 2,
+            "reasoner": ["?"],
         },
-        calls=6,
+        calls=7,
         segment="marked",
     )
     assert [len(fact.steps) for fact in marked.of(OracleScored)] == [2, 1]

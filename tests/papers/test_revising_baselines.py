@@ -280,6 +280,7 @@ def test_more_is_mined_until_it_is_enough_at_most_three_times() -> None:
         "thinker": [OPENED, mined, mined, mined],
         "judge": [VERDICT.format("NO"), "Enough: NO"] * 3,
         "executor": [solved("24")] * 3,
+        "reasoner": [solved("24")],
     }
     ran = solve("macm", said)
     assert len(ran.requests) == 1 + 3 * (1 + 1 + 1) + 3
@@ -290,7 +291,8 @@ def test_more_is_mined_until_it_is_enough_at_most_three_times() -> None:
         confidence_source="vote_share",
         limit="calls",
     )
-    assert solve("macm", said, calls=4).result.answer is None
+    early = solve("macm", said, calls=4)
+    assert (early.roles[-1], early.result.answer) == ("reasoner", "24")
 
 
 @pytest.mark.claim("bl-mcr")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task
 from handlers.policies.baselines.remembered import MemorySettings, guided, reflect
+from handlers.policies.last_call import answering
 from handlers.roles.insighter import LINKER, NOTER
 from schemas.asking import Steps
 from schemas.events.graph import NoteLinked
@@ -90,7 +91,7 @@ A_MEM = Policy(
     about="linked notes of past trajectories that evolve guide search and answer",
     settings=MemorySettings,
     roles=("reasoner", "distiller"),
-    solve=solve,
+    solve=answering(solve),
     learns="self",
     reflect=reflect,
     learn=learn,

@@ -17,6 +17,7 @@ from pydantic import PositiveInt
 
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trace
+from handlers.policies.last_call import answering
 from handlers.roles.excerpt import excerpt
 from handlers.roles.form import Unreadable, parse, render_reply
 from handlers.roles.role import Role, Said, answer, listed, text
@@ -233,7 +234,7 @@ BUFFER_OF_THOUGHT = Policy(
     about="after Buffer of Thoughts, simplified: distilled problems, templates by similarity, new ones kept",
     settings=BufferSettings,
     roles=("reasoner", "distiller"),
-    solve=solve,
+    solve=answering(solve),
     learns="self",
     reflect=reflect,
     learn=learn,

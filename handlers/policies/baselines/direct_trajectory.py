@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from handlers.policies.base import Batch, Conclusion, Policy, Task
 from handlers.policies.baselines.remembered import MemorySettings, guided, reflect
+from handlers.policies.last_call import answering
 from schemas.asking import Steps
 from schemas.events.learning import LessonDistilled
 from schemas.questions import Embed
@@ -47,7 +48,7 @@ DIRECT_TRAJECTORY = Policy(
     about="shows the most similar past trajectories, then searches and answers",
     settings=MemorySettings,
     roles=("reasoner",),
-    solve=solve,
+    solve=answering(solve),
     learns="labels",
     reflect=reflect,
     learn=learn,

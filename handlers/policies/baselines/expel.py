@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from handlers.policies.base import Batch, Conclusion, Policy, Task
 from handlers.policies.baselines.remembered import MemorySettings, guided, reflect
+from handlers.policies.last_call import answering
 from handlers.roles.insighter import INSIGHTER, Vote, votes_of
 from schemas.asking import Steps
 from schemas.events.graph import InsightVoted
@@ -85,7 +86,7 @@ EXPEL = Policy(
     about="insights with up and down votes, renewed after each batch, guide search and answer",
     settings=MemorySettings,
     roles=("reasoner", "consolidator"),
-    solve=solve,
+    solve=answering(solve),
     learns="labels",
     reflect=reflect,
     learn=learn,

@@ -15,6 +15,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.last_call import answering
 from handlers.roles.role import Role, Said, answer, choice, listed, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Flag, Generated, MonitorReported, Parse, Voted
@@ -183,7 +184,7 @@ MACM = Policy(
     version="2",
     about="after MACM, simplified: conditions mined and judged one by one, then executions that vote",
     settings=MacmSettings,
-    roles=("thinker", "judge", "executor"),
-    solve=solve,
+    roles=("thinker", "judge", "executor", "reasoner"),
+    solve=answering(solve),
     confidence_source="vote_share",
 )

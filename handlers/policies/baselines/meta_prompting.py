@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.last_call import answering
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.role import Role, choice, text
 from schemas.asking import OutOfLimit, Steps
@@ -123,6 +124,6 @@ META_PROMPTING = Policy(
     version="2",
     about="after meta-prompting, simplified: a conductor calls fresh experts, none of whom runs code",
     settings=ConductorSettings,
-    roles=("conductor", "expert"),
-    solve=solve,
+    roles=("conductor", "expert", "reasoner"),
+    solve=answering(solve),
 )

@@ -14,6 +14,7 @@ from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines import consistency, self_refine, tree
 from handlers.policies.baselines.chain import ChainSettings, cot
 from handlers.policies.baselines.prelude import ANALOGICAL, SIMULATE, STEP_BACK, with_prelude
+from handlers.policies.last_call import answering
 from handlers.roles.role import Role, choice, text
 from schemas.asking import Steps
 from schemas.events.strategy import StrategyChosen
@@ -97,5 +98,5 @@ META_REASONING = Policy(
     about="the model picks one of seven methods, which is then run as it is set",
     settings=ChooserSettings,
     roles=("meta_reasoner", "reasoner", "thinker", "judge", "critic"),
-    solve=solve,
+    solve=answering(solve),
 )

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.last_call import answering
 from handlers.roles.agent import AGENT, Call, Move, move_of
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, Parse
@@ -100,5 +101,5 @@ TOOL_REASONING = Policy(
     about="calls a search tool as needed, six times at most, and answers from what it found",
     settings=ToolSettings,
     roles=("reasoner",),
-    solve=solve,
+    solve=answering(solve),
 )

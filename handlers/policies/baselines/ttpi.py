@@ -16,9 +16,10 @@ from pydantic import PositiveInt
 
 from handlers.learning.elementary import exp
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.last_call import close
 from handlers.roles.role import Role, choice, text
 from handlers.roles.steps import shown
-from schemas.asking import All, Steps, Stopped
+from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.reasoning import Generated, Parse
 from schemas.events.strategy import StrategyChosen
 from schemas.questions import Remain, Sampling
@@ -97,6 +98,8 @@ def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:
     stages: list[str] = []
     for stage in range(settings.max_stages):
         triggers = yield from _affordable(stage == settings.max_stages - 1)
+        if not triggers:
+            return (yield from _closed(task, stages, settings))
         lanes = yield from All(_continue(task, stages, t, stage, settings) for t in triggers)
         candidates = [lane for lane in lanes if isinstance(lane, Candidate)]
         limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
@@ -113,10 +116,24 @@ def solve(task: Task, settings: TtpiSettings) -> Steps[Conclusion]:
 
 
 def _affordable(last: bool) -> Steps[list[str]]:
-    """The triggers of a stage: all, or the conclusion alone where the calls left are for that only."""
+    """The triggers of a stage: all, or the conclusion alone where the calls left are for that only.
+
+    None where one call is left, which is kept for an answer.
+    """
     remaining = yield from Remain()
+    if remaining.calls == 1:
+        return []
     scarce = remaining.calls is not None and remaining.calls <= len(TRIGGERS)
     return [LAST] if last or scarce else list(TRIGGERS)
+
+
+def _closed(task: Task, stages: Sequence[str], settings: TtpiSettings) -> Steps[Conclusion]:
+    """The last call asks for the answer plainly, from the stages so far."""
+    try:
+        said = yield from close(task, stages, Sampling(max_tokens=settings.stage_cap), len(stages))
+    except OutOfLimit as limit:
+        return Conclusion(answer=None, ended_by="limit", limit=limit.which)
+    return Conclusion(answer=said.answer, ended_by="limit", limit="calls")
 
 
 def _continue(

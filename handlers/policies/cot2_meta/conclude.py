@@ -9,29 +9,22 @@ from dataclasses import replace
 from fractions import Fraction
 
 from handlers.answers.alike import vote
+from handlers.policies import last_call
 from handlers.policies.base import Conclusion
-from handlers.policies.baselines.chain import CHAIN, PROMPT, think
+from handlers.policies.baselines.chain import CHAIN
 from handlers.policies.cot2_meta import controller
 from handlers.policies.cot2_meta.grow import state_confidence
 from handlers.policies.cot2_meta.search import Search, count_left
 from handlers.policies.cot2_meta.state import Node, best
 from handlers.roles.again import Meter
-from handlers.roles.role import Role, Said
-from handlers.roles.steps import shown, with_answer
+from handlers.roles.role import Said
+from handlers.roles.steps import with_answer
 from handlers.roles.thinker import GENERATION
 from schemas.asking import All, Steps, Stopped
 from schemas.events.reasoning import Generated, Parse, Voted
 from schemas.events.search import Ending, Grown, NodeExpanded, SearchDecided
 from schemas.questions import Remain, Sampling
 
-CLOSING = Role.of(
-    "reasoner",
-    PROMPT + '\nSection "Trajectory" holds the work so far: go on from there.',
-    sections=("Problem", "Trajectory"),
-    reply=CHAIN.reply.fields,
-    template="chain.closing",
-    mends=False,
-)
 FALLBACK = replace(CHAIN, name="fallback")
 
 
@@ -61,14 +54,8 @@ def close(search: Search) -> Steps[None]:
 def _closing_call(search: Search, parent: Node) -> Steps[Said]:
     """The request of ``greedy``, with the trajectory appended where there is one."""
     sampling = Sampling(temperature=0.0, max_tokens=search.settings.output_cap)
-    problem = search.task.stated
-    if not parent.steps:
-        return (yield from think(problem, sampling))
-    own = {"problem": problem, "trajectory": shown(parent.steps)}
-    said = yield from CLOSING.put(own, sampling=sampling)
-    parse: Parse = "ok" if said.readable else "unreadable"
-    yield Generated(round=search.selections, answer=said.answer, source=said.source, parse=parse)
-    return said
+    at = search.selections
+    return (yield from last_call.close(search.task, parent.steps, sampling, at))
 
 
 def decide(search: Search) -> Steps[Conclusion]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
+from handlers.policies.around import through
 from handlers.policies.base import Task
 from handlers.policies.cot2_meta.perturb import halved
 from handlers.policies.cot2_meta.scores import earliest_low
@@ -22,9 +24,10 @@ from handlers.roles.repairer import REPAIRER
 from handlers.roles.role import Role
 from handlers.roles.steps import shown
 from handlers.roles.thinker import THINKERS, Strategy, Thought, think
-from schemas.asking import OutOfLimit, Steps
+from schemas.asking import Ask, OutOfLimit, Steps
 from schemas.events.reasoning import Generated
 from schemas.events.search import ConfidenceStated, OracleScored
+from schemas.questions import Complete
 
 _MARK = re.compile(r"^(?=[ \t]{0,4}(?:\*\*)?step[ \t]{0,2}\d{1,3}\b)", re.IGNORECASE | re.MULTILINE)
 
@@ -49,6 +52,10 @@ class Lane:
     repeats: tuple[str, str] | None = None
     """The reply that said what a node says already, and that node."""
     limit: str | None = None
+    keeps: bool = False
+    """Whether a call must be left over while its thought has no answer."""
+    short: bool = False
+    """Whether it was scored no further for that."""
 
     @property
     def prefix(self) -> tuple[str, ...]:
@@ -61,10 +68,18 @@ def grow(lane: Lane) -> Steps[Lane]:
     try:
         thought = yield from _generate(lane)
         if lane.node is not None:
-            yield from score(lane.task, lane.node, lane.settings, lane.meter, thought)
+            scoring = score(lane.task, lane.node, lane.settings, lane.meter, thought)
+            keeps = lane.keeps and lane.node.answer is None
+            yield from through(scoring, leaving_one) if keeps else scoring
     except OutOfLimit as limit:
-        lane.limit = limit.which
+        lane.short = lane.keeps and limit.which == "calls"
+        lane.limit = None if lane.short else limit.which
     return lane
+
+
+def leaving_one(question: Ask[Any]) -> Ask[Any]:
+    """The same question, asked only where a call is left over after it."""
+    return replace(question, keeps=1) if isinstance(question, Complete) else question
 
 
 def _generate(lane: Lane) -> Steps[Thought]:

@@ -135,9 +135,15 @@ def _drop_repeats(lanes: Sequence[Lane]) -> None:
 
 
 def _fork(search: Search, lanes: Sequence[Lane]) -> Steps[list[Lane]]:
-    """Lanes beside each other, each with its need of calls; re-prompts of the surplus, in lane order."""
+    """Lanes beside each other, each with its need of calls; re-prompts of the surplus, in lane order.
+
+    Without an answer one call is kept for it: of the surplus, else of what the last lane scores with.
+    """
     need, most = search.settings.need, search.settings.reprompts
     surplus = search.left - need * len(lanes) if search.bounded else most * len(lanes)
+    if search.bounded and search.best is None and lanes:
+        lanes[-1].keeps = surplus < 1
+        surplus = max(0, surplus - 1)
     for lane in lanes:
         lane.meter.spare = min(most, surplus)
         surplus -= lane.meter.spare
@@ -165,7 +171,7 @@ def _grown(lane: Lane) -> list[Grown]:
 def _admit(search: Search, node: Node, lane: Lane) -> Steps[None]:
     """Lines 9 to 11: prune, or take into F, perhaps to be repaired. What a limit left unscored stays."""
     search.nodes.append(node)
-    if lane.limit is not None:
+    if lane.limit is not None or lane.short:
         return
     action = controller.decide(meta_state(node, search.settings), search.settings)
     if action == "repair":
@@ -225,7 +231,7 @@ def _repair_lane(search: Search, old: Node, at: int) -> Lane:
 def _replace(search: Search, lane: Lane) -> Steps[None]:
     """The old leaf becomes ``repaired``; with ``keep_better`` whichever scores higher stays."""
     old, new = lane.old, lane.node
-    if old is None or new is None or lane.limit is not None:
+    if old is None or new is None or lane.limit is not None or lane.short:
         return
     if new.steps in search.known(lane.parent):  # another repair of this round said the same
         return

@@ -6,6 +6,7 @@ Source: *Metacognitive Consolidation* (MC²), Algorithm 1.
 from __future__ import annotations
 
 from handlers.policies.base import Batch, Policy
+from handlers.policies.last_call import answering
 from handlers.policies.mc2.consolidate import consolidate, warm_start
 from handlers.policies.mc2.distil import distil, found_by, kept
 from handlers.policies.mc2.orchestrate import solve
@@ -39,7 +40,7 @@ MC2 = Policy(
     about="Reasoner, Monitor, Controller in rounds; lessons and rules of a batch guide the next",
     settings=Mc2Settings,
     roles=("reasoner", "monitor", "controller", "composer", "distiller", "consolidator"),
-    solve=solve,
+    solve=answering(solve, lambda settings: settings.sampling),
     learns="self",
     reflect=reflect,
     learn=learn,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.policies.base import Trace
+from handlers.policies.last_call import CLOSED
 from handlers.policies.mc2.settings import NAMED, RoleName
 from handlers.roles.composer import COACHES, NOTHING, read_bullets
 from handlers.roles.controller import CODES, CONTROLLER, FALLBACK, Decision, decision_of
@@ -78,7 +79,7 @@ def turns(trace: Trace) -> list[Turn]:
             update = _update_of(event, replies[event.source], notes.get(role, ""))
             updates.setdefault(event.round, {})[role] = update
             notes[role] = update.after
-        elif isinstance(event, Generated):
+        elif isinstance(event, Generated) and event.role != CLOSED:
             found.append(Turn(event.round, event.answer, as_text(said[event.source])))
         elif isinstance(event, MonitorReported | ControllerActed):
             _fill(found[-1], event, said[event.source])

@@ -6,17 +6,21 @@ Source: *Meta-Reasoner*, Algorithm 1.
 from __future__ import annotations
 
 from handlers.policies.base import Policy
+from handlers.policies.last_call import answering
 from handlers.policies.meta_reasoner.reflect import measured_texts, reflect
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from handlers.policies.meta_reasoner.solve import solve
+
+CLOSING_CAP = 2_048
+"""Tokens of the one call that is kept for an answer: more than a step, as it may finish several."""
 
 META_REASONER = Policy(
     name="meta_reasoner",
     version="2",
     about="one step at a time; a bandit learns which strategy to advise after a progress report",
     settings=MetaReasonerSettings,
-    roles=("step", "reporter", "judge", "meta_reasoner"),
-    solve=solve,
+    roles=("step", "reporter", "judge", "meta_reasoner", "reasoner"),
+    solve=answering(solve, lambda settings: settings.sampling(CLOSING_CAP)),
     learns="self",
     reflect=reflect,
     measured_texts=measured_texts,

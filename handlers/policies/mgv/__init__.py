@@ -6,6 +6,7 @@ Source: *Monitor-Generate-Verify: Formalising Metacognitive Theory for Language 
 from __future__ import annotations
 
 from handlers.policies.base import Policy, Together
+from handlers.policies.last_call import answering
 from handlers.policies.mgv import acquisition, flavell, retrieval
 from handlers.policies.mgv.parts import part
 from handlers.policies.mgv.reflect import reflect
@@ -24,7 +25,7 @@ MGV_FLAVELL = Policy(
     about="feels the difficulty, chooses a strategy, tries it, looks at it from one side",
     settings=FlavellSettings,
     roles=("reasoner", "monitor", "confidence"),
-    solve=flavell.solve,
+    solve=answering(flavell.solve),
     learns="labels",
     reflect=reflect,
     window=lambda settings, size: settings.batch_size,
@@ -53,7 +54,7 @@ MGV_RETRIEVAL = Policy(
     about="searches by feelings of knowing; accepts less as the search goes on; may withhold",
     settings=RetrievalSettings,
     roles=("reasoner", "monitor", "confidence"),
-    solve=retrieval.solve,
+    solve=answering(retrieval.solve),
     learns="labels",
     reflect=reflect,
     window=lambda settings, size: settings.batch_size,

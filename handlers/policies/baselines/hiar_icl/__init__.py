@@ -21,7 +21,7 @@ HIAR_ICL = Policy(
     about="after HiAR-ICL, simplified: thought cards from a tree search over a first batch, matched "
     "by complexity",
     settings=CardSettings,
-    roles=("thinker",),
+    roles=("thinker", "reasoner"),
     solve=solve,
     learns="labels",
     learn=learn,

@@ -17,11 +17,12 @@ from handlers.policies.baselines.hiar_icl.cards import (
     complexity,
     matched,
 )
+from handlers.policies.last_call import close
 from handlers.roles.again import Meter
 from handlers.roles.atomic import ACTIONS, Action
 from handlers.roles.steps import shown
-from handlers.roles.thinker import Thought, think
-from schemas.asking import All, Steps, Stopped
+from handlers.roles.thinker import GENERATION, Thought, think
+from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.reasoning import Generated, Voted
 from schemas.events.strategy import StrategyChosen
 from schemas.questions import Recall, Remain
@@ -52,11 +53,14 @@ class CardSettings(PolicySettings):
 
 
 def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
-    """As many calls as the matched cards have actions, within the limit."""
+    """As many calls as the matched cards have actions, within the limit; without an answer one more."""
     cards = yield from _known(task)
     wanted = complexity(task.problem)
     remaining = yield from Remain()
-    chosen = affordable(matched(cards, wanted, settings.matched), remaining.calls)
+    room = None if remaining.calls is None else remaining.calls - 1  # one is kept for an answer
+    chosen = affordable(matched(cards, wanted, settings.matched), room)
+    if room is not None and len(chosen[0].path) > room:
+        chosen = []
     for at, card in enumerate(chosen):
         yield _choice(at, card, chosen, wanted)
     lanes = [carry_out(task.stated, card, at) for at, card in enumerate(chosen)]
@@ -64,6 +68,8 @@ def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
     limit = next((lane.which for lane in found if isinstance(lane, Stopped)), None)
     answers = [None if isinstance(lane, Stopped) else lane for lane in found]
     answer, votes = vote(answers, task.problem)
+    if answer is None:
+        return (yield from finish(task, answers, limit))
     blank = sum(each is None for each in answers)
     yield Voted(answer=answer, votes=votes, of=len(answers), unreadable=blank)
     return Conclusion(
@@ -73,6 +79,20 @@ def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:
         confidence_source="vote_share",
         limit=limit,
     )
+
+
+def finish(task: Task, answers: Sequence[str | None], limit: str | None) -> Steps[Conclusion]:
+    """Where no card led to an answer: one plain chain of thought, if a call is left."""
+    if answers:
+        yield Voted(answer=None, votes=0, of=len(answers), unreadable=len(answers))
+    remaining = yield from Remain()
+    if limit not in (None, "calls") or remaining.calls == 0:
+        return Conclusion(answer=None, ended_by="limit" if limit else "voted", limit=limit)
+    try:
+        said = yield from close(task, (), GENERATION)
+    except OutOfLimit as reached:
+        return Conclusion(answer=None, ended_by="limit", limit=reached.which)
+    return Conclusion(answer=said.answer, ended_by="closed", limit=limit)
 
 
 def affordable(cards: Sequence[Card], room: int | None) -> list[Card]:

@@ -1,0 +1,151 @@
+"""One call is kept for an answer: no limit of calls ends an episode without one that it could have had.
+
+While a policy has no answer, whatever it asks that need not bring one must leave a call over. Where that
+ends it, the call that is left asks for the answer plainly, with the work so far. An answer that a policy
+has and withholds stays withheld.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from handlers.policies.around import GENERATORS
+from handlers.policies.base import Conclusion, Task
+from handlers.policies.baselines.chain import CHAIN, PROMPT
+from handlers.roles.objects import as_text
+from handlers.roles.role import Role, Said
+from handlers.roles.steps import shown
+from schemas.asking import All, OutOfLimit, Steps
+from schemas.events.reasoning import Generated, Parse
+from schemas.questions import Complete, Completion, Remain, Sampling, ToolResult
+from schemas.settings import PolicySettings
+
+S = TypeVar("S", bound=PolicySettings)
+R = TypeVar("R")
+
+CLOSED = "closing"
+"""Who made the answer of the kept call, as the record says it: no attempt of the policy's own."""
+WORKERS = GENERATORS | {"expert"}
+"""Roles whose replies are work on the problem."""
+
+CLOSING = Role.of(
+    "reasoner",
+    PROMPT + '\nSection "Trajectory" holds the work so far: go on from there.',
+    sections=("Problem", "Trajectory"),
+    reply=CHAIN.reply.fields,
+    template="chain.closing",
+    mends=False,
+)
+
+
+def capped(settings: PolicySettings) -> Sampling:
+    """The endpoint's own sampling, with the cap that a policy's settings put on a reply."""
+    return Sampling(max_tokens=getattr(settings, "output_cap", None))
+
+
+def answering(
+    solve: Callable[[Task, S], Steps[Conclusion]], sampling: Callable[[S], Sampling] = capped
+) -> Callable[[Task, S], Steps[Conclusion]]:
+    """The same policy with its last call kept for an answer while it has none."""
+
+    @wraps(solve)
+    def answered(task: Task, settings: S) -> Steps[Conclusion]:
+        work = Work()
+        try:
+            ended = yield from keeping(solve(task, settings), work)
+        except OutOfLimit as limit:
+            ended = Conclusion(answer=None, ended_by="limit", limit=limit.which)
+        if ended.answer is not None or work.answered or ended.limit != "calls":
+            return ended
+        remaining = yield from Remain()
+        if remaining.calls is None or remaining.calls < 1:
+            return ended
+        said = yield from close(task, work.done, sampling(settings), role=CLOSED)
+        return replace(ended, answer=said.answer, confidence=None, confidence_source=None)
+
+    return answered
+
+
+def close(
+    task: Task,
+    done: Sequence[str],
+    sampling: Sampling,
+    at: int = 0,
+    role: str = "reasoner",
+) -> Steps[Said]:
+    """One plain chain of thought, which goes on from the work so far where there is any."""
+    asked, own = CHAIN, {"problem": task.stated}
+    if done:
+        asked, own = CLOSING, own | {"trajectory": shown(done)}
+    said = yield from asked.put(own, sampling=sampling)
+    parse: Parse = "ok" if said.readable else "unreadable"
+    yield Generated(round=at, role=role, answer=said.answer, source=said.source, parse=parse)
+    return said
+
+
+@dataclass(slots=True)
+class Work:
+    """What a lane knows of its episode: whether there is an answer yet, and the work on the problem.
+
+    A lane is told of its siblings' only where they join: no call hangs on who was quicker.
+    """
+
+    answered: bool = False
+    done: list[str] = field(default_factory=list[str])
+
+    def take(self, request: object, reply: object) -> None:
+        """What was yielded, and what came back."""
+        if isinstance(request, Generated):
+            self.answered = self.answered or request.answer is not None
+        elif isinstance(reply, Completion) and isinstance(request, Complete):
+            self.done += [as_text(reply.text).strip()] if request.role in WORKERS else []
+        elif isinstance(reply, ToolResult) and reply.text:
+            self.done.append(reply.text)
+
+    def join(self, lanes: list[Work]) -> None:
+        """Everything that the lanes came to, in their order."""
+        self.answered = self.answered or any(lane.answered for lane in lanes)
+        for lane in lanes:
+            self.done += lane.done
+
+
+def keeping(steps: Steps[R], work: Work, keeps: int = 1) -> Steps[R]:
+    """The steps of a policy, of which those that may bring no answer leave so many calls over.
+
+    In a lane none: whoever opens it hands out shares that it may use up.
+    """
+    act: Callable[[Any], Any] = steps.send
+    given: Any = None
+    while True:
+        try:
+            request: Any = act(given)
+        except StopIteration as done:
+            return cast("R", done.value)
+        lanes: list[Work] = []
+        if isinstance(request, All):
+            request, lanes = _forked(cast("All[Any]", request), work)
+        elif isinstance(request, Complete) and not work.answered and not answers(request):
+            request = replace(request, keeps=keeps)
+        try:
+            act, given = steps.send, (yield request)
+        except OutOfLimit as limit:
+            act, given = steps.throw, limit
+            continue
+        work.take(request, given)
+        work.join(lanes)
+
+
+def _forked(fork: All[Any], work: Work) -> tuple[All[Any], list[Work]]:
+    lanes = [Work(work.answered) for _ in fork.branches]
+    pairs = zip(fork.branches, lanes, strict=True)
+    branches = (keeping(branch, lane, keeps=0) for branch, lane in pairs)
+    return All(branches, fork.allow, twins=fork.twins), lanes
+
+
+def answers(question: Complete) -> bool:
+    """Whether its reply always holds an answer."""
+    fields = question.template.reply.fields
+    return any(each.kind == "answer" and not each.optional for each in fields)
