@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from msgspec import MsgspecError, convert
 
+from handlers.answers.plain import plain_text
 from schemas.answer import Judgements
 from streams.cli.errors import FAILED, OK
 from streams.cli.errors import usage as wrong
@@ -107,7 +108,8 @@ def _print(offset: int, value: bytes, json: bool) -> bool:
     try:
         said = orjson.loads(value)
         answer = {name: said.get(name) for name in FIELDS}
-    except (orjson.JSONDecodeError, AttributeError):
+        answer["plain"] = None if answer["answer"] is None else plain_text(answer["answer"])
+    except (orjson.JSONDecodeError, AttributeError, TypeError):
         say(f"{TOPIC}:0:{offset}: not an answer, left out [answer.unreadable]")
         return False
     if json:
@@ -119,7 +121,7 @@ def _print(offset: int, value: bytes, json: bool) -> bool:
 
 def line(answer: dict[str, Any]) -> str:
     """One answer for people, on one line that steers no terminal."""
-    given = answer["answer"]
+    given = answer.get("plain", answer["answer"])
     shown = "-" if given is None else str(given)
     usage: dict[str, Any] = answer["usage"] or {}
     calls = usage.get("calls")

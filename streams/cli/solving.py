@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 from pydantic import ValidationError
 
+from handlers.answers.plain import plain_text
 from handlers.policies.base import Policy
 from schemas.answer import Judgements
 from schemas.events.base import Event
@@ -191,15 +192,16 @@ def _tell(
     episode: str, end: Closing | EpisodeClosed, judged: Judgements, world: World, json: bool
 ) -> int:
     closed = end.closed if isinstance(end, Closing) else end
+    plain = None if closed.answer is None else plain_text(closed.answer)
     if json:
-        body = closed.told()
+        body = closed.told() | {"plain": plain}
         del body["items"]
         known = not isinstance(end, Closing)
         told = {"episode": episode, "simulated": world.simulated, "known": known, **body}
         out_json({**told, "judgements": structs.asdict(judged)})
     else:
-        if closed.answer is not None:
-            out(closed.answer)
+        if plain is not None:
+            out(plain)
         said = sure(closed.confidence, closed.confidence_source, closed.calibrated)
         simulated = " SIMULATED" if world.simulated else ""
         calls = plural(closed.usage.calls, "call")

@@ -38,8 +38,17 @@ def test_fields_in_their_order(log: Path) -> None:
     assert list(json.loads(first)) == [
         *("problem_id", "episode", "domain", "policy", "status"),
         *("ended_by", "answer", "confidence", "usage"),
-        *("confidence_source", "calibrated", "judgements"),
+        *("confidence_source", "calibrated", "judgements", "plain"),
     ]
+
+
+def test_an_answer_comes_in_plain_text_too(folder: Path) -> None:
+    topic, key, headers, value = answer(1)
+    told = json.dumps(json.loads(value) | {"answer": r"50 \text{ km/h}"}).encode()
+    log = log_of(folder / "latex.db", [(topic, key, headers, told)])
+    [row] = call("consume", "--json", "--log", log).rows
+    assert (row["answer"], row["plain"]) == (r"50 \text{ km/h}", "50 km/h")
+    assert "50 km/h" in call("consume", "--log", log).out
 
 
 @pytest.mark.parametrize(

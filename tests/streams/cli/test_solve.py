@@ -28,13 +28,18 @@ SOLVE = (
 def steering(folder: Path) -> Path:
     """A log whose one answer would paint a terminal."""
     assert call(*SOLVE).code == 0
-    answer = json.dumps(STEERING)
+    _answered(folder, STEERING)
+    return folder / "a.db"
+
+
+def _answered(folder: Path, text: str) -> None:
+    """Change the answer on the log."""
+    answer = json.dumps(text)
     change(
         folder / "a.db",
         "update records set body = json_set(body, '$.answer', json(?)) where kind = 'episode.closed'",
         answer,
     )
-    return folder / "a.db"
 
 
 @pytest.mark.usefixtures("steering")
@@ -72,6 +77,15 @@ def test_scripts_get_the_answer_and_the_error(folder: Path) -> None:
     error = json.loads(done.err.splitlines()[-1])
     assert (done.code, done.json["status"]) == (4, "exhausted")
     assert (error["error"], error["exit"]) == ("budget.spent", 4)
+
+
+def test_an_answer_in_latex_is_printed_in_plain_text(folder: Path) -> None:
+    """Word for word it stands in the JSON."""
+    assert call(*SOLVE).code == 0
+    _answered(folder, r"\frac{1}{2}")
+    assert call(*SOLVE).out == "1/2\n"
+    told = call(*SOLVE, "--json").json
+    assert (told["answer"], told["plain"]) == (r"\frac{1}{2}", "1/2")
 
 
 def test_without_an_answer_nothing_is_printed_as_one(folder: Path) -> None:
