@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CHECKPOINT_S, CHECKPOINT_SHARE = 0.25, 0.05
 """How often checkpoints are looked at, and the most of the time that this may take."""
+FIRST_S = 5.0
+"""How long at most what was closed long ago waits for the partitions that are being taken over."""
 PAUSE_AT, RESUME_AT = 2_000, 500
 
 
@@ -144,9 +146,15 @@ class Ownership:
         worker.teacher.catch_up(index)
         worker.refused(index)
         if index not in worker.past.whole:
-            self._start(("past", index), worker.past.fill(place, index, begins, events.epoch + 1))
+            self._start(("past", index), self._fill(index, begins, events.epoch + 1))
         self.takeovers.append(time.perf_counter() - began)
         self.replayed.append(events.epoch - begins)
+
+    async def _fill(self, index: int, begins: int, end: int) -> None:
+        """Read what was closed long ago, once what is open goes on: one loop serves both."""
+        if self.taking:
+            await asyncio.wait(list(self.taking.values()), timeout=FIRST_S)
+        await self.worker.past.fill(self.worker.place, index, begins, end)
 
     async def _claim(
         self, lane: Lane, follower: Follower, fence: Fence, upto: Callable[[], int]

@@ -31,7 +31,7 @@ def test_spans_arrive_at_a_collector_with_the_genai_names(tmp_path: Path) -> Non
     work = (
         "worker",
         "--backbone",
-        "rehearsal:seed=7",
+        "rehearsal:seed=7,truncated=0,empty=0",
         "--until-idle",
         "--no-tables",
         "--log",
@@ -117,9 +117,9 @@ def _check(found: Sequence[Any]) -> None:
             assert span.kind == 3, "a client's call"
             assert said["gen_ai.operation.name"] == "chat"
             assert said["gen_ai.provider.name"] == "rehearsal"
-            assert said["gen_ai.response.finish_reasons"] in (["stop"], ["length"])
+            assert said["gen_ai.response.finish_reasons"] == ["stop"]
             assert said["gen_ai.usage.input_tokens"] > 0
-            assert said["gen_ai.usage.output_tokens"] >= 0, "some replies are empty"
+            assert said["gen_ai.usage.output_tokens"] > 0
     grades = [e for span in found if span.name.startswith("evaluate") for e in span.events]
     assert {event.name for event in grades} == {EVENT}
     told = [attributes(event) for event in grades]
