@@ -8,18 +8,8 @@ from functools import partial
 
 import pytest
 
-from tests.growth import (
-    COMMON,
-    ROOTS,
-    Text,
-    asked,
-    families,
-    growth,
-    patterns,
-    readers,
-    replies,
-    roles,
-)
+from tests.attacked import COMMON, ROOTS, asked, patterns, readers, replies, roles
+from tests.growth import Text, families, growth
 from tests.laws.test_same_readers import SLOW
 
 NOT_LINEAR: Mapping[str, str] = {
