@@ -39,8 +39,14 @@ def read_value(text: str) -> Fraction | None:
     return None if isinstance(values, Unreadable) else bounded(f"{values['Value']}")
 
 
-def judge(node: str, problem: str, steps: Sequence[str], meter: Meter) -> Steps[float]:
-    """The value of a trajectory; what cannot be read is worth nothing."""
+def judge(
+    node: str,
+    problem: str,
+    steps: Sequence[str],
+    meter: Meter,
+    unread: float | None = None,
+) -> Steps[float | None]:
+    """The value of a trajectory, or ``unread`` where it cannot be read after one more request."""
     question = JUDGE.question({"problem": problem, "trajectory": shown(steps)})
     heard = yield from strictly(
         question,
@@ -50,6 +56,6 @@ def judge(node: str, problem: str, steps: Sequence[str], meter: Meter) -> Steps[
         AGAIN,
         meter,
     )
-    value = float(heard.value or 0)
-    yield ThoughtJudged(node=node, value=value, source=heard.source, parse=heard.parse)
+    value = unread if heard.value is None else float(heard.value)
+    yield ThoughtJudged(node=node, value=value or 0.0, source=heard.source, parse=heard.parse)
     return value

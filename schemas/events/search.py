@@ -111,6 +111,8 @@ class ThoughtJudged(Event, tag="thought.judged"):
     act: ClassVar[Act] = "assessed"
     node: str
     value: float
+    """0 where ``parse`` says that it was left at its default: nobody could read it. What it then stood for
+    in a ranking is told by that ranking's fact."""
     source: str
     parse: Trust = always("first")
 

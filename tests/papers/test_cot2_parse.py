@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.answers.extract import extract
+from handlers.policies.cot2_meta import solve
 from handlers.policies.cot2_meta.perturb import rescore
+from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.roles import confidence, oracle
 from handlers.roles.again import Meter
 from handlers.roles.confidence import AGAIN, PROMPTS, read_confidence
@@ -19,9 +21,10 @@ from handlers.roles.judge import read_value
 from handlers.roles.oracle import JUDGEMENT, read_scores
 from handlers.roles.thinker import GENERATION
 from schemas.events.reasoning import ReplyReparsed
-from schemas.events.search import ConfidenceStated
+from schemas.events.search import ConfidenceStated, NodePruned, SearchDecided
+from schemas.questions import Complete
 from tests.data import shared
-from tests.papers.cot2_says import PROBLEM, always, ran, scores, sure
+from tests.papers.cot2_says import GOOD, PROBLEM, TASK, always, ran, scores, sure
 from tests.scripted import run, shown
 
 STEPS = ("six times five is thirty", "thirty less six is 24")
@@ -192,6 +195,35 @@ def test_three_wordings_rescore_stored_trajectories_and_generate_nothing() -> No
     assert [fact.wording for fact in done.of(ConfidenceStated)] == ["A", "B", "C"] * 2
     assert len({PROMPTS[wording] for wording in PROMPTS}) == 3
     assert "single number" in PROMPTS["C"]
+
+
+@pytest.mark.parametrize("mute", ["oracle", "confidence"])
+def test_a_search_does_not_stop_on_a_score_that_nobody_could_read(mute: str) -> None:
+    """In a service what is left would be v alone; in ``paper`` it counts as 0 and cannot stop it either."""
+    model = always(step=GOOD, trust=1.0, answer="24")
+
+    def reply(question: Complete) -> str:
+        return "Hard to say." if question.role == mute else str(model(question))
+
+    for profile in ("service", "paper"):
+        done = run(solve(TASK, Cot2Settings.resolve(profile, {"primary_calls": 12})), reply)
+        assert done.of(SearchDecided)[-1].action == "return"
+        assert done.result.answer == "24"
+    assert run(solve(TASK, Cot2Settings.resolve("service", {})), model).result.ended_by == "stopped"
+
+
+def test_nothing_is_pruned_or_withheld_on_what_nobody_could_read() -> None:
+    model = always(answer="24")
+
+    def reply(question: Complete) -> str:
+        return "?" if question.role in ("oracle", "confidence") else str(model(question))
+
+    strict = {"abstain_threshold": 0.8, "fallback_samples": 0, "primary_calls": 9}
+    done = run(solve(TASK, Cot2Settings.resolve("service", strict)), reply)
+    assert (done.of(NodePruned), done.result.answer, done.result.confidence) == ([], "24", None)
+    paper = run(solve(TASK, Cot2Settings.resolve("paper", strict)), reply)
+    assert paper.of(NodePruned)
+    assert paper.result.answer is None
 
 
 @pytest.mark.slow

@@ -12,13 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.policies.base import Conclusion, Task
-from handlers.policies.baselines.best_of_n import most_trusted
+from handlers.policies.baselines.best_of_n import BEST_OF_N, BestOfSettings, most_trusted
 from handlers.policies.baselines.mcts import Branch, back_up, select, uct
-from handlers.policies.baselines.tree import START, State, calls_of, keep_best
+from handlers.policies.baselines.tree import (
+    START,
+    TOT,
+    State,
+    TreeSettings,
+    calls_of,
+    keep_best,
+)
 from handlers.policies.registry import find
 from schemas.events.episode import Checked
 from schemas.events.reasoning import Generated, Voted
 from schemas.events.search import ThoughtJudged, ThoughtsKept, ValueBackedUp
+from schemas.problem import Profile
 from schemas.questions import Complete
 from streams.datasets.game24 import ranked
 from tests.data import shared
@@ -270,3 +278,67 @@ def test_expansion_and_backup_of_an_episode() -> None:
     assert (done.result.answer, done.result.confidence) == ("24", 0.95)
     assert len(done.requests) == 12
     assert len(done.of(Generated)) == 6
+
+
+# ── What nobody could read ───────────────────────────────────────────────────────────────────
+
+
+def unread_but(*values: str) -> Any:
+    """Thoughts that answer by their draw, the judge's replies in turn; "?" is asked for again in vain."""
+    said = iter(values)
+
+    def reply(question: Complete) -> str:
+        if question.role == "thinker":
+            return f"Thought: try {question.draw}\nState: ANSWERED\nFinal_answer: \\boxed{{{question.draw}}}"
+        if question.history:
+            return "I cannot say."
+        return next(said)
+
+    return reply
+
+
+def test_an_unread_value_is_no_zero_in_service() -> None:
+    """Tree of thoughts keeps it before what is known to be poor; in ``paper`` it is 0."""
+    said = ("Value: 0.2", "I cannot say.", "Value: 0.9")
+    kept: dict[Profile, tuple[str, ...]] = {}
+    profiles: tuple[Profile, ...] = ("service", "paper")
+    for profile in profiles:
+        settings = TreeSettings.resolve(profile, {"candidates": 3, "beam": 2, "depth": 1})
+        done = run(TOT.solve(TASK, settings), unread_but(*said))
+        judged = done.of(ThoughtJudged)
+        assert [fact.value for fact in judged] == [0.2, 0.0, 0.9]
+        assert [fact.parse for fact in judged] == ["first", "defaulted", "first"]
+        [level] = done.of(ThoughtsKept)
+        names = [fact.node for fact in judged]
+        kept[profile] = tuple(str(names.index(node)) for node in level.kept)
+        assert (done.result.answer, done.result.confidence) == ("2", 0.9)
+    assert kept == {"service": ("2", "1"), "paper": ("2", "0")}
+
+
+def test_an_answer_that_nobody_could_judge_has_no_confidence() -> None:
+    settings = TreeSettings.resolve("service", {"candidates": 1, "depth": 1})
+    done = run(TOT.solve(TASK, settings), unread_but("I cannot say."))
+    assert (done.result.answer, done.result.confidence) == ("0", None)
+    assert done.result.confidence_source is None
+
+
+def test_an_unread_value_moves_no_mean() -> None:
+    root = Branch(START)
+    good, unread = Branch(START, root), Branch(START, root)
+    back_up(good, 0.8)
+    path = back_up(unread, None)
+    assert [(branch.visits, branch.expected) for branch in path] == [(2, 0.8), (1, 0.8)]
+    back_up(unread, 0.2)
+    assert root.mean == pytest.approx(0.5)
+    assert unread.mean == 0.2
+
+
+def test_a_verifier_that_cannot_be_read_leaves_no_certainty() -> None:
+    def reply(question: Complete) -> str:
+        return "Fine." if question.role == "confidence" else f"So \\boxed{{{question.draw}}}."
+
+    expected: dict[Profile, float | None] = {"service": None, "paper": 0.0}
+    for profile, confidence in expected.items():
+        settings = BestOfSettings.resolve(profile, {"samples": 2})
+        done = run(BEST_OF_N.solve(TASK, settings), reply)
+        assert (done.result.answer, done.result.confidence) == ("0", confidence)

@@ -17,6 +17,7 @@ from pydantic import PositiveInt
 from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import CHAIN
+from handlers.policies.unread import Unread, taken
 from handlers.roles import confidence
 from handlers.roles.again import Meter
 from handlers.roles.thinker import GENERATION
@@ -30,12 +31,14 @@ from schemas.settings import PolicySettings
 class BestOfSettings(PolicySettings):
     """Settings of best of n."""
 
-    paper: ClassVar[Mapping[str, Any]] = {}
+    paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
     samples: PositiveInt = 16
     """n; fewer where the episode's limit does not cover them."""
     pick: Literal["verifier", "checker", "vote"] = "verifier"
     """Who picks."""
+    unread: Unread = "unknown"
+    """What a confidence is that the verifier's reply does not tell: unknown, or 0."""
 
 
 @dataclass(slots=True)
@@ -84,7 +87,8 @@ def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Step
         if settings.pick == "verifier" and said.answer is not None:
             meter = Meter(spare=spare)
             heard = yield from confidence.trust(task.stated, (said.text,), meter)
-            sample.trust = float(heard.value or 0)
+            value = None if heard.value is None else float(heard.value)
+            sample.trust = taken(value, settings.unread)
             yield ConfidenceStated(
                 node=said.source, value=sample.trust, source=heard.source, parse=heard.parse
             )
@@ -95,8 +99,8 @@ def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Step
 
 def most_trusted(trusts: Sequence[float | None]) -> int | None:
     """The place of the highest score, ties first seen; none without any."""
-    known = [at for at, trust in enumerate(trusts) if trust is not None]
-    return max(known, key=lambda at: trusts[at] or 0.0, default=None)
+    known = [(trust, -at) for at, trust in enumerate(trusts) if trust is not None]
+    return -max(known)[1] if known else None
 
 
 def _most_trusted(chains: Sequence[Sample], limit: str | None) -> Conclusion:

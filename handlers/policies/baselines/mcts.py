@@ -18,6 +18,7 @@ from pydantic import NonNegativeFloat, PositiveInt
 from handlers.learning.elementary import log
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.tree import NEED, START, State, closing, concluded, grow_all
+from handlers.policies.unread import Unread
 from schemas.asking import Steps
 from schemas.events.search import ValueBackedUp
 from schemas.questions import Remain
@@ -27,7 +28,7 @@ from schemas.settings import PolicySettings
 class MctsSettings(PolicySettings):
     """Settings of Monte Carlo tree search."""
 
-    paper: ClassVar[Mapping[str, Any]] = {}
+    paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
     primary_calls: PositiveInt = 16
     """Calls in all; the episode's limit caps them."""
@@ -38,6 +39,8 @@ class MctsSettings(PolicySettings):
     max_depth: PositiveInt = 8
     enough: NonNegativeFloat = 0.9
     """An answered chain of at least this value ends the search."""
+    unread: Unread = "unknown"
+    """What a value is that the judge's reply does not tell: unknown, or 0."""
 
 
 @dataclass(slots=True)
@@ -48,10 +51,19 @@ class Branch:
     parent: Branch | None = None
     children: list[Branch] = field(default_factory=list["Branch"])
     visits: int = 0
+    valued: int = 0
+    """Visits that brought a value."""
     mean: float = 0.0
     expansions: int = 0
     last: bool = False
     """As deep as a chain may be."""
+
+    @property
+    def expected(self) -> float:
+        """The mean; of a node below which no value could be read, that of the node above."""
+        if self.valued or self.parent is None:
+            return self.mean
+        return self.parent.expected
 
     @property
     def ended(self) -> bool:
@@ -65,7 +77,7 @@ def uct(branch: Branch, exploration: float) -> float:
     above = branch.parent.visits if branch.parent is not None else branch.visits
     if not branch.visits:
         return inf
-    return round(branch.mean + exploration * sqrt(log(max(above, 1)) / branch.visits), 9)
+    return round(branch.expected + exploration * sqrt(log(max(above, 1)) / branch.visits), 9)
 
 
 def select(root: Branch, exploration: float) -> Branch | None:
@@ -79,13 +91,15 @@ def select(root: Branch, exploration: float) -> Branch | None:
     return node
 
 
-def back_up(leaf: Branch, value: float) -> list[Branch]:
-    """The value goes into the running mean of the leaf and of all above it; from the root down."""
+def back_up(leaf: Branch, value: float | None) -> list[Branch]:
+    """The value, if it is known, goes into the running mean of the leaf and of all above it; from the root down."""
     path: list[Branch] = []
     node: Branch | None = leaf
     while node is not None:
         node.visits += 1
-        node.mean += (value - node.mean) / node.visits
+        if value is not None:
+            node.valued += 1
+            node.mean += (value - node.mean) / node.valued
         path.insert(0, node)
         node = node.parent
     return path
@@ -102,7 +116,7 @@ def solve(task: Task, settings: MctsSettings) -> Steps[Conclusion]:
         if leaf is None or room <= NEED:
             break
         wanted = [(leaf.state, draw) for draw in range(settings.candidates)]
-        grown, calls = yield from grow_all(task, wanted, room)
+        grown, calls = yield from grow_all(task, wanted, room, settings.unread)
         spent += calls
         limit = next((state.limit for state in grown if state.limit is not None), None)
         leaf.expansions += 1
@@ -119,7 +133,7 @@ def _room(own: int) -> Steps[int]:
 
 
 def _enough(found: Sequence[State], settings: MctsSettings) -> bool:
-    return any(state.value >= settings.enough for state in found)
+    return any(state.value is not None and state.value >= settings.enough for state in found)
 
 
 def _attach(leaf: Branch, grown: Sequence[State], max_depth: int) -> Steps[None]:
@@ -130,7 +144,7 @@ def _attach(leaf: Branch, grown: Sequence[State], max_depth: int) -> Steps[None]
         yield ValueBackedUp(
             round=leaf.visits,
             node=state.id,
-            path=tuple((b.state.id, b.visits, b.mean) for b in path),
+            path=tuple((b.state.id, b.visits, b.expected) for b in path),
         )
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.unread import Unread
 from handlers.roles.role import Role, Said, answer, choice, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, MonitorReported, Parse
@@ -57,11 +58,13 @@ what you will do differently next time. Do not solve the problem here.""",
 class ReflexionSettings(PolicySettings):
     """Settings of Reflexion."""
 
-    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None, "unread": "zero"}
 
     retries: PositiveInt = 3
     """Attempts after the first."""
     output_cap: PositiveInt | None = 8_192
+    unread: Unread = "unknown"
+    """What a verdict is that cannot be read: unknown, or a failure."""
 
 
 def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
@@ -75,9 +78,11 @@ def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
             found = said.answer or found
             if trial == settings.retries:
                 break
-            if (yield from _holds(task, said, trial, sampling)):
+            solved = yield from _holds(task, said, trial, sampling)
+            if solved:
                 return Conclusion(answer=found, ended_by="solved")
-            memory.append((yield from _reflection(task, said, memory, trial, sampling)))
+            if solved is False or settings.unread == "zero":
+                memory.append((yield from _reflection(task, said, memory, trial, sampling)))
     except OutOfLimit as limit:
         return Conclusion(answer=found, ended_by="limit", limit=limit.which)
     return Conclusion(answer=found, ended_by="retries")
@@ -85,14 +90,14 @@ def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
 
 def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> Steps[Said]:
     own = {"problem": task.stated, "reflections": "\n\n".join(memory)}
-    said = yield from ACTOR.put(own, sampling=sampling)
+    said = yield from ACTOR.put(own, sampling=sampling, draw=trial - len(memory))
     parse: Parse = "ok" if said.readable else "unreadable"
     yield Generated(round=trial, answer=said.answer, source=said.source, parse=parse)
     return said
 
 
-def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool]:
-    """The evaluator's verdict; what cannot be read is a failure."""
+def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool | None]:
+    """The evaluator's verdict; what cannot be read tells of no failure that could be reflected on."""
     heard = yield from EVALUATOR.put(
         {"problem": task.stated, "attempt": said.text}, sampling=sampling
     )
@@ -103,7 +108,7 @@ def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool
         source=heard.source,
         parse=heard.parse,
     )
-    return solved == "YES"
+    return None if solved is None else solved == "YES"
 
 
 def _reflection(

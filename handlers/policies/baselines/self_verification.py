@@ -29,8 +29,8 @@ Then say whether the solution passed all of them. Propose no improvement.""",
 MENDER = Role.of(
     "reasoner",
     """\
-Below are a problem, a solution of yours, and the checks that it was put to; at least one failed. \
-Find where the failure comes from and solve the problem again from there. Write your reasoning \
+Below are a problem, a solution of yours, and the checks that it was put to, which it is not known to \
+have passed. Find where it fails, and solve the problem again from there. Write your reasoning \
 first, and end in the form below.""",
     sections=("Problem", "Solution", "Checks"),
     reply=[answer()],

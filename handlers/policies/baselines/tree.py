@@ -13,6 +13,7 @@ from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think as chain
+from handlers.policies.unread import Unread, standings, taken
 from handlers.roles.again import Meter
 from handlers.roles.judge import judge
 from handlers.roles.steps import shown
@@ -30,13 +31,15 @@ NEED = 2
 class TreeSettings(PolicySettings):
     """Settings of breadth-first search."""
 
-    paper: ClassVar[Mapping[str, Any]] = {}
+    paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
     candidates: PositiveInt = 5
     """Thoughts a node."""
     beam: PositiveInt = 2
     """b: nodes kept a level."""
     depth: PositiveInt = 2
+    unread: Unread = "unknown"
+    """What a value is that the judge's reply does not tell: unknown, or 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +49,18 @@ class State:
     id: str
     steps: tuple[str, ...]
     answer: str | None
-    value: float = 0.0
+    value: float | None = None
+    """Unknown where the judge was not asked, or could not be read."""
     limit: str | None = None
 
 
 START = State(ROOT, (), None)
 
 
-def keep_best(values: Sequence[float], beam: int) -> list[int]:
-    """The places of the ``beam`` highest values, ties first seen."""
-    return sorted(range(len(values)), key=lambda at: -values[at])[:beam]
+def keep_best(values: Sequence[float | None], beam: int) -> list[int]:
+    """The places of the ``beam`` highest values, ties first seen; an unknown one stands for the average."""
+    standing = standings(values)
+    return sorted(range(len(values)), key=lambda at: -standing[at])[:beam]
 
 
 def calls_of(candidates: int, beam: int, depth: int) -> int:
@@ -81,8 +86,9 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
         limit = next((state.limit for state in grown if state.limit is not None), None)
         if not grown:
             break
-        chosen = keep_best([state.value for state in grown], settings.beam)
-        values = tuple((state.id, state.value) for state in grown)
+        found = [state.value for state in grown]
+        chosen = keep_best(found, settings.beam)
+        values = tuple(zip((state.id for state in grown), standings(found), strict=True))
         kept = [grown[at] for at in chosen]
         yield ThoughtsKept(depth=depth, values=values, kept=tuple(s.id for s in kept))
         if limit is not None:
@@ -95,12 +101,14 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
 
 def concluded(answered: Sequence[State], limit: str | None) -> Conclusion:
     """The answered state of the highest value; kept ones come first."""
-    best = max(answered, key=lambda state: state.value, default=None)
+    places = keep_best([state.value for state in answered], 1)
+    best = answered[places[0]] if places else None
+    known = best is not None and best.value is not None
     return Conclusion(
         answer=None if best is None else best.answer,
         ended_by="searched" if limit is None else "limit",
         confidence=None if best is None else best.value,
-        confidence_source=None if best is None else "value",
+        confidence_source="value" if known else None,
         limit=limit,
     )
 
@@ -121,12 +129,12 @@ def _level(task: Task, kept: Sequence[State], settings: TreeSettings) -> Steps[l
     """Candidates of every kept state that has no answer yet, as many as the calls left cover."""
     wanted = [(s, draw) for s in kept if s.answer is None for draw in range(settings.candidates)]
     remaining = yield from Remain()
-    grown, _ = yield from grow_all(task, wanted, remaining.calls)
+    grown, _ = yield from grow_all(task, wanted, remaining.calls, settings.unread)
     return grown
 
 
 def grow_all(
-    task: Task, wanted: Sequence[tuple[State, int]], room: int | None
+    task: Task, wanted: Sequence[tuple[State, int]], room: int | None, unread: Unread
 ) -> Steps[tuple[list[State], int]]:
     """New states, one lane each, and the calls spent: two each, and a re-prompt while any is left.
 
@@ -136,14 +144,15 @@ def grow_all(
     surplus = len(chosen) if room is None else room - 1 - NEED * len(chosen)
     meters = [Meter(spare=int(at < surplus)) for at in range(len(chosen))]
     lanes = [
-        grow(task, state, draw, meter) for (state, draw), meter in zip(chosen, meters, strict=True)
+        grow(task, state, draw, meter, unread)
+        for (state, draw), meter in zip(chosen, meters, strict=True)
     ]
     grown = yield from All(lanes, [NEED + meter.spare for meter in meters])
     states = [state for state in grown if isinstance(state, State)]
     return states, sum(meter.calls for meter in meters)
 
 
-def grow(task: Task, parent: State, draw: int, meter: Meter) -> Steps[State | None]:
+def grow(task: Task, parent: State, draw: int, meter: Meter, unread: Unread) -> Steps[State | None]:
     """One thought after a state, and its value; nothing of a blank reply."""
     role = THINKERS["direct"]
     state: State | None = None
@@ -160,10 +169,10 @@ def grow(task: Task, parent: State, draw: int, meter: Meter) -> Steps[State | No
         if not thought.text:
             return None
         state = State(thought.source, (*parent.steps, thought.text), thought.answer)
-        value = yield from judge(state.id, task.stated, state.steps, meter)
+        value = yield from judge(state.id, task.stated, state.steps, meter, taken(None, unread))
     except OutOfLimit as limit:
         was = state or START
-        return State(was.id, was.steps, was.answer, 0.0, limit.which)
+        return State(was.id, was.steps, was.answer, taken(None, unread), limit.which)
     return State(state.id, state.steps, state.answer, value)
 
 

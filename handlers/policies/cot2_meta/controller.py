@@ -20,7 +20,8 @@ Action: TypeAlias = Literal["prune", "repair", "keep"]
 def decide(m: MetaState, settings: Cot2Settings) -> Action:
     """Line 9 before line 10 before line 11."""
     value = fuse(m.v_out, m.v_proc, settings)
-    if settings.pruning and value < exact(settings.prune_threshold):
+    unknown = m.v_out is None and m.v_proc is None and settings.defaulted == "unknown"
+    if settings.pruning and not unknown and value < exact(settings.prune_threshold):
         return "prune"
     return "repair" if repair_step(m, settings) is not None else "keep"
 
@@ -71,8 +72,16 @@ def answered(nodes: Sequence[Node]) -> list[Node]:
 
 
 def stops(node: Node | None, settings: Cot2Settings) -> bool:
-    """Whether the best survivor is good enough to end the search (line 12)."""
-    return node is not None and node.value >= exact(settings.stop_threshold)
+    """Whether the best survivor is known to be good enough to end the search (line 12).
+
+    What could not be read ends nothing: v rests on both its parts, as far as they count in it.
+    """
+    if node is None or node.value < exact(settings.stop_threshold):
+        return False
+    if settings.defaulted == "zero":
+        return True
+    judged = not settings.evaluator or settings.outcome_share == 1 or node.v_proc is not None
+    return judged and (settings.outcome_share == 0 or node.v_out is not None)
 
 
 def abstains(node: Node | None, settings: Cot2Settings) -> bool:
@@ -81,9 +90,10 @@ def abstains(node: Node | None, settings: Cot2Settings) -> bool:
         return True
     if settings.abstain_threshold is None:
         return False
-    known = node.v_out is not None or settings.terminal == "value"
     confidence = node.value if settings.terminal == "value" else node.v_out
-    return not known or (confidence or 0) < exact(settings.abstain_threshold)
+    if confidence is None:  # in a service an answer is not withheld on what nobody could read
+        return settings.defaulted == "zero"
+    return confidence < exact(settings.abstain_threshold)
 
 
 def best_answer(nodes: Sequence[Node]) -> Node | None:

@@ -111,13 +111,13 @@ def jittered(text: str, seed: int) -> str:
 
 def rescore(
     problem: str, trajectories: Mapping[str, Sequence[str]], wordings: Sequence[Wording]
-) -> Steps[dict[str, dict[Wording, float]]]:
-    """Confidence in stored trajectories under several wordings of the query (a probe)."""
-    found: dict[str, dict[Wording, float]] = {}
+) -> Steps[dict[str, dict[Wording, float | None]]]:
+    """Confidence in stored trajectories under several wordings of the query (a probe); unknown where unread."""
+    found: dict[str, dict[Wording, float | None]] = {}
     for node, steps in trajectories.items():
         for wording in wordings:
             heard = yield from trust(problem, steps, Meter(spare=1), wording)
-            value = float(heard.value or 0)
+            value = None if heard.value is None else float(heard.value)
             yield ConfidenceStated(
                 node=node, value=value, source=heard.source, wording=wording, parse=heard.parse
             )

@@ -21,7 +21,8 @@ DISPLACED = 2
 class Gone:
     """One round as the criteria see it."""
 
-    passed: bool
+    passed: bool | None
+    """Unknown where the check could not be read."""
     answer: str | None
     unmet: float
     to_goal: float = 0.0
@@ -48,7 +49,7 @@ def criterion(
 
 
 def _failures(rounds: Sequence[Gone], run: int) -> bool:
-    return len(rounds) >= run and not any(each.passed for each in rounds[-run:])
+    return len(rounds) >= run and all(each.passed is False for each in rounds[-run:])
 
 
 def _discrepancy(rounds: Sequence[Gone], settings: FlavellSettings) -> bool:

@@ -15,14 +15,20 @@ from typing import Literal
 from handlers.learning.beliefs import KNOWN
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.allocate import Claim, allocate, equal_shares
-from handlers.policies.mgv.attempt import Attempt, assure, equal, execute
+from handlers.policies.mgv.attempt import Attempt, assure, equal, execute, known
 from handlers.policies.mgv.feel import diagnose, feel_ease, feel_knowing, stated
 from handlers.policies.mgv.knowledge import Knowledge, Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.settings import AcquisitionSettings
 from handlers.policies.mgv.signals import CLOSE, Felt, judgement_of_learning
 from handlers.policies.mgv.strategies import Cognitive, affordable, ranked
 from schemas.asking import All, OutOfLimit, Steps
-from schemas.events.monitoring import Allocated, ExperienceKept, StrategyMatched, ThresholdsSet
+from schemas.events.monitoring import (
+    Allocated,
+    ExperienceFelt,
+    ExperienceKept,
+    StrategyMatched,
+    ThresholdsSet,
+)
 from schemas.questions import Remain
 
 RETENTION = {"understanding": 0.1, "verbatim": 0.2}
@@ -145,7 +151,7 @@ def monitor(each: Learner, at: int) -> Steps[None]:
         return
     last = each.made[-1].answer if each.made else None
     yield from remind(each.mind, at, f"{each.experience.value:.1f}\n{last}", settings.recall_k)
-    knowing = yield from feel_knowing(each.mind, at, [made.q for made in each.made])
+    knowing = yield from feel_knowing(each.mind, at, known(each.made))
     each.experience = Felt(knowing.p, "assess")
 
 
@@ -197,8 +203,11 @@ def judge(each: Learner, made: Attempt, at: int, strategy: str) -> Steps[None]:
     confirms = settings.overlearning == "confirm"
     equals = sum(equal(made.answer, earlier.answer) for earlier in each.made) if confirms else 0
     each.made.append(made)
-    each.jol = judgement_of_learning(made.q, equals, settings.repeat_gain)
-    yield stated(each.mind, "JOL", at, each.jol, made.origin, confidence=made.q, equal=equals)
+    each.jol = judgement_of_learning(made.q or 0.0, equals, settings.repeat_gain)
+    if made.q is None:  # nothing is mastered on it, and nothing was stated
+        yield ExperienceFelt(experience="JOL", source="feel", round=at, subject=each.task.subject)
+    else:
+        yield stated(each.mind, "JOL", at, each.jol, made.origin, confidence=made.q, equal=equals)
     if made.answer is None:
         each.failed.add(strategy)
     elif each.best is None or each.jol > each.best[0]:
@@ -221,6 +230,6 @@ def concluded(each: Learner, mastered: bool, settings: AcquisitionSettings) -> C
         answer=None if best is None else best.answer,
         ended_by=ended,
         confidence=None if best is None else best.q,
-        confidence_source=None if best is None else "vote_share",
+        confidence_source=None if best is None or best.q is None else "vote_share",
         limit=each.stopped,
     )

@@ -1,7 +1,8 @@
 """An attempt and how sure it may be: samples of one prompt, their answer, its confidence.
 
 Confidence q is the first that can be had: calibrated token probability, agreement of samples, or one
-question to the confidence role; then through the calibrator, where one is fitted. Null has q = 0.
+question to the confidence role; then through the calibrator, where one is fitted. Null has q = 0. What
+cannot be read after one more request is unknown (in profile ``paper`` 0): no goal is met or missed by it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from handlers.answers.alike import alike, vote
 from handlers.learning.elementary import exp
 from handlers.policies.mgv.knowledge import Mind
 from handlers.policies.mgv.signals import Felt, exclusive
+from handlers.policies.unread import taken
 from handlers.roles import confidence
 from handlers.roles.again import Meter
 from handlers.roles.attempter import ATTEMPTERS, Way
@@ -35,7 +37,8 @@ class Attempt:
     source: str = ""
     samples: list[Said] = field(default_factory=list[Said])
     agreement: float | None = None
-    q: float = 0.0
+    q: float | None = 0.0
+    """Null has 0; unknown where an answer's confidence could not be read."""
     origin: Origin = "feel"
     """Whether q went through a calibrator."""
     limit: str | None = None
@@ -124,13 +127,28 @@ def assure(mind: Mind, made: Attempt, round: int) -> Steps[None]:
         if value is not None:
             signals["verbal"] = value
         chosen = "verbal"
-    raw = signals.get(chosen, 0.0)
+    raw = taken(signals.get(chosen), mind.settings.unread)
+    if raw is None:
+        made.q = None
+        yield _felt(mind, None, (), round)
+        return
     calibrator = mind.knowledge.calibrator(chosen)
     informed = calibrator is not None
     assess = raw if calibrator is None else min(1.0, max(0.0, calibrator(raw)))
     felt = exclusive(raw, assess, informed, mind.settings.signal)
     made.q, made.origin = felt.value, felt.source
     yield _felt(mind, felt, tuple(sorted(signals.items())), round)
+
+
+def surest(made: Sequence[Attempt]) -> Attempt | None:
+    """The answer of highest confidence, the first of equals; what is unknown comes behind what is known."""
+    answered = [each for each in made if each.answer is not None]
+    return max(answered, key=lambda each: -1.0 if each.q is None else each.q, default=None)
+
+
+def known(made: Sequence[Attempt]) -> list[float]:
+    """How sure attempts are, as far as that could be read."""
+    return [each.q for each in made if each.q is not None]
 
 
 def raw_signals(made: Attempt) -> Mapping[str, float]:
@@ -153,20 +171,28 @@ def first_had(mind: Mind, signals: Mapping[str, float]) -> str | None:
 
 
 def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
-    heard = yield from confidence.trust(mind.task.stated, (made.text,), Meter())
-    made.calls += 1
+    meter = Meter(spare=1)
+    try:
+        heard = yield from confidence.trust(mind.task.stated, (made.text,), meter)
+    except OutOfLimit:
+        made.calls += meter.calls
+        if not meter.calls:
+            raise
+        yield ConfidenceStated(node=made.source, source=made.source, parse="defaulted")
+        return None  # there was no call left to ask for the number again
+    made.calls += meter.calls
     value = None if heard.value is None else float(heard.value)
     yield ConfidenceStated(node=made.source, value=value, source=heard.source, parse=heard.parse)
     return value
 
 
 def _felt(
-    mind: Mind, felt: Felt, inputs: Sequence[tuple[str, float]], round: int
+    mind: Mind, felt: Felt | None, inputs: Sequence[tuple[str, float]], round: int
 ) -> ExperienceFelt:
     return ExperienceFelt(
         experience="confidence",
-        source=felt.source,
-        value=felt.value,
+        source="feel" if felt is None else felt.source,
+        value=None if felt is None else felt.value,
         inputs=tuple(inputs),
         round=round,
         subject=mind.task.subject,

@@ -64,7 +64,9 @@ def feel_difficulty(
 ) -> Steps[tuple[float, Diagnosis]]:
     """Level and diagnosis of difficulty; from the second round on outcomes take part."""
     if mind.settings.assess == "verbal":
-        return (yield from _appraise(mind, round))
+        appraised = yield from _appraise(mind, round)
+        if appraised is not None:  # what cannot be read leaves the feeling
+            return appraised
     settings, labelled = mind.settings, mind.labelled
     if confidences:
         felt = level_after(labelled, mind.h, confidences, settings.signal)
@@ -85,8 +87,8 @@ def diagnose(mind: Mind, felt: Felt) -> Diagnosis:
     return "complex" if felt.value > mind.settings.complex_above else "plain"
 
 
-def _appraise(mind: Mind, round: int) -> Steps[tuple[float, Diagnosis]]:
-    """One counted call about features, or about the whole problem."""
+def _appraise(mind: Mind, round: int) -> Steps[tuple[float, Diagnosis] | None]:
+    """One counted call about features, or about the whole problem; none where it cannot be read."""
     problem = mind.task.problem
     length, quantities, clauses = features(problem)
     seen = {"similar_cases": shown_cases(mind, len(mind.cases))} | (
@@ -95,7 +97,10 @@ def _appraise(mind: Mind, round: int) -> Steps[tuple[float, Diagnosis]]:
         else {"features": f"{length} words, {quantities} quantities, {clauses} clauses"}
     )
     said = yield from APPRAISER.put(seen)
-    level = min(1.0, max(0.0, said.number("Difficulty") or 0.0))
+    level = said.number("Difficulty")
+    if level is None:
+        return None
+    level = min(1.0, max(0.0, level))
     yield stated(mind, "difficulty", round, level, "assess")
     return level, cast("Diagnosis", said.get("Source") or "plain")
 

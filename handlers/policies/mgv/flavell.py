@@ -15,7 +15,7 @@ from handlers.learning.cosine import cosine
 from handlers.learning.texts import answer_type
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.abandon import Gone, criterion
-from handlers.policies.mgv.attempt import Attempt, assure, equal, execute
+from handlers.policies.mgv.attempt import Attempt, assure, equal, execute, known, surest
 from handlers.policies.mgv.feel import feel_difficulty, shown_cases, stated
 from handlers.policies.mgv.knowledge import Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.settings import FlavellSettings, rule_constants
@@ -46,7 +46,7 @@ class Round:
     made: Attempt
     scores: tuple[float, ...] = ()
     check: Check | None = None
-    passed: bool = False
+    passed: bool | None = None
 
 
 @dataclass(slots=True)
@@ -78,11 +78,13 @@ class Regulation:
         present, typed = made.answer is not None, not self.wrong_type(made.answer)
         if self.settings.goal == "speed":
             return [present, present and typed]
+        if made.q is None:  # neither met nor missed
+            return [present, present and typed]
         return [present, present and typed, made.q >= self.settings.confidence_threshold]
 
-    def achieved(self, made: Attempt, passed: bool) -> bool:
+    def achieved(self, made: Attempt, passed: bool | None) -> bool:
         """goal_achieved(CO, G). A verdict counts where the goal is accuracy."""
-        return all(self.criteria(made)) and (passed or self.settings.goal == "speed")
+        return all(self.criteria(made)) and (passed is True or self.settings.goal == "speed")
 
 
 def solve(task: Task, settings: FlavellSettings) -> Steps[Conclusion]:
@@ -122,9 +124,9 @@ def generate(run: Regulation, at: int) -> Steps[None]:
     """MONITOR difficulty, then GENERATE: select a strategy and execute it (lines 4 to 9)."""
     level, diagnosis, rates = UNMONITORED
     if run.settings.monitor == "on":
-        confidences = [each.made.q for each in run.rounds]
+        confidences = known([each.made for each in run.rounds])
         level, diagnosis = yield from feel_difficulty(run.mind, at, confidences)
-        failed = {each.strategy for each in run.rounds if not each.passed}
+        failed = {each.strategy for each in run.rounds if each.passed is False}
         rates = ranked(diagnosis, run.task.domain, run.beliefs, failed)
     strategy = rates[0][0]
     yield StrategyMatched(
@@ -179,8 +181,11 @@ def evaluated(run: Regulation, last: Round) -> tuple[float, float, float, float]
     return evaluative(result, last.level)
 
 
-def examine(run: Regulation, last: Round, at: int) -> Steps[bool]:
-    """MO: one call that looks at the work from the chosen side. What cannot be read fails."""
+def examine(run: Regulation, last: Round, at: int) -> Steps[bool | None]:
+    """MO: one call that looks at the work from the chosen side.
+
+    What cannot be read achieves nothing, and is no failure either, but in profile ``paper``.
+    """
     assert last.check is not None
     own = {
         "problem": run.task.stated,
@@ -191,17 +196,21 @@ def examine(run: Regulation, last: Round, at: int) -> Steps[bool]:
     }
     said = yield from EXAMINERS[last.check].put(own)
     run.effort += len(said.completions)
-    passed = said.get("Verdict") == "PASS"
-    flag: Flag | None = None if said.get("Verdict") is None else "NO" if passed else "YES"
+    verdict = said.get("Verdict")
+    passed = None if verdict is None else verdict == "PASS"
+    flag: Flag | None = None if passed is None else "NO" if passed else "YES"
     yield MonitorReported(round=at, flag=flag, source=said.source, parse=said.parse)
-    return passed
+    return False if passed is None and run.settings.unread == "zero" else passed
 
 
 def updated(run: Regulation, last: Round) -> None:
     """The episode's own copy of beliefs learns from the verdict (eq. 2)."""
     q = last.made.q
+    if last.passed is None:
+        return
     key = key_of("strategy", run.task.domain, last.diagnosis, last.strategy, band_of(q))
-    evidence = Evidence(key, last.passed, 1, abs(q - last.passed))
+    error = None if q is None else abs(q - last.passed)
+    evidence = Evidence(key, last.passed, 1, error)
     run.beliefs = update(run.beliefs, evidence, rule_constants(run.settings))
 
 
@@ -214,7 +223,7 @@ def experiences(last: Round) -> str:
 def give_up(run: Regulation, at: int) -> Steps[str | None]:
     """Whether one of the four criteria is met after this round."""
     last = run.rounds[-1]
-    met = [*run.criteria(last.made), last.passed]
+    met = [*run.criteria(last.made), *([] if last.passed is None else [last.passed])]
     to_goal, to_case = 0.0, None
     vectors = [unpack(case["vector"]) for case in run.mind.cases if case["vector"]]
     if vectors and last.made.text:
@@ -246,14 +255,14 @@ def kept(run: Regulation) -> ExperienceKept:
 
 def concluded(run: Regulation, ended: str, limit: str | None) -> Conclusion:
     """The achieved answer; else, as set, the one of highest confidence or none."""
-    tried = [each.made for each in run.rounds if each.made.answer is not None]
-    best = run.rounds[-1].made if ended == "goal" else max(tried, key=lambda m: m.q, default=None)
+    tried = [each.made for each in run.rounds]
+    best = run.rounds[-1].made if ended == "goal" else surest(tried)
     if ended != "goal" and run.settings.on_stop == "withhold":
         best = None
     return Conclusion(
         answer=None if best is None else best.answer,
         ended_by=ended,
         confidence=None if best is None else best.q,
-        confidence_source=None if best is None else "stated",
+        confidence_source=None if best is None or best.q is None else "stated",
         limit=limit,
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from handlers.policies.base import Conclusion, Task
-from handlers.policies.mgv.attempt import Attempt, assure, execute
+from handlers.policies.mgv.attempt import Attempt, assure, execute, known, surest
 from handlers.policies.mgv.feel import feel_knowing, shown_cases
 from handlers.policies.mgv.knowledge import Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.satisfice import (
@@ -51,8 +51,7 @@ class Search:
     @property
     def best(self) -> Attempt | None:
         """The answer of highest confidence, the first of equals."""
-        answered = [made for made in self.made if made.answer is not None]
-        return max(answered, key=lambda made: made.q, default=None)
+        return surest(self.made)
 
 
 def solve(task: Task, settings: RetrievalSettings) -> Steps[Conclusion]:
@@ -74,7 +73,7 @@ def solve(task: Task, settings: RetrievalSettings) -> Steps[Conclusion]:
         answer=None if made is None else made.answer,
         ended_by=ended,
         confidence=None if made is None else made.q,
-        confidence_source=None if made is None else "retrieval",
+        confidence_source=None if made is None or made.q is None else "retrieval",
         limit=limit,
     )
 
@@ -84,7 +83,7 @@ def seek(search: Search) -> Steps[tuple[str, Attempt | None]]:
     width: Intensity = "standard"
     for at in range(search.settings.max_rounds):
         yield from bring_to_mind(search, at, width)
-        knowing = yield from feel_knowing(search.mind, at, [made.q for made in search.made])
+        knowing = yield from feel_knowing(search.mind, at, known(search.made))
         width = yield from steer(search, at, knowing)
         if width == "stop":
             return "omission", None

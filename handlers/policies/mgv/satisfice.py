@@ -36,13 +36,14 @@ class Entry:
     knowing: Knowing
     cue: str
     answer: str | None
-    confidence: float
+    confidence: float | None
     threshold: float
 
     @property
     def failed(self) -> bool:
-        """Null, or below its own round's threshold."""
-        return self.answer is None or self.confidence < self.threshold
+        """Null, or known to be below its own round's threshold."""
+        unsure = self.confidence is not None and self.confidence < self.threshold
+        return self.answer is None or unsure
 
 
 def first_thresholds(
@@ -104,10 +105,13 @@ def intensity(knowing: Knowing, threshold: float, tie: Literal["intensive", "sto
     return "standard" if knowing.known > knowing.unknown else "stop"
 
 
-def decide(answer: str | None, confidence: float, threshold: float, knowing: Knowing) -> Decision:
+def decide(
+    answer: str | None, confidence: float | None, threshold: float, knowing: Knowing
+) -> Decision:
     """Output what is sure enough; give up on null only where evidence against prevails."""
     if answer is not None:
-        return "output" if confidence >= threshold - CLOSE else "continue"
+        sure = confidence is not None and confidence >= threshold - CLOSE
+        return "output" if sure else "continue"
     return "omission" if knowing.unknown > knowing.known + CLOSE else "continue"
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field as Bounded
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
+from handlers.policies.unread import Unread
 from schemas.settings import PolicySettings
 
 Share = Annotated[float, Bounded(ge=0, le=1)]
@@ -19,7 +20,7 @@ Share = Annotated[float, Bounded(ge=0, le=1)]
 class MgvSettings(PolicySettings):
     """What all three have in common."""
 
-    paper: ClassVar[Mapping[str, Any]] = {"on_stop": "withhold"}
+    paper: ClassVar[Mapping[str, Any]] = {"on_stop": "withhold", "unread": "zero"}
     learning: ClassVar[frozenset[str]]
 
     monitor: Literal["on", "off"] = "on"
@@ -55,6 +56,8 @@ class MgvSettings(PolicySettings):
     retire_below: Share = 0.2
     on_stop: Literal["best", "withhold"] = "best"
     """What a limit or giving up leaves: the answer of highest confidence, or none."""
+    unread: Unread = "unknown"
+    """What a confidence is that the reply does not tell: unknown, or 0."""
     output_cap: PositiveInt | None = 8_192
     batch_size: PositiveInt = 10
 
@@ -62,7 +65,11 @@ class MgvSettings(PolicySettings):
 class FlavellSettings(MgvSettings):
     """Settings of Flavell's regulation (Algorithm 1)."""
 
-    paper: ClassVar[Mapping[str, Any]] = {"on_stop": "withhold", "abandon": "off"}
+    paper: ClassVar[Mapping[str, Any]] = {
+        "on_stop": "withhold",
+        "unread": "zero",
+        "abandon": "off",
+    }
 
     goal: Literal["accuracy", "speed"] = "accuracy"
     imposed: Literal["self", "external"] = "self"
@@ -101,6 +108,7 @@ class RetrievalSettings(MgvSettings):
 
     paper: ClassVar[Mapping[str, Any]] = {
         "on_stop": "withhold",
+        "unread": "zero",
         "search": "automatic",
         "first_look": "off",
     }
@@ -125,7 +133,7 @@ class RetrievalSettings(MgvSettings):
     """After an intensive round so many times ``recall_k`` cases are looked for."""
 
 
-NOT_LEARNING = {"output_cap", "on_stop", "batch_size"}
+NOT_LEARNING = {"output_cap", "on_stop", "batch_size", "unread"}
 for _model in (MgvSettings, FlavellSettings, AcquisitionSettings, RetrievalSettings):
     _model.learning = frozenset(_model.model_fields) - NOT_LEARNING
 

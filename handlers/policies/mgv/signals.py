@@ -131,7 +131,7 @@ class Result:
     """What the meta level sees of an attempt. ``unmet`` is d, the share of criteria not met."""
 
     answer: str | None
-    q: float
+    q: float | None
     goals: int = 0
     results: int = 0
     cut: bool = False
@@ -141,9 +141,18 @@ class Result:
 
 
 def evaluative(result: Result, level: float) -> tuple[float, float, float, float]:
-    """Fragmented, doubtful, unexpected, uncertain progress: four scores in [0, 1]."""
+    """Fragmented, doubtful, unexpected, uncertain progress: four scores in [0, 1].
+
+    A confidence that nobody could read raises no doubt.
+    """
     fragmented = max(0, result.goals - result.results) / result.goals if result.goals else 0.0
     if result.cut or result.answer is None:
         fragmented = 1.0
-    unexpected = 1.0 if result.other_type else abs(1 - level - result.q)
-    return fragmented, 1 - result.q, unexpected, 1.0 if result.repeats else result.unmet
+    q = result.q
+    unexpected = 1.0 if result.other_type else 0.0 if q is None else abs(1 - level - q)
+    return (
+        fragmented,
+        0.0 if q is None else 1 - q,
+        unexpected,
+        1.0 if result.repeats else result.unmet,
+    )

@@ -49,7 +49,8 @@ def _assessed(fact: Event) -> Saying | None:
         case ConfidenceStated():
             return "confidence", f"{value(fact.value)}{_read(fact.parse)}", ""
         case ThoughtJudged():
-            return "judge", f"{fact.value:.2f}{_read(fact.parse)}", ""
+            known = fact.parse != "defaulted"
+            return "judge", f"{value(fact.value if known else None)}{_read(fact.parse)}", ""
         case ThoughtsKept():
             return "kept", f"{' '.join(fact.kept)}, of {len(fact.values)}", ""
         case ValueBackedUp():
