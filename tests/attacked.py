@@ -6,6 +6,7 @@ can be called with nothing but texts, the first parameter among them. ``tests.gr
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
 import re
@@ -87,26 +88,18 @@ def asked(pattern: re.Pattern[Any], method: str) -> Call:
 # ── Functions that read ──────────────────────────────────────────────────────────────────────
 
 READERS = (
-    *(
-        "handlers",
-        "schemas",
-        "state.folds",
-        "streams.normalise",
-        "streams.yamls",
-        "streams.defects",
-    ),
+    *("handlers", "schemas", "state.folds"),
     *("streams.backbones.openai", "streams.backbones.llamacpp.body", "streams.backbones.rehearsal"),
-    *("streams.embedders.reading", "streams.grading.algebra", "streams.producing.perturbing"),
-    *(
-        "streams.cli.show.words",
-        "streams.cli.errors",
-        "streams.replay.words",
-        "streams.replay.change",
-    ),
-    *("streams.web.hosts", "streams.datasets.source", "streams.runtime.kafka.lenient"),
-    *("streams.training.rewards", "streams.dashboard.words", "streams.telemetry.otlp"),
+    *("streams.grading.algebra", "streams.replay.change", "streams.datasets.source"),
+    *("streams.runtime.kafka.lenient", "streams.telemetry.otlp"),
 )
-"""Where texts from outside are read. Whatever else takes a text there opens nothing and asks nobody."""
+"""Where texts are read beside ``untouching``; whatever takes one there opens nothing and asks nobody."""
+_WORLD = frozenset([
+    *("asyncio", "aiohttp", "aiokafka", "concurrent", "faust", "http", "httpx", "importlib", "io"),
+    *("lancedb", "multiprocessing", "openai", "os", "pathlib", "pyarrow", "shutil", "signal", "socket"),
+    *("sqlite3", "subprocess", "sys", "tempfile", "threading", "typer", "urllib.request", "webbrowser"),
+])  # fmt: skip
+"""What touches files, processes or the network, or may import what does."""
 _PUMPS = (
     *("a", " ", "\n", "1", "a ", "word ", "\\", "\\n", "- a\n", "1) a ", "1. a\n", "é", "\u0301"),
     *(
@@ -189,15 +182,44 @@ COMMON = tuple(Text("", pump, "!") for pump in _PUMPS)
 
 
 def readers() -> Iterator[tuple[str, Call]]:
-    """Every public function of ``READERS`` that takes a text first and can be called with texts alone."""
+    """Every public function that takes a text first, can be called with texts alone and touches nothing."""
+    named, pure = tuple(f"{each}." for each in READERS), untouching()
     for module in modules():
-        if not f"{module.__name__}.".startswith(tuple(f"{each}." for each in READERS)):
+        if not f"{module.__name__}.".startswith(named) and module.__name__ not in pure:
             continue
         for name, value in vars(module).items():
             if inspect.isfunction(value) and value.__module__ == module.__name__ and name[0] != "_":
                 call = as_reader(value)
                 if call is not None:
                     yield f"{module.__name__}.{name}", call
+
+
+@cache
+def untouching() -> frozenset[str]:
+    """Modules that touch no file, process or network: neither they nor what they import of the product."""
+    imports = {module.__name__: frozenset(_imports(module)) for module in modules()}
+    touching = set(_WORLD)
+    while more := {name for name, takes in imports.items() if takes & touching} - touching:
+        touching |= more
+    return frozenset(imports) - touching
+
+
+def _imports(module: ModuleType) -> Iterator[str]:
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Import):
+            yield from (part for each in node.names for part in _packages(each.name))
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield from _packages(node.module)
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.Name) and node.id in ("open", "exec", "eval", "__import__"):
+            yield "io"
+
+
+def _packages(name: str) -> Iterator[str]:
+    """A module's name, and the packages that it lies in where they are not ours."""
+    yield name
+    if name.partition(".")[0] not in ROOTS:
+        yield name.partition(".")[0]
 
 
 def as_reader(function: Callable[..., object]) -> Call | None:

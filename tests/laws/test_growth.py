@@ -100,6 +100,8 @@ def test_readers_are_found() -> None:
             "streams.replay.words.word_diff",
             "streams.cli.show.words.wrap",
             "streams.grading.algebra.algebra",
+            "streams.web.hosts.host_of",
+            "streams.embedders.reading.read_vectors",
         ),
     }
     assert sum(1 for _ in roles()) > 40
