@@ -56,7 +56,7 @@ def run_figures(
 
 
 def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
-    """Accuracy over all problems whose outcome is known; withheld counts as not right.
+    """Accuracy over all problems whose outcome is known, and which share they are; withheld counts as not right.
 
     What is unknown is *undecided* (a grader could not tell) or *not graded* (nobody tried).
     """
@@ -75,6 +75,7 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
         "not_graded": counts["not graded"],
         "by_person": sum(case.known.by is not None for case in cases),
         "graded": len(known),
+        "coverage": len(known) / len(cases) if cases else None,
         "failed": sum(case.closed.status == "failed" for case in cases),
         "accuracy": metrics.accuracy(known) if known else None,
         "accuracy_interval": [low, high] if known else None,
@@ -107,17 +108,27 @@ def costs(cases: Sequence[Case], accuracy: float | None) -> dict[str, Any]:
 
 
 def confidences(cases: Sequence[Case]) -> dict[str, Any]:
-    """Calibration by source, raw beside calibrated; ties in the order of episode ids."""
+    """Calibration by source, raw beside calibrated; ties in the order of episode ids.
+
+    Answers that nobody could grade are in none of it; ``left_out`` says how many.
+    """
     found: dict[str, Any] = {}
+    left_out: Counter[str] = Counter()
     for case in sorted(cases, key=lambda case: case.episode):
         source, raw = case.closed.confidence_source, case.closed.confidence
-        if source is None or raw is None or case.outcome not in ("right", "wrong"):
+        if source is None or raw is None:
+            continue
+        if case.outcome not in ("right", "wrong"):
+            left_out[source] += case.closed.answer is not None
             continue
         right = case.outcome == "right"
         found.setdefault(source, []).append((raw, right))
         if case.calibrated is not None:
             found.setdefault(f"{source}, calibrated", []).append((case.calibrated, right))
-    return {source: calibration(pairs) for source, pairs in found.items()}
+    return {
+        source: calibration(pairs) | {"left_out": left_out[source.removesuffix(", calibrated")]}
+        for source, pairs in found.items()
+    }
 
 
 def calibration(pairs: metrics.Pairs) -> dict[str, Any]:

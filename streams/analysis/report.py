@@ -10,7 +10,7 @@ from streams.analysis.plots import bars, curves
 from streams.analysis.rewards import reward_plot
 
 SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
-HEAD = ("run", "n", "accuracy", "95 %", "wrong", "withheld", "undecided", "not graded", "calls",
+HEAD = ("run", "n", "accuracy", "95 %", "coverage", "wrong", "withheld", "undecided", "not graded", "calls",
         "tokens", "ECE", "AURC")  # fmt: skip
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
@@ -46,6 +46,7 @@ def _row(name: str, figures: Mapping[str, Any]) -> list[str]:
         str(figures["problems"]),
         _accuracy(figures),
         "–" if low is None else f"{share(low)}–{share(high)}",
+        share(figures["coverage"]),
         str(figures["commission"]),
         str(figures["omission"]),
         str(figures["undecided"]),

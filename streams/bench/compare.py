@@ -13,7 +13,7 @@ from typing import Any
 from handlers.policies.meta_reasoner.measure import rewards
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from streams.analysis.statistics import mcnemar, pareto, slope
-from streams.bench.metrics import METRICS, actions, exact, share
+from streams.bench.metrics import METRICS, actions, exact, known, share
 from streams.bench.results import Episode, Results, rates
 
 Groups = dict[str, list[Episode]]
@@ -21,8 +21,12 @@ Groups = dict[str, list[Episode]]
 
 
 def mcnemar_matrix(groups: Groups) -> dict[str, Any]:
-    """For each two runs: problems only one of them solved (in most seeds), and the exact p-value."""
+    """For each two runs: problems only one of them solved (in most seeds), and the exact p-value.
+
+    ``left_out``: problems of both that are not graded in both.
+    """
     solved = {run: {p: rate > 0.5 for p, rate in rates(g).items()} for run, g in groups.items()}
+    put = {run: {one.case.problem.id for one in group} for run, group in groups.items()}
     rows: dict[str, dict[str, Any]] = {}
     for one, a in solved.items():
         for other, b in solved.items():
@@ -32,23 +36,31 @@ def mcnemar_matrix(groups: Groups) -> dict[str, Any]:
                     sum(a[p] and not b[p] for p in both),
                     sum(b[p] and not a[p] for p in both),
                 )
-                found = {"wins": wins, "losses": losses, "p": round(mcnemar(wins, losses), 9)}
+                p = round(mcnemar(wins, losses), 9)
+                left = len((put[one] & put[other]) - both)
+                found = {"wins": wins, "losses": losses, "p": p, "left_out": left}
                 rows.setdefault(one, {})[other] = found
     return rows
 
 
 def frontier(groups: Groups, cost: str) -> list[dict[str, Any]]:
-    """Each run's accuracy at its cost (calls, tokens), and whether no other run beats it."""
+    """Each run's accuracy at its cost (calls, tokens), over which share, and whether no other run beats it."""
     points = [
-        (run, METRICS[cost].of(cases), METRICS["accuracy"].of(cases))
+        (run, METRICS[cost].of(cases), METRICS["accuracy"].of(cases), METRICS["coverage"].of(cases))
         for run, group in groups.items()
         for cases in [[one.case for one in group]]
     ]
-    sure = [(run, c, a) for run, c, a in points if c is not None and a is not None]
-    best = pareto([(c, a) for _, c, a in sure])
+    sure = [(run, c, a, of or 0.0) for run, c, a, of in points if c is not None and a is not None]
+    best = pareto([(c, a) for _, c, a, _ in sure])
     return [
-        {"run": run, cost: round(c, 6), "accuracy": round(a, 6), "best": good}
-        for (run, c, a), good in zip(sure, best, strict=True)
+        {
+            "run": run,
+            cost: round(c, 6),
+            "accuracy": round(a, 6),
+            "coverage": round(of, 6),
+            "best": good,
+        }
+        for (run, c, a, of), good in zip(sure, best, strict=True)
     ]
 
 
@@ -76,6 +88,7 @@ def _point(number: int, episodes: Iterable[Episode]) -> dict[str, Any]:
     return {
         "at": number,
         "problems": len(cases),
+        "graded": len(known(cases)),
         "accuracy": _percent(exact(cases)),
         "restarts": _percent(share(taken)),
         "calls": METRICS["calls"].of(cases),

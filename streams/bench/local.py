@@ -29,7 +29,7 @@ OWN, GIVEN, BEFORE = 30, 10, 20
 TRAINING = "before"
 """What the ids of problems begin with that only make experience."""
 HEAD = (
-    *("run", "n", "right", "undecided", "accuracy", "95 %"),
+    *("run", "n", "right", "undecided", "accuracy", "95 %", "graded"),
     *("calls", "learning calls", "tokens", "seconds"),
 )
 
@@ -144,7 +144,7 @@ def figures(cases: Sequence[Case], learning_calls: int) -> dict[str, Any] | None
     }
 
 
-_SHOWN = ("problems", "right", "unknown", "undecided", "not_graded", "omission", "accuracy",
+_SHOWN = ("problems", "right", "unknown", "undecided", "not_graded", "omission", "coverage", "accuracy",
           "accuracy_interval")  # fmt: skip
 
 
@@ -164,6 +164,7 @@ def _row(name: str, found: dict[str, Any] | None) -> list[str]:
         str(found["undecided"]),
         share(found["accuracy"]),
         f"{share(low)}–{share(high)}",
+        share(found["coverage"]),
         str(found["calls"]),
         str(found["learning_calls"]),
         number(found["tokens"], 0),

@@ -50,6 +50,11 @@ def exact(cases: Cases) -> float | None:
     return share(case.outcome == "right" for case in known(cases))
 
 
+def _covered(cases: Cases) -> float | None:
+    """Share of those whose outcome is known: what an accuracy is over."""
+    return share(case.outcome != "unknown" for case in cases)
+
+
 def share(each: Iterable[bool]) -> float | None:
     """The share of a property; unknown of nothing."""
     found = list(each)
@@ -247,6 +252,7 @@ def _felt(kind: str) -> Measure:
 
 METRICS: Mapping[str, Metric] = {
     "accuracy": Metric("right answers, %", percent(exact)),
+    "coverage": Metric("graded, %", percent(_covered)),
     "exact_match": Metric("right answers, share", exact, 3),
     "f1": Metric("token F1", lambda cases: mean(case.f1 for case in cases), 3),
     "right": Metric("right answers", lambda cases: float(sum(c.outcome == "right" for c in cases)), 0),

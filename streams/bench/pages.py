@@ -12,7 +12,7 @@ from streams.analysis.report import SIMULATED, html_table, number, of_source, pa
 from streams.bench.report import simulated
 
 CODE = re.compile(r"`([^`]*)`")
-HEAD = ("data", "run", "n", "right %", "95 %", "wrong", "withheld", "undecided", "not graded",
+HEAD = ("data", "run", "n", "right %", "95 %", "graded %", "wrong", "withheld", "undecided", "not graded",
         "calls", "tokens", "learning", "ECE", "AURC", "F1")  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
     return [
         each["data"], each["run"], str(each["episodes"]), _value(found["accuracy"], 1),
         "–" if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
-        str(said["commission"]), str(said["omission"]),
+        _value(found["coverage"], 1), str(said["commission"]), str(said["omission"]),
         str(said["undecided"]), str(said["not_graded"]),
         _value(found["calls"], 1), _value(found["tokens"], 0), f"{each['learning']['calls']:,} calls",
         _value(found["ece"], 3), _value(found["aurc"], 3), _value(found["f1"], 3),
@@ -160,11 +160,21 @@ def sections(made: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
 def _compared(each: Mapping[str, Any]) -> Iterator[str]:
     for cost in ("calls", "tokens"):
         best = [p for p in each[f"by_{cost}"] if p["best"]]
-        told = ", ".join(f"{p['run']} ({p['accuracy']:.1f} % at {p[cost]:,.1f})" for p in best)
+        told = ", ".join(f"{p['run']} ({_right(p)} at {p[cost]:,.1f})" for p in best)
         yield f"not beaten by {cost}: {told or 'unknown'}"
     for one, others in each["mcnemar"].items():
-        told = "; ".join(f"{n} {o['wins']}:{o['losses']} p {o['p']:.3g}" for n, o in others.items())
+        told = "; ".join(f"{name} {_odds(other)}" for name, other in others.items())
         yield f"McNemar, {one} against {told}"
+
+
+def _right(point: Mapping[str, Any]) -> str:
+    graded = "" if point["coverage"] == 100 else f" of the {point['coverage']:.1f} % graded"
+    return f"{point['accuracy']:.1f} %{graded}"
+
+
+def _odds(pair: Mapping[str, Any]) -> str:
+    left = f" ({pair['left_out']} not graded in both)" if pair["left_out"] else ""
+    return f"{pair['wins']}:{pair['losses']} p {pair['p']:.3g}{left}"
 
 
 def _details(each: Mapping[str, Any]) -> Iterator[str]:
@@ -177,14 +187,21 @@ def _details(each: Mapping[str, Any]) -> Iterator[str]:
         yield f"arms: {', '.join(arms)}; reward {total:.2f}, regret {lost:.2f}"
     for source, said in each["confidence"].items():
         covered = ", ".join(f"{share(v)} at {k}" for k, v in said["selective_accuracy"].items())
-        yield f"confidence ({of_source(source)}): ECE {said['ece']:.3f}, accuracy by coverage {covered}"
+        left = f", {said['left_out']} not graded" if said["left_out"] else ""
+        over = f"{said['answers']} answers{left}"
+        yield f"confidence ({of_source(source)}, {over}): ECE {said['ece']:.3f}, accuracy by coverage {covered}"
     if each["probes"]["episodes"]:
         yield f"probes: {each['probes']['episodes']} with {each['probes']['calls']} calls"
 
 
 def _told(progress: Mapping[str, Any]) -> str:
-    points = " ".join(f"{p['at']}:{number(p['accuracy'], 1)}" for p in progress["points"])
+    points = " ".join(f"{p['at']}:{number(p['accuracy'], 1)}{_of(p)}" for p in progress["points"])
     return f"{points}; {_trend('accuracy', progress)}{_trend('restarts', progress)}"
+
+
+def _of(point: Mapping[str, Any]) -> str:
+    graded, problems = point["graded"], point["problems"]
+    return f" (of {graded}/{problems})" if graded < problems else ""
 
 
 def _trend(name: str, progress: Mapping[str, Any]) -> str:

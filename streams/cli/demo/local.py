@@ -68,7 +68,7 @@ def screen(cases: Sequence[Case], name: str) -> Iterable[str]:
         said = {case.opened.policy: case for case in cases if case.problem.id == problem}
         answers = [_answer(said[policy]) for policy in POLICIES if policy in said]
         yield _columns(problem, _label(next(iter(said.values()))), *answers)
-    yield _columns("right", "", *(_right(_of(cases, policy)) for policy in POLICIES))
+    yield _columns("right", "", *(right_of(_of(cases, policy)) for policy in POLICIES))
     for policy in POLICIES:
         yield _spent(policy, _of(cases, policy))
     yield ""
@@ -94,8 +94,10 @@ def _answer(case: Case) -> str:
     return f"{short} {mark}"
 
 
-def _right(cases: Sequence[Case]) -> str:
-    return f"{sum(case.outcome == 'right' for case in cases)} of {len(cases)}"
+def right_of(cases: Sequence[Case]) -> str:
+    """How many are right, and of how many nobody could say."""
+    right, unknown = (sum(case.outcome == each for case in cases) for each in ("right", "unknown"))
+    return f"{right} of {len(cases)}" + (f", {unknown} ?" if unknown else "")
 
 
 def _spent(policy: str, cases: Sequence[Case]) -> str:

@@ -119,6 +119,7 @@ def test_reports_count_them_apart(unknown: Path) -> None:
     head, _, row = call("analyse", "--log", unknown).lines[4:7]
     cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
     assert (cells["undecided"], cells["not graded"]) == ("1", "1")
+    assert (run["coverage"], cells["coverage"]) == (0.0, "0.0 %")
 
 
 def test_what_nobody_could_grade_is_no_wrong_answer(folder: Path) -> None:
@@ -129,6 +130,7 @@ def test_what_nobody_could_grade_is_no_wrong_answer(folder: Path) -> None:
     judged(log, {"domain": "sums", "problem_id": "q0", "verdict": True})
     (run,) = call("analyse", "--log", log, "--json").json["runs"].values()
     assert (run["accuracy"], run["graded"], run["not_graded"]) == (1.0, 1, 2)
+    assert run["coverage"] == pytest.approx(1 / 3)
     assert run["points_per_1k_tokens"] == pytest.approx(100_000 / run["mean_tokens"])
     assert "100.0 % of 1" in call("analyse", "--log", log).out
 
