@@ -23,6 +23,8 @@ class Sampling:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     logprobs: bool = False
+    timeout_s: float | None = None
+    """How long a reply is waited for: no part of what is asked."""
 
 
 DEFAULT_SAMPLING = Sampling()

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing_extensions import TypedDict
 
 from schemas.problem import Profile
 
 PROFILES: tuple[Profile, ...] = ("service", "paper")
 
+
+EVERY_ROLE = "*"
+PAPER_TIMEOUT_S = 1_800.0
+"""How long a call may take in ``paper``, where replies have no cap."""
+CAP = 8_192
+"""Tokens of a reply in ``service``: who thinks first is not cut in the middle of it."""
 
 NAME_CHARS = 256
 """Nothing has a longer name, so a longer word is no misspelled one."""
@@ -37,6 +44,17 @@ def meant(word: str, known: Iterable[str]) -> str:
     return near(word, names) or f"there are {', '.join(names) or 'none'}"
 
 
+class RoleParameters(TypedDict, total=False):
+    """How one role is asked. What is left out stays the policy's own; ``null`` is the endpoint's own."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[misc]
+
+    temperature: Annotated[float, Field(ge=0)] | None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None
+    max_tokens: Annotated[int, Field(gt=0)] | None
+    timeout_s: Annotated[float, Field(gt=0)] | None
+
+
 class PolicySettings(BaseModel):
     """The constants of a policy, each with a spelled name. Field defaults are those of ``service``."""
 
@@ -46,19 +64,46 @@ class PolicySettings(BaseModel):
     """Where the ``paper`` profile differs."""
     learning: ClassVar[frozenset[str]] = frozenset()
     """Names of the settings that what is learned hangs on; they separate scopes."""
+    caps: ClassVar[frozenset[str]] = frozenset()
+    """Roles whose cap of ``paper`` is too small for who thinks before the reply."""
+
+    parameters: Mapping[str, RoleParameters] = {}
+    """How each role is asked, ``*`` for the rest: temperature, top_p, max_tokens, timeout_s."""
 
     @classmethod
     def resolve(cls, profile: Profile, values: Mapping[str, Any]) -> Self:
         """The settings of a profile with some values set. Raises ``BadSetting`` naming the field."""
         base = dict(cls.paper) if profile == "paper" else {}
+        chosen = base | dict(values)
+        chosen["parameters"] = cls._asked(profile, chosen.get("parameters", {}))
         try:
-            return cls.model_validate(base | dict(values))
+            return cls.model_validate(chosen)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"]))
             unknown = first["type"] == "extra_forbidden"
             what = f"no such setting; {meant(name, cls.model_fields)}" if unknown else first["msg"]
             raise BadSetting(f"settings.{name}: {what}") from error
+
+    @classmethod
+    def _asked(cls, profile: Profile, given: Any) -> Any:
+        """The profile's own parameters by role, and over them those that are given."""
+        own: dict[str, Any] = {role: {"max_tokens": CAP} for role in sorted(cls.caps)}
+        if profile == "paper":
+            own = {EVERY_ROLE: {"timeout_s": PAPER_TIMEOUT_S}}
+        if not isinstance(given, Mapping):
+            return given
+        found = cast("Mapping[str, Any]", given)
+        for role, said in found.items():
+            known = own.get(role, {})
+            own[role] = (
+                known | dict(cast("Mapping[str, Any]", said)) if isinstance(said, Mapping) else said
+            )
+        return own
+
+    def asked(self, role: str) -> RoleParameters:
+        """What is set for a role: its own, else everybody's."""
+        return {**self.parameters.get(EVERY_ROLE, {}), **self.parameters.get(role, {})}
 
     @classmethod
     def learning_values(cls, profile: Profile, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -265,9 +266,7 @@ def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
     """The sampling with its cap on completion tokens lowered to what is reserved."""
     if max_tokens is None or max_tokens == sampling.max_tokens:
         return sampling
-    return Sampling(
-        sampling.temperature, sampling.top_p, max_tokens, sampling.stop, sampling.logprobs
-    )
+    return replace(sampling, max_tokens=max_tokens)
 
 
 def checked(question: Worth[Any], asked: str) -> Checked:

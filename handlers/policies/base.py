@@ -7,19 +7,20 @@ command line know nothing else about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from handlers.answers.stated import stated
+from handlers.policies.parameters import as_set
 from handlers.roles.objects import as_text
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Profile
-from schemas.settings import PolicySettings
+from schemas.settings import EVERY_ROLE, BadSetting, PolicySettings, meant
 from schemas.spoken import spoken
 
 S = TypeVar("S", bound=PolicySettings)
@@ -200,6 +201,24 @@ class Policy(Generic[S]):
     """What is set where nobody set it, by the profile and whether tools are configured."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """For a user's own policy: its file, name and source digest."""
+
+    def __post_init__(self) -> None:
+        for name in ("solve", "learn", "relearn"):
+            work = getattr(self, name)
+            if work is not learn_nothing:
+                object.__setattr__(self, name, as_set(work))
+        if self.together is not None:
+            together = replace(self.together, solve=as_set(self.together.solve))
+            object.__setattr__(self, "together", together)
+
+    def resolve(self, profile: Profile, values: Mapping[str, Any]) -> S:
+        """Its settings. Raises ``BadSetting``, also for a role that it never asks."""
+        settings = self.settings.resolve(profile, values)
+        for role in settings.parameters:
+            if role not in (EVERY_ROLE, *self.roles):
+                known = meant(role, (EVERY_ROLE, *self.roles))
+                raise BadSetting(f"settings.parameters: {self.name} asks no role {role!r}; {known}")
+        return settings
 
     @property
     def reference(self) -> str:

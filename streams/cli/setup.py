@@ -129,7 +129,7 @@ def policy_of(
         give([name])
     try:
         policy = find(name)
-        policy.settings.resolve(profile, values or {})
+        policy.resolve(profile, values or {})
     except NoPolicy as error:
         hint = "metalogue policies list names all; FILE.py:NAME is one of your own"
         raise usage(str(error), field="--policy", error="policy.unknown", hint=hint) from error

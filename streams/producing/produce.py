@@ -209,7 +209,7 @@ class Producer:
     def _policy(self, name: str, values: dict[str, Any]) -> Policy[Any]:
         try:
             policy = self.plan.find(name)
-            policy.settings.resolve(self.plan.profile, values)
+            policy.resolve(self.plan.profile, values)
         except NoPolicy as error:
             raise BadLine(1, "policy", str(error), "input.policy") from error
         except BadSetting as error:

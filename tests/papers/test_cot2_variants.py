@@ -42,7 +42,10 @@ def test_profiles_differ_where_the_page_says() -> None:
         for name in Cot2Settings.model_fields
         if getattr(service, name) != getattr(paper, name)
     }
+    every = ("confidence", "fallback", "oracle", "repairer", "thinker")
+    caps = {role: {"max_tokens": 8192} for role in every}
     assert differing == {
+        "parameters": (caps, {"*": {"timeout_s": 1_800.0}}),
         "keep_better": (True, False),
         "fix_absent": ("neutral", "zero"),
         "defaulted": ("unknown", "zero"),

@@ -31,6 +31,7 @@ from schemas.settings import PolicySettings
 class BestOfSettings(PolicySettings):
     """Settings of best of n."""
 
+    caps: ClassVar[frozenset[str]] = frozenset({"reasoner", "confidence"})
     paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
     samples: PositiveInt = 16

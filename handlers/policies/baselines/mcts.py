@@ -28,6 +28,7 @@ from schemas.settings import PolicySettings
 class MctsSettings(PolicySettings):
     """Settings of Monte Carlo tree search."""
 
+    caps: ClassVar[frozenset[str]] = frozenset({"thinker", "judge", "reasoner"})
     paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
     primary_calls: PositiveInt = 16
@@ -153,7 +154,7 @@ REST_MCTS = Policy(
     version="2",
     about="Monte Carlo tree search over partial chains; a judge's value is backed up",
     settings=MctsSettings,
-    roles=("thinker", "judge"),
+    roles=("thinker", "judge", "reasoner"),
     solve=solve,
     confidence_source="value",
 )

@@ -48,6 +48,7 @@ CHOOSER = Role.of(
 class ChooserSettings(PolicySettings):
     """Settings of meta-reasoning; a chosen method runs with its own."""
 
+    caps: ClassVar[frozenset[str]] = frozenset({"thinker", "judge"})
     paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
 
     output_cap: PositiveInt | None = 8_192

@@ -20,7 +20,7 @@ from schemas.settings import PolicySettings
 class MemorySettings(PolicySettings):
     """Settings of the memory baselines."""
 
-    paper: ClassVar[Mapping[str, Any]] = {}
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
     learning: ClassVar[frozenset[str]] = frozenset({"shown", "excerpt_chars", "batch_size"})
 
     shown: NonNegativeInt = 3

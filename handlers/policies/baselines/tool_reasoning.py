@@ -23,7 +23,7 @@ from schemas.settings import PolicySettings
 class ToolSettings(PolicySettings):
     """Settings of tool-integrated reasoning."""
 
-    paper: ClassVar[Mapping[str, Any]] = {}
+    paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
 
     tool_calls: PositiveInt = 6
     """After so many calls without an answer there is none."""

@@ -31,6 +31,7 @@ NEED = 2
 class TreeSettings(PolicySettings):
     """Settings of breadth-first search."""
 
+    caps: ClassVar[frozenset[str]] = frozenset({"thinker", "judge", "reasoner"})
     paper: ClassVar[Mapping[str, Any]] = {"unread": "zero"}
 
     candidates: PositiveInt = 5
@@ -181,7 +182,7 @@ TOT = Policy(
     version="2",
     about="breadth-first tree of thoughts: five candidates a node, valued, two kept, depth two",
     settings=TreeSettings,
-    roles=("thinker", "judge"),
+    roles=("thinker", "judge", "reasoner"),
     solve=solve,
     confidence_source="value",
 )

@@ -32,6 +32,9 @@ def _sum_to_one(weights: tuple[float, float, float]) -> tuple[float, float, floa
 class Cot2Settings(PolicySettings):
     """Settings of CoT2-Meta."""
 
+    caps: ClassVar[frozenset[str]] = frozenset(
+        {"thinker", "oracle", "confidence", "repairer", "fallback"}
+    )
     paper: ClassVar[Mapping[str, Any]] = {
         "keep_better": False,
         "fix_absent": "zero",

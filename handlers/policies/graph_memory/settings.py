@@ -39,6 +39,7 @@ class GraphSettings(PolicySettings):
         "grounding": "model",
         "lone": "run",
         "base_profile": "paper",
+        "output_cap": None,
     }
     learning: ClassVar[frozenset[str]]
 
@@ -97,6 +98,7 @@ class GraphSettings(PolicySettings):
 
 GraphSettings.learning = frozenset(GraphSettings.model_fields) - {
     *("phase", "principles_shown", "weights", "output_cap", "tool_calls", "base_profile"),
+    "parameters",
 }
 
 

@@ -108,7 +108,11 @@ class Mc2Settings(PolicySettings):
         return bool(self.guidance) and not (self.roles == "R" and self.learn_from == "donor")
 
 
-Mc2Settings.learning = frozenset(Mc2Settings.model_fields) - {"context_chars", "output_cap"}
+Mc2Settings.learning = frozenset(Mc2Settings.model_fields) - {
+    "context_chars",
+    "output_cap",
+    "roles",
+}
 
 
 def batch_size(settings: Mc2Settings, size: int | None) -> int:

@@ -23,6 +23,9 @@ SCALAR_TOKENS = 4
 class MetaReasonerSettings(PolicySettings):
     """Settings of the Meta-Reasoner."""
 
+    caps: ClassVar[frozenset[str]] = frozenset(
+        {"step", "reporter", "judge", "meta_reasoner", "reasoner"}
+    )
     paper: ClassVar[Mapping[str, Any]] = {
         "max_rounds": 30,
         "feature_dims": None,
@@ -88,13 +91,15 @@ class MetaReasonerSettings(PolicySettings):
     """Frozen: arms are used as they are, and nothing is learned."""
     training: bool = False
     """A training pass samples at ``training_temperature``."""
-    temperature: NonNegativeFloat = 0.7
-    training_temperature: NonNegativeFloat = 0.7
+    temperature: NonNegativeFloat | None = 0.7
+    """None: the endpoint's own."""
+    training_temperature: NonNegativeFloat | None = 0.7
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] | None = 1.0
 
     def sampling(self, max_tokens: int) -> Sampling:
         """How every role draws (App. B)."""
         temperature = self.training_temperature if self.training else self.temperature
-        return Sampling(temperature=temperature, top_p=1.0, max_tokens=max_tokens)
+        return Sampling(temperature=temperature, top_p=self.top_p, max_tokens=max_tokens)
 
     @property
     def judge_tokens(self) -> int:
@@ -107,7 +112,10 @@ class MetaReasonerSettings(PolicySettings):
         return self.choice == "direct" or self.strategies == "dynamic"
 
 
-APART = {"max_rounds", "updates", "training", "temperature", "training_temperature"}
+APART = {
+    *("max_rounds", "updates", "training", "temperature", "training_temperature"),
+    *("top_p", "parameters"),
+}
 MetaReasonerSettings.learning = frozenset(MetaReasonerSettings.model_fields) - APART
 
 _CONSTANTS = (

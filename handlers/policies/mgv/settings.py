@@ -20,7 +20,12 @@ Share = Annotated[float, Bounded(ge=0, le=1)]
 class MgvSettings(PolicySettings):
     """What all three have in common."""
 
-    paper: ClassVar[Mapping[str, Any]] = {"on_stop": "withhold", "unread": "zero"}
+    caps: ClassVar[frozenset[str]] = frozenset({"monitor", "confidence"})
+    paper: ClassVar[Mapping[str, Any]] = {
+        "on_stop": "withhold",
+        "unread": "zero",
+        "output_cap": None,
+    }
     learning: ClassVar[frozenset[str]]
 
     monitor: Literal["on", "off"] = "on"
@@ -69,6 +74,7 @@ class FlavellSettings(MgvSettings):
         "on_stop": "withhold",
         "unread": "zero",
         "abandon": "off",
+        "output_cap": None,
     }
 
     goal: Literal["accuracy", "speed"] = "accuracy"
@@ -111,6 +117,7 @@ class RetrievalSettings(MgvSettings):
         "unread": "zero",
         "search": "automatic",
         "first_look": "off",
+        "output_cap": None,
     }
 
     max_rounds: PositiveInt = 6
@@ -133,7 +140,7 @@ class RetrievalSettings(MgvSettings):
     """After an intensive round so many times ``recall_k`` cases are looked for."""
 
 
-NOT_LEARNING = {"output_cap", "on_stop", "batch_size", "unread"}
+NOT_LEARNING = {"parameters", "output_cap", "on_stop", "batch_size", "unread"}
 for _model in (MgvSettings, FlavellSettings, AcquisitionSettings, RetrievalSettings):
     _model.learning = frozenset(_model.model_fields) - NOT_LEARNING
 

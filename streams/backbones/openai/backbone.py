@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from streams.backbones.openai.body import (
     CAP_NAMES,
@@ -111,12 +110,12 @@ class OpenAIBackbone:
         model = await self.model()
         asked, tally = body_of(request, model, self._options, self._cap_name), Tally()
         sent = adapted(asked, self._refused)
-        outcome = await self._ask(sent, tally, request.seed)
+        outcome = await self._ask(sent, tally, request)
         while (
             isinstance(outcome, Fault) and (other := self._other(asked, sent, outcome)) is not None
         ):
             sent = other
-            outcome = await self._ask(sent, tally, request.seed)
+            outcome = await self._ask(sent, tally, request)
         if isinstance(outcome, Heard):
             return self._reply(outcome, tally, model, left_out(asked, sent))
         return self._without(outcome, tally, model)
@@ -154,9 +153,9 @@ class OpenAIBackbone:
             self._finding.cancel()
         await self._line.close()
 
-    async def _ask(self, body: dict[str, Any], tally: Tally, seed: int) -> Heard | Fault:
+    async def _ask(self, body: Body, tally: Tally, request: ModelRequest) -> Heard | Fault:
         async def send() -> Heard | Fault:
-            arrived = await self._line.complete(body)
+            arrived = await self._line.complete(body, request.sampling.timeout_s)
             if isinstance(arrived, Fault):
                 return arrived
             if arrived.hold_s:
@@ -164,7 +163,7 @@ class OpenAIBackbone:
             heard = read(arrived.raw, self._site.masked)
             return self._site.hidden(heard) if isinstance(heard, Fault) else heard
 
-        return await self._persistence.ask(send, tally, seed)
+        return await self._persistence.ask(send, tally, request.seed)
 
     def _reply(
         self, heard: Heard, tally: Tally, model: str, dropped: tuple[str, ...]

@@ -54,12 +54,15 @@ class Line:
         self._client: AsyncOpenAI | None = None
         self._closed = False
 
-    async def complete(self, body: dict[str, Any]) -> Arrived | Fault:
-        """One chat completion, as the server wrote it."""
+    async def complete(
+        self, body: dict[str, Any], timeout_s: float | None = None
+    ) -> Arrived | Fault:
+        """One chat completion, as the server wrote it, within a time of its own if it has one."""
         return await self._send(
             lambda to, how: to.post(
                 "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=how
-            )
+            ),
+            timeout_s,
         )
 
     async def embeddings(self, body: dict[str, Any]) -> Arrived | Fault:
@@ -82,9 +85,9 @@ class Line:
         if client is not None:
             await client.close()
 
-    async def _send(self, sending: Sending) -> Arrived | Fault:
+    async def _send(self, sending: Sending, timeout_s: float | None = None) -> Arrived | Fault:
         """One attempt. Only our own clock makes a timeout: transports call much else one."""
-        client, clock = self._opened(), Clock(self.options)
+        client, clock = self._opened(), Clock(self.options, timeout_s)
         try:
             async with clock.limit:
                 return await self._read(await sending(client, _stream()), clock)
@@ -142,10 +145,11 @@ class Clock:
     stopped, a reply may lie unread since long before the time was over, and it was paid for.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, timeout_s: float | None = None) -> None:
         self.loop = asyncio.get_running_loop()
-        self.options, self.last = options, self.loop.time() + options.timeout_s
-        self.idle_s = options.idle_s if options.stream else options.timeout_s
+        self.timeout_s = options.timeout_s if timeout_s is None else timeout_s
+        self.last = self.loop.time() + self.timeout_s
+        self.idle_s = options.idle_s if options.stream else self.timeout_s
         self.limit = asyncio.timeout(None)
         self.heard()
         self._next: asyncio.Handle = self.loop.call_at(self.until, self._due, 0)
@@ -170,7 +174,7 @@ class Clock:
     def told(self) -> str:
         """Which of the two ran out."""
         if self.loop.time() >= self.last:
-            return f"no reply within {self.options.timeout_s:g} s"
+            return f"no reply within {self.timeout_s:g} s"
         return f"nothing more came for {self.idle_s:g} s"
 
 

@@ -32,6 +32,7 @@ from schemas.settings import PolicySettings
 class CardSettings(PolicySettings):
     """Settings of thought cards."""
 
+    caps: ClassVar[frozenset[str]] = frozenset({"thinker", "reasoner"})
     paper: ClassVar[Mapping[str, Any]] = {}
     learning: ClassVar[frozenset[str]] = frozenset(
         {"seeds", "rollouts", "depth", "exploration", "offline_batches", "batch_size"}
