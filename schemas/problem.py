@@ -21,6 +21,7 @@ Profile: TypeAlias = Literal["service", "paper"]
 PROBLEM_CHARS = 262_144
 ID_CHARS = 200
 REFERENCE_CHARS = 65_536
+STATEMENT_CHARS = 4_096
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
@@ -43,6 +44,10 @@ ProblemId = Annotated[
 ProblemText = Annotated[
     str, StringConstraints(min_length=1, max_length=PROBLEM_CHARS), AfterValidator(_not_blank)
 ]
+Statement = Annotated[
+    str, StringConstraints(min_length=1, max_length=STATEMENT_CHARS), AfterValidator(_not_blank)
+]
+"""How problems of a domain are put: what a bare problem leaves unsaid, and the form of its answer."""
 Seed = Annotated[int, Field(ge=0, lt=1 << 53)]
 
 
@@ -108,6 +113,7 @@ class ProblemRecord(BaseModel):
     id: ProblemId
     problem: ProblemText
     answer: Said = None
+    statement: Statement | None = None
     domain: Name | None = None
     dataset: Name | None = None
     policy: str | None = None
@@ -133,6 +139,10 @@ class Problem(BaseModel):
 
     id: ProblemId
     problem: ProblemText
+    statement: Statement | None = Field(
+        default=None,
+        description="How its domain's problems are put, where the domain does not say it itself.",
+    )
     domain: Name
     dataset: str | None = None
     policy: str | None = None

@@ -63,7 +63,8 @@ class Work:
         """What the policy is given."""
         problem = self.admitted.problem
         return Task(
-            problem.id, problem.problem, problem.domain, self.opened.seed, self.memory.number
+            *(problem.id, problem.problem, problem.domain),
+            *(self.opened.seed, self.memory.number, problem.statement),
         )
 
     def run(self, recorder: Recorder | None, world: World | None, topic: str = "events") -> Run:

@@ -141,6 +141,7 @@ def reflection_of(
         problem_id=problem.id,
         domain=problem.domain,
         problem=problem.problem,
+        statement=problem.statement,
         problem_digest=text_digest(problem.problem),
         dataset=problem.dataset,
         profile=problem.profile,

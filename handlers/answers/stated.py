@@ -2,7 +2,7 @@
 
 A data set of puzzles gives four numbers and nothing else; whoever is asked must be told what to do with
 them. The statement stands in prompts only: graders, memory and recorded replies know a problem by its
-bare text.
+bare text. A domain of a user's own says it on its problems (``statement``).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ The answer is a name, a date, a number, yes or no: the few words that the questi
 """By domain. A domain that is not here puts its problems itself."""
 
 
-def stated(domain: str, problem: str) -> str:
-    """A problem as prompts show it."""
-    statement = STATEMENTS.get(domain)
+def stated(domain: str, problem: str, own: str | None = None) -> str:
+    """A problem as prompts show it; its ``own`` statement is stronger than that of its domain."""
+    statement = own or STATEMENTS.get(domain)
     return problem if statement is None else f"{statement}\n\n{problem}"
 
 

@@ -37,6 +37,8 @@ class Task:
     domain: str
     seed: int
     memory_version: int = 0
+    statement: str | None = None
+    """How its domain's problems are put, where the problem came with it."""
 
     @property
     def subject(self) -> str:
@@ -46,7 +48,7 @@ class Task:
     @property
     def stated(self) -> str:
         """The problem as prompts show it: with what its domain leaves unsaid."""
-        return stated(self.domain, self.problem)
+        return stated(self.domain, self.problem, self.statement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,11 @@ class Member:
     def subject(self) -> str:
         """The problem's name in evidence: ``domain/id``."""
         return f"{self.reflected.domain}/{self.reflected.problem_id}"
+
+
+def put(reflected: Reflected) -> str:
+    """A reflected problem as prompts show it: with what its domain leaves unsaid."""
+    return stated(reflected.domain, reflected.problem, reflected.statement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,12 +58,14 @@ class Reflected(Event, tag="reflected"):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("settings", "backbones")
-    latest: ClassVar[tuple[str, ...]] = ("embedder", "texts")
+    latest: ClassVar[tuple[str, ...]] = ("embedder", "texts", "statement")
     scope: str
     policy: str
     problem_id: str
     domain: str
     problem: str
+    statement: str | None = None
+    """How the domain's problems are put, where the problem came with it."""
     problem_digest: str
     dataset: str | None = None
     profile: Profile

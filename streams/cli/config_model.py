@@ -13,6 +13,7 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
+from schemas.problem import Statement
 from streams.backbones.prices import book_of
 from streams.cli.config_sources import DOTENV, PREFIX, yaml_path
 
@@ -109,6 +110,8 @@ class Config(BaseSettings):
     """Model calls in flight per endpoint."""
     prices: Annotated[dict[str, str], AfterValidator(_are_prices)] = {}
     """What a million tokens of a model cost: MODEL: IN,OUT[,CACHED]."""
+    statements: dict[str, Statement] = {}
+    """How the problems of a domain of one's own are put: DOMAIN: what is to be done, the form of the answer."""
     game24_csv: str | None = None
     """The published list of Game of 24 puzzles, for their ranks."""
     home: str = "~/.local/state/metalogue"

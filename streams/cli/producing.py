@@ -68,6 +68,8 @@ def _opened(log: str | None, reading: ReadOptions) -> SqliteLog:
 
 def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits) -> Plan:
     """What holds of every line. Raises a usage error for a policy, setting or name that cannot be."""
+    from streams.cli.config import load
+
     values = pairs(way.settings, "--set")
     if way.policy is not None:
         policy_of(way.policy, way.profile, values)
@@ -88,6 +90,7 @@ def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits)
         order=learning.order,
         perturb=learning.perturb,
         tools=tools_wanted() is not None,
+        statements=load().statements,
     )
 
 

@@ -18,6 +18,7 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import address_order, digest, is_numbered
 from schemas.problem import PROBLEM_CHARS, Limits, Problem
 from streams.backbones.port import BackboneError
+from streams.cli.config import load
 from streams.cli.dead_letters import option
 from streams.cli.draining import finished
 from streams.cli.errors import FAILED, OK, SPENT, usage
@@ -60,6 +61,7 @@ def solve(
     problem = _problem(
         sys.stdin.read(PROBLEM_CHARS + 1) if text == "-" else text,
         domain=way.domain or "default",
+        statement=load().statements.get(way.domain or "default"),
         policy=found.name,
         profile=way.profile,
         settings=settings,

@@ -57,6 +57,8 @@ class Plan:
     finite: bool = True
     tools: bool = False
     """Whether tools are configured."""
+    statements: dict[str, str] = field(default_factory=dict[str, str])
+    """How the problems of domains are put, where a line does not say it."""
 
     @property
     def series_id(self) -> str | None:
@@ -188,10 +190,12 @@ class Producer:
         policy = self._policy(policy_name, values) if policy_name else None
         if policy is not None:
             values = {**policy.usual(plan.profile, plan.tools), **values}
+        domain = record.domain or plan.domain or record.dataset or "default"
         problem = Problem(
             id=record.id,
             problem=record.problem,
-            domain=record.domain or plan.domain or record.dataset or "default",
+            statement=record.statement or plan.statements.get(domain),
+            domain=domain,
             dataset=record.dataset,
             policy=None if policy is None else policy.name,
             profile=plan.profile,

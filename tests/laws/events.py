@@ -31,6 +31,7 @@ PRINTABLE = TEXT.map(lambda text: "".join(filter(str.isprintable, text)).strip()
 SPECIAL: Mapping[tuple[type[BaseModel], str], st.SearchStrategy[Any]] = {
     (Problem, "id"): PRINTABLE,
     (Problem, "problem"): TEXT.map(lambda text: f"problem {text}"),
+    (Problem, "statement"): st.none() | TEXT.map(lambda text: f"the form: {text}"),
     (Problem, "domain"): NAMES,
     (Problem, "memory"): NAMES,
     (Problem, "seed"): st.integers(0, (1 << 53) - 1),

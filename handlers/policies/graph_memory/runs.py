@@ -35,7 +35,7 @@ class Ran:
 def task_of(member: Member, seed: int) -> Task:
     """The member's problem once more; it knows of no memory."""
     told = member.reflected
-    return Task(told.problem_id, told.problem, told.domain, seed)
+    return Task(told.problem_id, told.problem, told.domain, seed, statement=told.statement)
 
 
 def reward(outcome: Outcome) -> float | None:

@@ -85,6 +85,7 @@ def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
     problem = Problem(
         id=record.id,
         problem=record.problem,
+        statement=record.statement,
         domain=record.domain or record.dataset or "default",
         dataset=record.dataset,
         policy=record.policy,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import sqrt
 
-from handlers.answers.stated import stated
 from handlers.learning.elementary import log
-from handlers.policies.base import Batch, Member
+from handlers.policies.base import Batch, Member, put
 from handlers.policies.baselines.hiar_icl.cards import (
     ROLE,
     Card,
@@ -133,5 +132,5 @@ def _rollout(search: Search, path: Path, rollout: int) -> Steps[None]:
 def _act(search: Search, path: Path) -> Steps[None]:
     before = [search.nodes[path[:length]].thought for length in range(1, len(path))]
     told = search.member.reflected
-    thought = yield from act(stated(told.domain, told.problem), before, path[-1], 0)
+    thought = yield from act(put(told), before, path[-1], 0)
     search.nodes[path] = Node(thought.text, thought.answer)
