@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from handlers.answers import grade
 from state.folds.state import State
 from streams.dashboard import listing
 from streams.export.parquet import export
@@ -145,3 +146,29 @@ def test_what_was_solved_by_hand_can_be_judged_too(folder: Path) -> None:
     judged(log, {"episode": episode, "verdict": False, "by": "bob"})
     assert "wrong by bob" in call("show", "--log", log).out
     assert call("verify", "--log", log).code == 0
+
+
+SUM = {"id": "q", "problem": "What is 2 + 3?", "domain": "sums"}
+
+
+def test_a_problem_may_have_aliases_as_its_label(folder: Path) -> None:
+    produced(folder / "said.db", [SUM])
+    (said,) = call("consume", "--json", "--log", folder / "said.db").rows
+    log = log_of(folder / "a.db")
+    produced(log, [{**SUM, "answer": ["the sum", said["answer"]]}])
+    (run,) = call("analyse", "--log", log, "--json").json["runs"].values()
+    assert (run["right"], run["coverage"]) == (1, 1.0)
+    assert call("verify", "--log", log).code == 0
+
+
+def test_grades_of_earlier_graders_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever made them compared otherwise; this build cannot say whether they are right."""
+    log = log_of(folder / "a.db")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(grade, "EXACT", "exact@1")
+        produced(log, [{**SUM, "answer": "no number"}])
+    done = call("verify", "--log", log)
+    assert done.code == 0, done.err
+    assert "only exact@1 can tell" in done.out + done.err
+    (run,) = call("analyse", "--log", log, "--json").json["runs"].values()
+    assert run["commission"] == 1
