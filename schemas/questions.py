@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,6 +28,8 @@ class Sampling:
 
 
 DEFAULT_SAMPLING = Sampling()
+GUIDANCE = "guidance"
+"""The variable of a prompt that holds what was learned from other problems."""
 
 
 @lru_cache(maxsize=256)
@@ -88,6 +90,13 @@ class Complete(Ask[Completion]):
             (who, fenced("turn", text) if who == "user" else text) for who, text in self.history
         )
         return (*self.template.render(dict(self.variables)), *turns)
+
+    def unguided(self) -> tuple[Message, ...] | None:
+        """What the model sees without what was learned from other problems; none where nothing of it is shown."""
+        if not dict(self.variables).get(GUIDANCE):
+            return None
+        kept = tuple((name, "" if name == GUIDANCE else said) for name, said in self.variables)
+        return replace(self, variables=kept).messages()
 
     def fingerprint(self) -> str:
         digests = [_filled(name, value) for name, value in self.variables]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,11 +18,18 @@ from schemas.identity import call_seed, text_digest
 from schemas.memory import Memory
 from schemas.price import Price
 from schemas.problem import Limits
-from schemas.questions import Complete, Credit, Embed, Recall, Sampling, UseTool, Worth
-from schemas.usage import Embedding
+from schemas.questions import GUIDANCE, Complete, Credit, Embed, Recall, Sampling, UseTool, Worth
+from schemas.usage import Embedding, add
 from schemas.vectors import pack, unpack
 from streams import normalise
-from streams.backbones.port import Backbone, BackboneError, Endpoint, ModelRequest, Stuck
+from streams.backbones.port import (
+    Backbone,
+    BackboneError,
+    Endpoint,
+    ModelReply,
+    ModelRequest,
+    Stuck,
+)
 from streams.backbones.prices import price_for
 from streams.calling import Caller, Draining, Totals, why
 from streams.defects import describe
@@ -40,6 +48,8 @@ PLAIN_ITEMS = 64
 """Up to so many memory items are recalled without the mirror, and without loading NumPy."""
 
 R = TypeVar("R")
+
+_log = logging.getLogger(__name__)
 
 
 class References(Protocol):
@@ -155,14 +165,33 @@ class World:
             if isinstance(question, Complete):
                 request = self._request(run, question, address, reserved)
                 backbone = self.backbones.get(question.role) or self.backbones["*"]
-                return normalise.completed(
-                    asked, await self.caller.call(backbone, request, run.episode)
-                )
+                reply = await self._replied(backbone, request, question, run.episode)
+                return normalise.completed(asked, reply)
             return await self._found(run, question, asked)
         except Stuck as stuck:
             if run.topic == "events":
                 raise
             return QuestionAbandoned(asked=asked, reason=normalise.text(str(stuck), 500)[0])
+
+    async def _replied(
+        self, backbone: Backbone, request: ModelRequest, question: Complete, episode: str
+    ) -> ModelReply:
+        """The reply; where the prompt is too long for the model, the one to it without its guidance, asked once."""
+        reply = await self.caller.call(backbone, request, episode)
+        shorter = question.unguided() if reply.too_long else None
+        if shorter is None:
+            return reply
+        _log.warning(
+            "%s: a prompt is too long, and asked again without its guidance", backbone.name
+        )
+        again = await self.caller.call(backbone, request._replace(messages=shorter), episode)
+        return replace(
+            again,
+            attempts=reply.attempts + again.attempts,
+            free=reply.free and again.free,
+            seconds=add(reply.seconds, again.seconds),
+            dropped=(*again.dropped, GUIDANCE),
+        )
 
     async def _found(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
         try:

@@ -73,7 +73,7 @@ class Completed(AnswerEvent, tag="completed"):
     thought: str | None = None
     """What the model thought before it replied, where its server tells that apart; no role reads it."""
     dropped: tuple[str, ...] | None = None
-    """Parameters that the endpoint refuses: it was asked without them."""
+    """Parameters that the endpoint refuses: it was asked without them; ``guidance``: it was too long."""
 
     @property
     def calls(self) -> int:

@@ -51,6 +51,8 @@ class ModelReply:
     """What the model thought before it replied, where the server tells it apart."""
     dropped: tuple[str, ...] = ()
     """Parameters that the endpoint refuses, so that it was asked without them."""
+    too_long: bool = False
+    """Whether there is no reply because the prompt is longer than the model takes."""
 
 
 class BackboneError(Exception):

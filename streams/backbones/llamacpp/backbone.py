@@ -12,7 +12,7 @@ from time import perf_counter
 from streams.backbones.llamacpp.body import body_of
 from streams.backbones.llamacpp.engine import Engine, keep_signals, need_library
 from streams.backbones.llamacpp.options import Options
-from streams.backbones.openai.faults import Fault
+from streams.backbones.openai.faults import Fault, is_too_long
 from streams.backbones.openai.reading import read
 from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
 from streams.models import BUNDLED
@@ -89,7 +89,10 @@ class LlamaCpp:
         if isinstance(heard, Fault):
             if not given_up.is_set():
                 _log.warning("%s: recorded as an error: %s", self.name, heard.detail)
-            return ModelReply(text="", finish="error", model=self.name, seconds=seconds)
+            long = is_too_long(heard)
+            return ModelReply(
+                text="", finish="error", model=self.name, seconds=seconds, too_long=long
+            )
         return ModelReply(
             text=heard.text,
             finish=heard.finish,

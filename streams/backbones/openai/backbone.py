@@ -16,7 +16,7 @@ from streams.backbones.openai.body import (
     refused_by,
     uncapped,
 )
-from streams.backbones.openai.faults import MOMENT, SETUP, Fault, Kind
+from streams.backbones.openai.faults import MOMENT, SETUP, Fault, Kind, is_too_long
 from streams.backbones.openai.line import Line, need_client
 from streams.backbones.openai.options import MODEL, OFFICIAL, Options, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
@@ -191,6 +191,7 @@ class OpenAIBackbone:
         return ModelReply(
             text="",
             finish=FINISH.get(fault.kind, "error"),
+            too_long=is_too_long(fault),
             model=model,
             attempts=tally.attempts,
             free=tally.free,

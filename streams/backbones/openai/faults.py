@@ -59,7 +59,8 @@ _PASSES = re.compile(
 )
 _FILTERED = re.compile(r"content_filter|content_policy|flagged_input|moderation", re.IGNORECASE)
 _TOO_LONG = re.compile(
-    r"context[_ ](?:length|window|size)|maximum context|prompt is too long|too many tokens",
+    r"context[_ ](?:length|window|size)|maximum context|prompt is too long|too many tokens|n_ctx|"
+    r"input is too long|input token count|maximum (?:number of tokens|model length)",
     re.IGNORECASE,
 )
 # Refused like any other, and for ever: the prompt alone is more than a minute's tokens.
@@ -119,6 +120,11 @@ class Fault:
     """Words of the error that may be a parameter's name."""
     excludes: bool = False
     """Whether it says that parameters exclude each other."""
+
+
+def is_too_long(fault: Fault) -> bool:
+    """Whether the prompt is longer than the model takes, as providers and servers word it."""
+    return fault.kind == "error" and _TOO_LONG.search(fault.detail) is not None
 
 
 def of_status(
