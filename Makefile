@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 # Without this every process that a test starts would compile again what has changed since `make setup`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup local dev demo dashboard demo-local test soak lock clean
+.PHONY: help setup local openvino dev demo dashboard demo-local test soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
@@ -28,6 +28,7 @@ help:
 
 setup: $(VENV)/.ready
 local: $(VENV)/.ready-requirements-local $(VENV)/.ready-models
+openvino: $(VENV)/.ready-openvino
 dev: $(VENV)/.ready-requirements-dev $(VENV)/.ready-models
 
 $(VENV)/.ready: pyproject.toml $(LOCKS)/requirements.txt

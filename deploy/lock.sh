@@ -14,3 +14,9 @@ locks=deploy/locks
 compile --output-file $locks/requirements.txt
 compile --extra local --constraint $locks/requirements.txt --output-file $locks/requirements-local.txt
 compile --group dev --extra local --extra otel --extra mcp --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
+# By hash and without what they name: openvino-telemetry would be among it, and only a converter that we
+# never run uses that.
+grep -oE '"openvino[a-z-]*>=[0-9.]+"' pyproject.toml | tr -d '"' |
+  UV_CUSTOM_COMPILE_COMMAND='make lock' "$uv" pip compile - --quiet --universal --python-version 3.11 \
+    --no-deps --generate-hashes --no-emit-index-url --no-emit-find-links ${UPGRADE:+--upgrade} \
+    --output-file $locks/openvino.txt

@@ -1,11 +1,13 @@
 """How a backbone is written on the command line: ``KIND``, ``KIND:WHAT``, and options.
 
-``openai[:MODEL]``, ``llamacpp[:PATH or NAME]``, ``recorded:PATH``, ``rehearsal[:seed=7,latency_ms=200]``; any
-of them may end in ``?name=value&name=value``. Only the module of the kind that is asked for is imported.
+``openai[:MODEL]``, ``llamacpp[:PATH or NAME]``, ``openvino[:PATH or NAME]``, ``recorded:PATH``,
+``rehearsal[:seed=7,latency_ms=200]``; any of them may end in ``?name=value&name=value``. Only the module of
+the kind that is asked for is imported.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -15,6 +17,8 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from streams.backbones.openai.road import Roads
     from streams.backbones.port import Backbone
+
+_log = logging.getLogger(__name__)
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -40,7 +44,7 @@ class Wishes:
     key_source: str | None = None
     """What errors call the place of the key, such as ``OPENAI_API_KEY in .env:3``."""
     models: Path | None = None
-    """The folder of pulled models, where ``llamacpp:NAME`` is looked up."""
+    """The folder of pulled models, where ``llamacpp:NAME`` and ``openvino:NAME`` are looked up."""
     url_source: str | None = None
     """Where the endpoint was said, if by somebody whom the key was not entrusted to; it is not sent there."""
     roads: Roads | None = None
@@ -101,6 +105,26 @@ def _llamacpp(spelled: Spelling, wishes: Wishes) -> Backbone:
     return LlamaCpp(_gguf(spelled.what, wishes.models), options)
 
 
+def _openvino(spelled: Spelling, wishes: Wishes) -> Backbone:
+    """OpenVINO; llama.cpp, which says so, for a file that OpenVINO cannot read."""
+    from streams.backbones.gguf import file_of
+    from streams.backbones.llamacpp import LlamaCpp
+    from streams.backbones.llamacpp import Options as LlamaOptions
+    from streams.backbones.openvino import OpenVino, Options, unreadable
+
+    chosen = Options(**_typed("openvino", Options, spelled.options))
+    path = file_of(_gguf(spelled.what, wishes.models), "openvino")
+    strange = unreadable(path)
+    if strange is None:
+        return OpenVino(path, chosen)
+    _log.warning("%s: OpenVINO cannot read it (%s): llama.cpp runs it instead", path.name, strange)
+    shared = {
+        name: getattr(chosen, name)
+        for name in ("slots", "context", "threads", "max_tokens", "cache")
+    }
+    return LlamaCpp(path, LlamaOptions(**shared))
+
+
 def _gguf(what: str, models: Path | None) -> str | Path | None:
     """The file: by path, or by the name of a model that is known; none is the bundled one.
 
@@ -136,6 +160,7 @@ def _rehearsal(spelled: Spelling, wishes: Wishes) -> Backbone:
 _KINDS: dict[str, Callable[[Spelling, Wishes], Backbone]] = {
     "openai": _openai,
     "llamacpp": _llamacpp,
+    "openvino": _openvino,
     "recorded": _recorded,
     "rehearsal": _rehearsal,
 }

@@ -29,7 +29,9 @@ R = TypeVar("R")
 Backbone = Annotated[
     Optional[str],
     typer.Option(
-        "--backbone", metavar="B", help="openai[:MODEL], llamacpp[:PATH], recorded:PATH, rehearsal"
+        "--backbone",
+        metavar="B",
+        help="openai[:MODEL], llamacpp[:PATH], openvino[:PATH], recorded:PATH, rehearsal",
     ),
 ]
 MaxConcurrency = Annotated[
@@ -76,7 +78,7 @@ class ModelOptions:
         typer.Option(
             "--backbone",
             metavar="[ROLE=]B",
-            help="openai[:MODEL], llamacpp[:PATH], recorded:PATH, rehearsal.",
+            help="openai[:MODEL], llamacpp[:PATH], openvino[:PATH], recorded:PATH, rehearsal.",
         ),
     ] = field(default_factory=list[str])
     role: Annotated[

@@ -90,11 +90,23 @@ def llamacpp_case(_: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
     yield LlamaCpp(options=LlamaOptions(threads=1, context=1024)), asked
 
 
-def _load(module: str, name: str) -> Callable[..., Backbone]:
+@contextmanager
+def openvino_case(_: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
+    """A real model in a process of its own, which says at temperature 0 what it is told to repeat."""
+    pytest.importorskip(
+        "openvino_genai", reason="the extra openvino is not installed: make openvino"
+    )
+    options = _load("openvino", "Options")
+    sampling = Sampling(max_tokens=8, temperature=0.0)
+    asked = [each._replace(sampling=sampling) for each in REQUESTS]
+    yield _load("openvino", "OpenVino")(options=options(context=1024, threads=1, exact=True)), asked
+
+
+def _load(module: str, name: str) -> Callable[..., Any]:
     found: Any = pytest.importorskip(f"streams.backbones.{module}", reason=f"no {module} here")
     if not hasattr(found, name):
         pytest.skip(f"no {name} here")
-    made: Callable[..., Backbone] = getattr(found, name)
+    made: Callable[..., Any] = getattr(found, name)
     return made
 
 
@@ -102,6 +114,7 @@ CASES: dict[str, Case] = {
     "openai": openai_case,
     "openai-streaming": streaming_case,
     "llamacpp": llamacpp_case,
+    "openvino": openvino_case,
     "rehearsal": rehearsal_case,
     "recorded": recorded_case,
 }
@@ -109,7 +122,11 @@ Use: TypeAlias = Callable[[Backbone, Sequence[ModelRequest]], Awaitable[None]]
 Runs: TypeAlias = Callable[[Use], None]
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name == "openvino" else []) for name in CASES
+    ]
+)
 def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Runs:
     """Runs a coroutine function on the backbone of a case, and closes it."""
     case = CASES[request.param]

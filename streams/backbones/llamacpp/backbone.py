@@ -9,13 +9,13 @@ from pathlib import Path
 from threading import Event
 from time import perf_counter
 
+from streams.backbones.gguf import file_of
 from streams.backbones.llamacpp.body import body_of
 from streams.backbones.llamacpp.engine import Engine, keep_signals, need_library
 from streams.backbones.llamacpp.options import Options
 from streams.backbones.openai.faults import Fault, is_too_long
 from streams.backbones.openai.reading import read
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
-from streams.models import BUNDLED
+from streams.backbones.port import ModelReply, ModelRequest
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class LlamaCpp:
 
     def __init__(self, path: str | Path | None = None, options: Options | None = None) -> None:
         need_library()
-        self._path = _file(path)
+        self._path = file_of(path, "llamacpp")
         self._options = options or Options()
         self._pool = ThreadPoolExecutor(self._options.slots, thread_name_prefix="llamacpp")
         self._loading: asyncio.Task[Engine] | None = None
@@ -103,13 +103,3 @@ class LlamaCpp:
             seconds=seconds,
             logprob=heard.logprob,
         )
-
-
-def _file(path: str | Path | None) -> Path:
-    found = BUNDLED.file() if path is None else Path(path).expanduser()
-    if found is None:
-        detail = "the bundled model is not installed: metalogue models pull"
-        raise SetupBroken("model", "llamacpp", detail)
-    if not found.is_file():
-        raise SetupBroken("model", str(found), "no such file")
-    return found

@@ -22,6 +22,7 @@ NEEDED = (
 EXTRAS = {
     "openai": ("openai",),
     "local": ("xllamacpp", "safetensors", "tokenizers"),
+    "openvino": ("openvino", "openvino_genai", "openvino_tokenizers"),
     "math": ("sympy", "math_verify"),
     "web": ("starlette", "jinja2", "uvicorn"),
     "otel": ("opentelemetry",),
