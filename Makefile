@@ -1,5 +1,5 @@
-# make setup | demo | dashboard | demo-local | broker | broker-stop | broker-clean | test | soak | lint | lock | clean
-# `setup` installs what runs; `demo-local` adds local models; `test`, `soak`, `lint` add what checks it.
+# make setup | providers | demo | dashboard | demo-local | broker | broker-stop | broker-clean | test | soak | lint | lock | clean
+# `setup` installs what runs; `providers` and `demo-local` add who else answers; `test`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 # Without this every process that a test starts would compile again what has changed since `make setup`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup local openvino dev demo dashboard demo-local test soak lock clean
+.PHONY: help setup local openvino providers dev demo dashboard demo-local test soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
@@ -29,7 +29,9 @@ help:
 setup: $(VENV)/.ready
 local: $(VENV)/.ready-requirements-local $(VENV)/.ready-models
 openvino: $(VENV)/.ready-openvino
-dev: $(VENV)/.ready-requirements-dev $(VENV)/.ready-models
+providers: $(VENV)/.ready-requirements-providers
+# In this order: of the one package that both lists pin, the providers' version stays.
+dev: $(VENV)/.ready-requirements-dev $(VENV)/.ready-requirements-providers $(VENV)/.ready-models
 
 $(VENV)/.ready: pyproject.toml $(LOCKS)/requirements.txt
 	@VENV='$(VENV)' PYTHON='$(PYTHON)' bash deploy/install.sh $(LOCKS)/requirements.txt --editable

@@ -1,8 +1,8 @@
 """How a backbone is written on the command line: ``KIND``, ``KIND:WHAT``, and options.
 
-``openai[:MODEL]``, ``llamacpp[:PATH or NAME]``, ``openvino[:PATH or NAME]``, ``recorded:PATH``,
-``rehearsal[:seed=7,latency_ms=200]``; any of them may end in ``?name=value&name=value``. Only the module of
-the kind that is asked for is imported.
+``openai[:MODEL]``, ``anthropic:MODEL`` (and ``gemini``, ``bedrock``, ``azure``), ``llamacpp[:PATH or NAME]``,
+``openvino[:PATH or NAME]``, ``recorded:PATH``, ``rehearsal[:seed=7,latency_ms=200]``; any of them may end in
+``?name=value&name=value``. Only the module of the kind that is asked for is imported.
 """
 
 from __future__ import annotations
@@ -40,13 +40,15 @@ class Wishes:
     base_url: str | None = None
     max_connections: int | None = None
     environ: Mapping[str, str] | None = None
-    """Where ``OPENAI_*`` are looked up; left out, the process's environment."""
+    """Where ``OPENAI_*`` and the providers' variables are looked up; left out, the process's environment."""
     key_source: str | None = None
     """What errors call the place of the key, such as ``OPENAI_API_KEY in .env:3``."""
     models: Path | None = None
     """The folder of pulled models, where ``llamacpp:NAME`` and ``openvino:NAME`` are looked up."""
     url_source: str | None = None
     """Where the endpoint was said, if by somebody whom the key was not entrusted to; it is not sent there."""
+    place_of: Callable[[str], str | None] | None = None
+    """Where a variable was set: ``environment``, a line of a file, or nowhere."""
     roads: Roads | None = None
     """Shared by all backbones of a process, so that they are one to an endpoint."""
 
@@ -95,6 +97,22 @@ def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
     place |= {name: value for name, value in told.items() if value is not None}
     return OpenAIBackbone(
         spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values), **place
+    )
+
+
+def _provider(spelled: Spelling, wishes: Wishes) -> Backbone:
+    from streams.backbones.providers import Options, ProviderBackbone
+
+    values = _typed(spelled.kind, Options, spelled.options)
+    if wishes.max_connections is not None:
+        values["max_connections"] = wishes.max_connections
+    return ProviderBackbone(
+        spelled.kind,
+        spelled.what or wishes.model,
+        options=Options(**values),
+        environ=wishes.environ,
+        place_of=wishes.place_of,
+        roads=wishes.roads,
     )
 
 
@@ -159,6 +177,7 @@ def _rehearsal(spelled: Spelling, wishes: Wishes) -> Backbone:
 
 _KINDS: dict[str, Callable[[Spelling, Wishes], Backbone]] = {
     "openai": _openai,
+    **dict.fromkeys(("anthropic", "gemini", "bedrock", "azure"), _provider),
     "llamacpp": _llamacpp,
     "openvino": _openvino,
     "recorded": _recorded,

@@ -23,6 +23,8 @@ DOTENV = ".env"
 YAML = "metalogue.yaml"
 FILE_VARIABLE = "METALOGUE_CONFIG"
 ENVIRONMENT = "environment"
+ENDPOINTS = ("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AWS_", "AZURE_")
+"""How variables begin that say where a model is and with which key it is asked."""
 LINE_CHARS = 4_096
 """A line of ``.env`` is no longer; its reader looks at each blank of a line again from every other."""
 LINES_CHARS = 1 << 16
@@ -101,7 +103,7 @@ def _check_filled_in(bound: Iterable[Binding], places: Mapping[str, int]) -> Non
 
 
 def _matters(variable: str) -> bool:
-    return variable.upper().startswith((PREFIX, "OPENAI_"))
+    return variable.upper().startswith((PREFIX, *ENDPOINTS))
 
 
 def _takes_over(number: int, variable: str) -> CliError:

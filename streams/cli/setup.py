@@ -198,6 +198,7 @@ def wishes_of(models: Models) -> Wishes:
         key_source=None if key is None else f"OPENAI_API_KEY in {key}",
         url_source=f"OPENAI_BASE_URL in {url}" if foreign else None,
         models=home(),
+        place_of=place_of,
         roads=Roads(),
     )
 

@@ -18,6 +18,7 @@ NAMED_BY_US = {
     ("streams/embedders/minilm.py", "import_module"): "one of NEEDED",
     ("streams/grading/opinions.py", "import_module"): "a grader's library, from our own command",
     ("streams/embedders/minilm.py", "find_spec"): "one of NEEDED",
+    ("streams/backbones/providers/backbone.py", "find_spec"): "one of NEEDED",
     ("streams/cli/doctor/setup.py", "find_spec"): "our packages",
     ("streams/cli/observing.py", "find_spec"): "an extra's module",
     ("streams/grading/grader.py", "find_spec"): "a grader's library",

@@ -22,7 +22,9 @@ from streams.backbones.llamacpp import LlamaCpp
 from streams.backbones.llamacpp import Options as LlamaOptions
 from streams.backbones.openai import OpenAIBackbone, Options
 from streams.backbones.port import Backbone, BackboneError, ModelReply, ModelRequest
+from streams.backbones.providers import KINDS, ProviderBackbone
 from tests.endpoint import Answer, Asked, echo, serving, streamed
+from tests.streams.backbones.providers.wires import WIRES
 
 Case: TypeAlias = Callable[[Path], AbstractContextManager[tuple[Backbone, Sequence[ModelRequest]]]]
 
@@ -61,6 +63,18 @@ def openai_case(_: Path, stream: bool = False) -> Generator[tuple[Backbone, list
 def streaming_case(path: Path) -> Generator[tuple[Backbone, Sequence[ModelRequest]]]:
     with openai_case(path, stream=True) as case:
         yield case
+
+
+def provider_case(kind: str) -> Case:
+    """A server that repeats what it is told, in a provider's own format."""
+
+    @contextmanager
+    def case(_: Path) -> Generator[tuple[Backbone, Sequence[ModelRequest]]]:
+        wire = WIRES[kind]
+        with serving(wire.echo) as endpoint:
+            yield ProviderBackbone(kind, "m-1", environ=wire.env(endpoint)), REQUESTS
+
+    return case
 
 
 @contextmanager
@@ -113,6 +127,7 @@ def _load(module: str, name: str) -> Callable[..., Any]:
 CASES: dict[str, Case] = {
     "openai": openai_case,
     "openai-streaming": streaming_case,
+    **{kind: provider_case(kind) for kind in KINDS},
     "llamacpp": llamacpp_case,
     "openvino": openvino_case,
     "rehearsal": rehearsal_case,

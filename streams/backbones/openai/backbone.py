@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from streams.backbones.openai.body import (
     CAP_NAMES,
@@ -17,11 +18,11 @@ from streams.backbones.openai.body import (
     uncapped,
 )
 from streams.backbones.openai.faults import MOMENT, SETUP, Fault, Kind, is_too_long
-from streams.backbones.openai.line import Line, need_client
-from streams.backbones.openai.options import MODEL, OFFICIAL, Options, find_site
+from streams.backbones.openai.line import Arrived, Line, need_client
+from streams.backbones.openai.options import MODEL, OFFICIAL, Options, Site, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
 from streams.backbones.openai.reading import Heard, model_ids, read
-from streams.backbones.openai.road import Roads
+from streams.backbones.openai.road import Road, Roads
 from streams.backbones.port import (
     ModelReply,
     ModelRequest,
@@ -32,6 +33,22 @@ from streams.backbones.port import (
 _log = logging.getLogger(__name__)
 
 FINISH: dict[Kind, str] = {"timeout": "timeout", "refusal": "refusal"}  # any other fault: error
+
+
+class Asking(Protocol):
+    """What requests go over: one attempt each, as bytes that the chat API could have sent."""
+
+    async def complete(self, body: Body, timeout_s: float | None = None) -> Arrived | Fault:
+        """One chat completion, within a time of its own if it has one."""
+        ...
+
+    async def models(self) -> Arrived | Fault:
+        """The models that can be asked."""
+        ...
+
+    async def close(self) -> None:
+        """Hang up; closing twice is closing once."""
+        ...
 
 
 class OpenAIBackbone:
@@ -54,7 +71,7 @@ class OpenAIBackbone:
     ) -> None:
         need_client()
         found = os.environ if environ is None else environ
-        self._site = find_site(
+        site = find_site(
             found,
             model=model,
             base_url=base_url,
@@ -62,13 +79,22 @@ class OpenAIBackbone:
             key_source=key_source,
             url_source=url_source,
         )
-        self._options = options or Options()
-        self._model = self._site.model
-        self._cap_name = CAP_NAMES[self._site.url == OFFICIAL]
-        most = self._options.max_connections
-        self._road = (roads or Roads()).road(self._site.where, self._model, most)
-        self._line = Line(self._site, self._options, self._road)
-        self._persistence = Persistence(self._options, self._road)
+        self._begin(site, options or Options(), roads, Line)
+
+    def _begin(
+        self,
+        site: Site,
+        options: Options,
+        roads: Roads | None,
+        line: Callable[[Site, Options, Road], Asking],
+    ) -> None:
+        """Set up what lasts from call to call; ``line`` is what requests go over."""
+        self._site, self._options = site, options
+        self._model = site.model
+        self._cap_name = CAP_NAMES[site.url == OFFICIAL]
+        self._road = (roads or Roads()).road(site.where, site.model, options.max_connections)
+        self._line = line(site, options, self._road)
+        self._persistence = Persistence(options, self._road)
         self._finding: asyncio.Task[str] | None = None
         self._refused: set[str] = set()
 

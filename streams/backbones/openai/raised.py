@@ -10,9 +10,10 @@ from streams.backbones.openai.faults import Fault
 from streams.backbones.openai.transport import Refused
 
 TRANSPORTS = ("httpx", "httpcore")
-NO_CONNECTION = (  # as httpx and aiohttp name what they raise
+NO_CONNECTION = (  # as httpx, aiohttp and botocore name what they raise
     *("ConnectError", "ClientConnector", "ConnectionTimeoutError"),
     *("ClientProxyConnectionError", "ClientHttpProxyError"),
+    *("EndpointConnectionError", "ConnectTimeoutError"),
 )
 NO_TLS = frozenset(
     {
@@ -37,7 +38,7 @@ def fault_of(error: Exception, connect_s: float) -> Fault | None:
     if isinstance(error, Refused):
         return error.fault
     if isinstance(error, (openai.APIError, aiohttp.ClientError, OSError)) or _of_transport(error):
-        return _lost(error, connect_s)
+        return lost(error, connect_s)
     return None
 
 
@@ -46,11 +47,11 @@ def _of_transport(error: Exception) -> bool:
     return type(error).__module__.startswith(TRANSPORTS)
 
 
-def _lost(error: Exception, connect_s: float) -> Fault:
+def lost(error: Exception, connect_s: float) -> Fault:
     """No answer; free only where no connection came about."""
     import aiohttp
 
-    chain = list(_causes(error))
+    chain = list(causes(error))
     free = any(type(each).__name__.startswith(NO_CONNECTION) for each in chain)
     for each in chain:
         if isinstance(each, aiohttp.ClientHttpProxyError):
@@ -61,7 +62,7 @@ def _lost(error: Exception, connect_s: float) -> Fault:
     return _of_root(chain[-1], free, "the proxy: " if by else "")
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
     """What was raised, and what it was raised from."""
     while error is not None:
         yield error

@@ -8,10 +8,10 @@ packed blanks can stand for gigabytes. Heads are bounded by aiohttp: 8 KiB a lin
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from streams.backbones.openai.faults import MOST_SHOWN, Fault, of_status
 from streams.backbones.openai.options import Options, Site, shown
@@ -63,6 +63,10 @@ class Refused(Exception):
         self.fault = fault
 
 
+Judge: TypeAlias = Callable[[int, object, Mapping[str, str]], Fault]
+"""From a status, what was said beside it, and the headers to what that stands for."""
+
+
 async def pieces(response: Response, most: int = MOST_BYTES) -> AsyncGenerator[bytes]:
     """A body as it comes in, unpacked. Raises ``TooLong`` beyond so many bytes."""
     size = 0
@@ -78,10 +82,8 @@ def client(site: Site, options: Options) -> AsyncOpenAI:
     """The official client over aiohttp: its own transport slows down with each connection."""
     import openai
 
-    async def refuse(response: Response) -> None:
-        """Raises ``Refused`` for every status but success."""
-        if not 200 <= response.status_code < 300:
-            raise Refused(_fault(response, await _told(response), site))
+    def judge(status: int, said: object, headers: Mapping[str, str]) -> Fault:
+        return of_status(status, said, asked_pause(headers, datetime.now(UTC)), site.masked)
 
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -91,7 +93,7 @@ def client(site: Site, options: Options) -> AsyncOpenAI:
     )
     ways: dict[str, Any] = {
         "follow_redirects": False,
-        "event_hooks": {"response": [refuse]},
+        "event_hooks": {"response": [refusing(site, judge)]},
         "mounts": straight(site),
     }
     try:
@@ -107,6 +109,17 @@ def client(site: Site, options: Options) -> AsyncOpenAI:
     )
 
 
+def refusing(site: Site, judge: Judge) -> Callable[[Response], Awaitable[None]]:
+    """What a client does with each head that comes in."""
+
+    async def refuse(response: Response) -> None:
+        """Raises ``Refused`` for every status but success."""
+        if not 200 <= response.status_code < 300:
+            raise Refused(_fault(response, await _told(response), site, judge))
+
+    return refuse
+
+
 async def _told(response: Response) -> bytes:
     """What is said beside a refusal; nothing if it is more than an error takes."""
     found = bytearray()
@@ -119,7 +132,7 @@ async def _told(response: Response) -> bytes:
     return bytes(found)
 
 
-def _fault(response: Response, raw: bytes, site: Site) -> Fault:
+def _fault(response: Response, raw: bytes, site: Site, judge: Judge) -> Fault:
     status, headers = response.status_code, response.headers
     if 300 <= status < 400:
         to = shown(site.masked(headers.get("location", ""))) or "no location"
@@ -132,4 +145,4 @@ def _fault(response: Response, raw: bytes, site: Site) -> Fault:
         return Fault("proxy", detail, free=True)
     value = parse(raw)
     said = raw.decode("utf-8", "replace").strip() if value is None else value
-    return of_status(status, said, asked_pause(headers, datetime.now(UTC)), site.masked)
+    return judge(status, said, headers)

@@ -41,7 +41,7 @@ def test_spellings_are_read(text: str, parts: Spelling) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no backbone ''; there are openai, llamacpp, openvino, recorded, rehearsal"),
+        ("", "no backbone ''; there are openai, anthropic, gemini, bedrock, azure, llamacpp"),
         ("gpt-4", "no backbone 'gpt-4'"),
         ("rehearsal:sed=7", "rehearsal has no option 'sed'; it has empty, heed"),
         ("rehearsal:7", "'7' in 'rehearsal:7' is not NAME=VALUE"),
