@@ -36,12 +36,12 @@ _FENCED = re.compile(r"(`{3,8})[^\n`]{0,40}\n")
 _DISPLAYS = ((r"\[", r"\]"), ("$$", "$$"), (r"\(", r"\)"))
 _BEGIN = re.compile(r"\\begin\{(\w{1,20}\*?)\}")
 _BETWEEN = re.compile(r"[ \t,;&$]{0,8}(?:and|or|\\text\{ ?(?:and|or) ?\})?[ \t,;&$]{0,8}")
+_IS = r"answer[ \t]{1,4}(?:is|was|would be|must be|should be)\b"
 _SAYS = re.compile(
-    r"\b(?:the|our|its|so,? the)[ \t]{1,4}(?:final |correct |right )?answer[ \t]{1,4}"
-    r"(?:is|was|would be|must be|should be)\b[ \t:*]{0,6}",
+    rf"\b(?:the|our|its|so,? the)[ \t]{{1,4}}(?:final |correct |right )?{_IS}[ \t:*]{{0,6}}",
     re.IGNORECASE,
 )
-_TOLD = re.compile(r"\banswer[ \t]{1,4}(?:is|was|would be|must be|should be)\b[ :]?", re.IGNORECASE)
+_TOLD = re.compile(rf"\b{_IS}[ :]?", re.IGNORECASE)
 _REASONS = re.compile(r"(?:,? (?:because|since|as|which|so)\b|(?<=[^.\s][^.\s])\. )", re.IGNORECASE)
 _WORD = re.compile(r"\b(?:true|false|yes|no)\b", re.IGNORECASE)
 _OPTION = re.compile(

@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-import orjson
-
 from handlers.answers.extract import extract
 from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable
+from handlers.roles.objects import loads
 from handlers.roles.role import Role, choice
 from schemas.reply import Field
 
@@ -86,11 +85,9 @@ def move_of(text: str) -> Move:
 
 def call_of(said: str) -> Call:
     """The call in a tag's JSON; ``topk`` is 3 where it is left out."""
-    try:
-        value: Any = orjson.loads(said.strip())
-    except ValueError:
+    said_call = loads(said.strip())
+    if said_call is None:
         return Call("", fault="the call is no JSON object")
-    said_call = _object(value)
     arguments = _object(said_call.get("arguments"))
     query = arguments.get("query")
     if not isinstance(query, str) or not query.strip():

@@ -73,14 +73,14 @@ def read_confidence(text: str) -> Fraction | None:
     return None
 
 
-def question(problem: str, steps: Sequence[str], wording: Wording = "A") -> Complete:
-    """The confidence query about a trajectory."""
-    role = CONFIDENCES[wording]
-    return role.question({"problem": problem, "trajectory": shown(steps)})
+def question(problem: str, steps: Sequence[str] | str, wording: Wording = "A") -> Complete:
+    """The confidence query about a trajectory; a text that numbers its own steps stands as it is."""
+    trajectory = steps if isinstance(steps, str) else shown(steps)
+    return CONFIDENCES[wording].question({"problem": problem, "trajectory": trajectory})
 
 
 def trust(
-    problem: str, steps: Sequence[str], meter: Meter, wording: Wording = "A"
+    problem: str, steps: Sequence[str] | str, meter: Meter, wording: Wording = "A"
 ) -> Steps[Heard[Fraction | None]]:
     """Confidence in a trajectory; at most one re-prompt, then none."""
     return strictly(

@@ -17,6 +17,7 @@ import orjson
 
 from handlers.learning.graph import LEAST, MOST
 from handlers.roles.form import Unreadable, Values
+from handlers.roles.objects import objects_in
 from handlers.roles.role import Check, Role, Said, choice, text
 from schemas.reply import Field
 
@@ -174,13 +175,9 @@ def made_of(said: Said) -> Made:
 
 def as_fields(reply: str) -> str:
     """The paper's JSON object as one of our own labels; any other reply as it is."""
-    try:
-        value: Any = orjson.loads(reply[reply.find("{") : reply.rfind("}") + 1] or "null")
-    except ValueError:
+    said = next((each for each in objects_in(reply) if "decision" in each), None)
+    if said is None:
         return reply
-    if not isinstance(value, dict) or "decision" not in value:
-        return reply
-    said = cast("dict[str, Any]", value)
     inner = said.pop("meta_cognition", None)
     meta = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
     note = meta.pop("uncertainty-note", None)

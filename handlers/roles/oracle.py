@@ -73,15 +73,11 @@ class Reading:
 
 
 def bounded(text: str) -> Fraction | None:
-    """A plain decimal number in [0, 1], never clipped; none for anything else."""
-    if _DECIMAL.fullmatch(text) is None:
+    """A plain decimal number in [0, 1], or a percentage of at most 100, never clipped; none for anything else."""
+    digits = text.removesuffix("%")
+    if _DECIMAL.fullmatch(digits) is None:
         return None
-    value = Fraction(text if text[-1] != "." else text[:-1])
-    return value if 0 <= value <= 1 else None
-
-
-def bounded_share(value: Fraction) -> Fraction | None:
-    """A share, if it is one."""
+    value = Fraction(digits.removesuffix(".")) / (100 if digits != text else 1)
     return value if 0 <= value <= 1 else None
 
 
@@ -116,9 +112,6 @@ def _field(pattern: re.Pattern[str], line: str) -> Score:
     said = found[0].strip("*_`\"'()[]{}").removesuffix(".")
     if said.casefold() in ("n/a", "na", "none", "-", "–"):
         return Fraction(0)
-    if said.endswith("%"):
-        share = _DECIMAL.fullmatch(said[:-1])
-        return None if share is None else bounded_share(Fraction(share[0].removesuffix(".")) / 100)
     return bounded(said)
 
 

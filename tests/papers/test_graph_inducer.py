@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import orjson
@@ -116,3 +117,13 @@ def test_labelled_fields_say_the_same() -> None:
     assert fact.score == 70
     memory = remembering({PROBLEM: {BAD: "wrong"}}, {})
     assert remembered(ran, memory).of("principle", "rule")
+
+
+def test_an_object_is_read_though_prose_with_braces_and_a_comma_too_many_stand_around_it() -> None:
+    """By the reader of objects that all roles share: the first brace of a reply need not open it."""
+    said = json.loads(principle("search first"))
+    loose = json.dumps(said)[:-1] + ",}"
+    ran = contrast(f"The set {{GS, IR}} differs.\n```json\n{loose}\n```\nThat {{is}} all.")
+    [fact] = ran.of(PrincipleInduced)
+    assert fact.decision == "create"
+    assert len(ran.asks("inducer")) == 1

@@ -21,7 +21,7 @@ from schemas.problem import Profile
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
 from tests.papers.mgv_says import TASK, checked, episode, felt, reflected
-from tests.scripted import Ran, run
+from tests.scripted import Ran, run, shown
 
 VERBAL = {"confidence": "verbal"}
 MUTE = "I would say so."
@@ -123,6 +123,14 @@ def test_a_difficulty_that_cannot_be_read_leaves_the_feeling() -> None:
         each.value for each in felt(plain, "difficulty")
     ]
     assert asked.result.answer == "96"
+
+
+def test_a_whole_solution_is_not_numbered_twice() -> None:
+    """It numbers its own steps; ``[Step 1]`` before all of them said that they are one."""
+    ran = episode(FlavellSettings.resolve("service", VERBAL), Mute("nobody"))
+    asked = shown(ran.asks("confidence")[0])
+    assert f"### Trajectory\n{solved('96')}" in asked
+    assert "[Step" not in asked
 
 
 # ── Reflexion ────────────────────────────────────────────────────────────────────────────────

@@ -173,7 +173,7 @@ def first_had(mind: Mind, signals: Mapping[str, float]) -> str | None:
 def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
     meter = Meter(spare=1)
     try:
-        heard = yield from confidence.trust(mind.task.stated, (made.text,), meter)
+        heard = yield from confidence.trust(mind.task.stated, made.text, meter)
     except OutOfLimit:
         made.calls += meter.calls
         if not meter.calls:
