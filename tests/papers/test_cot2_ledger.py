@@ -24,7 +24,7 @@ from schemas.questions import Complete
 from state.journal import Crashed, MemoryRecorder
 from streams.drive import Run, drive, replayed
 from tests.laws.worlds import EPISODE, MEMORY, Paced
-from tests.papers.cot2_says import TASK, chained, ran, scores, setting, sure, thought
+from tests.papers.cot2_says import TASK, chained, scores, setting, sure, thought
 from tests.scripted import run
 
 SEARCHES = ("cot2_meta", "best_of_n", "tot", "rest_mcts", "io", "greedy", "self_consistency")
@@ -229,11 +229,12 @@ def test_the_token_limit_of_extra_expansions_is_held() -> None:
 
 @pytest.mark.claim("cot2-greedy")
 def test_one_call_is_the_request_and_answer_of_greedy() -> None:
-    mine = ran([chained("24")], calls=1)
+    cot2 = find("cot2_meta")  # with what its settings say of each role, as greedy's
+    mine = run(cot2.solve(TASK, setting()), [chained("24")], calls=1)
     policy = find("greedy")
     theirs = run(policy.solve(TASK, policy.settings.resolve("paper", {})), [chained("24")], calls=1)
     assert mine.requests == theirs.requests
     assert mine.requests[0].fingerprint() == theirs.requests[0].fingerprint()
     assert mine.result.answer == theirs.result.answer == "24"
-    none = ran([chained("24")], tree=False)
+    none = run(cot2.solve(TASK, setting(tree=False)), [chained("24")])
     assert none.requests == theirs.requests
