@@ -1,0 +1,43 @@
+"""What a model of 1.5 billion parameters said to our prompts: read as it was, or refused for what it left out.
+
+Qwen2.5-Coder-1.5B-Instruct, free text of at most 512 tokens: two problems of GSM8K by five systems and a plain chain.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.handlers.roles.every import roles
+from tests.handlers.roles.test_strong_replies import wrong
+
+REPLIES = Path(__file__).with_name("qwen_replies.jsonl.gz")
+LEFT_OUT = Counter(
+    {("distiller", "Worked_snippet: missing"): 2, ("consolidator", "M2: missing"): 2}
+)
+"""Fields that the model did not write at all."""
+
+
+@pytest.fixture(scope="module")
+def replies() -> list[dict[str, Any]]:
+    with gzip.open(REPLIES, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def test_whole_replies_are_read_unless_they_leave_a_field_out(
+    replies: list[dict[str, Any]],
+) -> None:
+    known = {frozenset(field.label for field in role.reply.fields): role for role in roles()}
+    whole = [reply for reply in replies if reply["finish"] == "stop"]
+    found = Counter(
+        (reply["role"], problem)
+        for reply in whole
+        if (problem := wrong(known[frozenset(reply["labels"])], reply["text"])) is not None
+    )
+    assert len(whole) > 95
+    assert found == LEFT_OUT
