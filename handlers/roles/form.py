@@ -22,7 +22,7 @@ from typing import TypeAlias
 from handlers.answers.extract import extract
 from handlers.roles.objects import objects_in
 from handlers.roles.values import NO_ANSWER, NONE, READERS, Exact, Value
-from schemas.reply import Field, Reply
+from schemas.reply import ABOUT, Field, Reply
 
 TRIES = 8
 """How many of the last occurrences of a label are looked at."""
@@ -32,6 +32,10 @@ Found: TypeAlias = Mapping[str, Sequence[object]]
 
 _GAP = re.compile(r"[\s_\\\-]+")
 _LEAD = r"^[ \t]{0,8}(?:[-+*•>]{1,3}[ \t]{1,4}|\d{1,2}[.)][ \t]{1,4}){0,2}"
+_COPIED = re.compile(
+    rf"^[ \t#*_>-]{{0,12}}{re.escape(ABOUT.rstrip(':'))}[ \t*_]{{0,4}}:?[ \t*_]{{0,4}}$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FAREWELL = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
     r"please let me|happy to|is there anything)\b",
@@ -51,7 +55,19 @@ class Unreadable:
 
 
 def parse(text: str, reply: Reply) -> Values | Unreadable:
-    """The reply's values by label, in the order declared, or the first field that is unreadable."""
+    """The reply's values by label, in the order declared, or the first field that is unreadable.
+
+    Small models go on with the form's explanation once they have filled it in: what stands before it is the reply.
+    """
+    copied = _COPIED.search(text)
+    if copied is not None:
+        values = _parse(text[: copied.start()], reply)
+        if not isinstance(values, Unreadable):
+            return values
+    return _parse(text, reply)
+
+
+def _parse(text: str, reply: Reply) -> Values | Unreadable:
     for found in _in_json(text, reply):
         values = _read(found, reply, text)
         if not isinstance(values, Unreadable):

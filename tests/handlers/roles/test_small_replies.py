@@ -8,11 +8,13 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handlers.roles.confidence import read_confidence
 from tests.handlers.roles.every import roles
 from tests.handlers.roles.test_strong_replies import wrong
 
@@ -41,3 +43,11 @@ def test_whole_replies_are_read_unless_they_leave_a_field_out(
     )
     assert len(whole) > 95
     assert found == LEFT_OUT
+
+
+def test_a_copied_explanation_is_no_value(replies: list[dict[str, Any]]) -> None:
+    """The model said 1.0 and went on with our own "in [0, 1]", which was read as 0."""
+    said = [reply["text"] for reply in replies if reply["role"] == "confidence"]
+    stated = [Fraction(text.partition("Confidence: ")[2].split()[0]) for text in said]
+    assert [read_confidence(text) for text in said] == stated
+    assert max(stated) == 1
