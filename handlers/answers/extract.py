@@ -96,7 +96,7 @@ def whole(text: str) -> str | None:
 
 
 def _final_answer(text: str) -> str | None:
-    return _last(_FINAL, text, _at)
+    return _last(_FINAL, text, _field)
 
 
 def _answer_line(text: str) -> str | None:
@@ -117,6 +117,21 @@ def _last(mark: re.Pattern[str], text: str, read: Callable[[str, int], str | Non
 
 def _at(text: str, start: int) -> str | None:
     return stated(text[start : start + CONTENT_CHARS])
+
+
+def _field(text: str, start: int) -> str | None:
+    """What stands behind a mark; where that is a heading over plain text, rather what is boxed later on."""
+    rest = text[start : start + CONTENT_CHARS]
+    found = stated(rest)
+    heads, _, below = rest.partition("\n")
+    if (
+        found is None
+        or heads.strip(" \t*_`#")
+        or _fence(below.lstrip())
+        or _display(below.lstrip())
+    ):
+        return found
+    return boxed(below) or found
 
 
 def _fence(text: str) -> str | None:

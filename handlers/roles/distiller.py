@@ -75,7 +75,7 @@ class Distiller:
         """What is embedded of a lesson: its main fields, or its descriptor alone (MC² § C.7)."""
         labels = ("Descriptor",) if descriptor_only else self.embedded
         found = (values.get(label) for label in labels)
-        return "\n".join(_plain(one) for one in found if isinstance(one, str | tuple))
+        return "\n".join(in_words(_plain(one)) for one in found if isinstance(one, str | tuple))
 
     def found_by(self, text: str, *, descriptor_only: bool = False) -> str:
         """What is embedded of a lesson, from its canonical text; all of it where nothing can be read."""

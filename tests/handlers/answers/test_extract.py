@@ -128,3 +128,20 @@ def test_five_megabytes_of_anything_take_linear_time(piece: str) -> None:
     start = time.process_time()
     extract(text)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (
+            "3. **Express the final answer:**\n   - It is to be a number.\n\n4. Write it:\n \\boxed{3}",
+            "3",
+        ),
+        ("Final answer:\n42", "42"),
+        ("Final answer:\n```\nprint(1)\n```\nNot \\boxed{7}.", "print(1)"),
+        ("Final answer:\n\\[ \\boxed{5} \\]\nso \\boxed{5}", "5"),
+        ("Final answer: 6\nAn earlier try had \\boxed{7}.", "6"),
+    ],
+)
+def test_a_heading_over_plain_words_gives_way_to_a_box_below_it(text: str, answer: str) -> None:
+    assert extract(text) == answer

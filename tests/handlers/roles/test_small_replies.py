@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from handlers.answers.extract import extract
 from handlers.roles.confidence import read_confidence
 from tests.handlers.roles.every import roles
 from tests.handlers.roles.test_strong_replies import wrong
@@ -51,3 +53,15 @@ def test_a_copied_explanation_is_no_value(replies: list[dict[str, Any]]) -> None
     stated = [Fraction(text.partition("Confidence: ")[2].split()[0]) for text in said]
     assert [read_confidence(text) for text in said] == stated
     assert max(stated) == 1
+
+
+def test_a_step_about_the_answer_is_not_the_answer(replies: list[dict[str, Any]]) -> None:
+    """A step is headed "Express the final answer:", goes on about its form, and the box comes after it."""
+    said = [each["text"] for each in replies if "Express the final answer:" in each["text"]]
+    boxed = [text for text in said if each_box(text)]
+    assert boxed
+    assert [extract(text) for text in boxed] == [each_box(text)[-1] for text in boxed]
+
+
+def each_box(text: str) -> list[str]:
+    return re.findall(r"\\boxed\{([^{}]+)\}", text)
