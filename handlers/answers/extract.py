@@ -89,6 +89,19 @@ def stated(text: str) -> str | None:
     return _fence(rest) or _display(rest) or _line(rest)
 
 
+def labelled(text: str) -> str | None:
+    """What ``text`` states behind an answer's label; where that is a heading over plain words, what is boxed below."""
+    found, (heads, _, below) = stated(text), text[:CONTENT_CHARS].partition("\n")
+    if (
+        found is None
+        or heads.strip(" \t*_`#")
+        or _fence(below.lstrip())
+        or _display(below.lstrip())
+    ):
+        return found
+    return boxed(below) or found
+
+
 def whole(text: str) -> str | None:
     """The answer in a text that is nothing but the answer, such as a string of a JSON object."""
     rest = text[:CONTENT_CHARS].strip()
@@ -120,18 +133,7 @@ def _at(text: str, start: int) -> str | None:
 
 
 def _field(text: str, start: int) -> str | None:
-    """What stands behind a mark; where that is a heading over plain text, rather what is boxed later on."""
-    rest = text[start : start + CONTENT_CHARS]
-    found = stated(rest)
-    heads, _, below = rest.partition("\n")
-    if (
-        found is None
-        or heads.strip(" \t*_`#")
-        or _fence(below.lstrip())
-        or _display(below.lstrip())
-    ):
-        return found
-    return boxed(below) or found
+    return labelled(text[start : start + CONTENT_CHARS])
 
 
 def _fence(text: str) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, cast
 
-from handlers.answers.extract import stated, whole
+from handlers.answers.extract import labelled, whole
 from schemas.reply import Field, FieldKind
 
 Value: TypeAlias = str | float | tuple[str, ...]
@@ -131,7 +131,7 @@ def _choice_patterns(field: Field) -> tuple[re.Pattern[str], re.Pattern[str], re
 def read_answer(field: Field, raw: object) -> str:
     """The answer in a box, between ``###`` marks, in a fence or a formula, or on the line."""
     text = _string(raw)
-    found = whole(text) if isinstance(raw, Exact) else stated(text)
+    found = whole(text) if isinstance(raw, Exact) else labelled(text)
     if found is None:
         raise ValueError(NO_ANSWER)
     _refuse_echo(field, found)

@@ -17,6 +17,7 @@ import pytest
 
 from handlers.answers.extract import extract
 from handlers.roles.confidence import read_confidence
+from handlers.roles.reasoner import REASONER
 from tests.handlers.roles.every import roles
 from tests.handlers.roles.test_strong_replies import wrong
 
@@ -61,6 +62,12 @@ def test_a_step_about_the_answer_is_not_the_answer(replies: list[dict[str, Any]]
     boxed = [text for text in said if each_box(text)]
     assert boxed
     assert [extract(text) for text in boxed] == [each_box(text)[-1] for text in boxed]
+
+
+def test_a_headed_step_gives_way_to_the_box_below_it_in_a_role_too() -> None:
+    """As the model of 1.5 billion parameters said it, at the end of a right solution that was then lost."""
+    said = "4. **Final answer:**\n   James runs a total of 540 meters each week.\n\nSo it is \\(\\boxed{540}\\)."
+    assert REASONER.read(said) == {"Final_answer": "540"}
 
 
 def each_box(text: str) -> list[str]:
