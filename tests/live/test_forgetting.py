@@ -18,7 +18,8 @@ from tests.streams.cli.calling import Called, call, process
 from tests.streams.cli.learned import made, rows
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
-MODEL = ("--backbone", "rehearsal:seed=7")
+MODEL = ("--backbone", "rehearsal:seed=7,malformed=0,truncated=0,empty=0")
+"""Calls can be told beforehand only where none has to be asked again."""
 IDLE = ("--until-idle", "--settle", "--no-tables", "--display", "none")
 
 
