@@ -77,7 +77,7 @@ def test_nobody_said_what_is_guided(
 def test_one_problem_is_guided_in_rounds_without_tools() -> None:
     said = call(
         "solve", PUZZLE, "--domain", "game24", "--policy", "graph_memory", "--json",
-        "--backbone", "rehearsal:specificity=1,sensitivity=1,malformed=0,truncated=0,empty=0",
+        "--backbone", "rehearsal:seed=2,specificity=1,sensitivity=1,malformed=0,truncated=0,empty=0",
     )  # fmt: skip
     assert said.code == 0
     assert said.json["ended_by"] == "accepted"

@@ -23,7 +23,7 @@ from schemas.asking import OutOfLimit, Steps
 from schemas.events.monitoring import ExperienceFelt, Origin
 from schemas.events.reasoning import Generated, Parse, Voted
 from schemas.events.search import ConfidenceStated
-from schemas.questions import Completion, Sampling
+from schemas.questions import Completion, Remain, Sampling
 
 NONE = frozenset({"", "none", "null", "unknown", "no answer", "n/a"})
 
@@ -171,15 +171,15 @@ def first_had(mind: Mind, signals: Mapping[str, float]) -> str | None:
 
 
 def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
-    meter = Meter(spare=1)
+    remaining = yield from Remain()
+    meter = Meter(spare=int(remaining.calls is None or remaining.calls > 1))
     try:
         heard = yield from confidence.trust(mind.task.stated, made.text, meter)
     except OutOfLimit:
         made.calls += meter.calls
-        if not meter.calls:
-            raise
-        yield ConfidenceStated(node=made.source, source=made.source, parse="defaulted")
-        return None  # there was no call left to ask for the number again
+        if meter.calls:
+            yield ConfidenceStated(node=made.source, source=made.source, parse="defaulted")
+        raise
     made.calls += meter.calls
     value = None if heard.value is None else float(heard.value)
     yield ConfidenceStated(node=made.source, value=value, source=heard.source, parse=heard.parse)
