@@ -74,9 +74,9 @@ def test_nobody_said_what_is_guided(
     assert GraphSettings().base == "tool_reasoning"
 
 
-def test_one_problem_is_guided_in_rounds_without_tools() -> None:
+def test_one_problem_is_guided_in_rounds_without_tools(tmp_path: Path) -> None:
     said = call(
-        "solve", PUZZLE, "--domain", "game24", "--policy", "graph_memory", "--json",
+        "solve", PUZZLE, "--log", tmp_path / "a.db", "--domain", "game24", "--policy", "graph_memory", "--json",
         "--backbone", "rehearsal:seed=2,specificity=1,sensitivity=1,malformed=0,truncated=0,empty=0",
     )  # fmt: skip
     assert said.code == 0

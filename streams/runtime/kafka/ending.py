@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from streams.runtime.kafka.health import LOOK_S
@@ -59,34 +58,52 @@ class Ending:
         """Whether nobody is waited for any more."""
         self.left = 0
         """Records that no broker took."""
+        self.began_s = time.monotonic()
 
     async def finished(self) -> None:
         """Wait until nothing runs, or nothing can be recorded any more."""
-        worker, began_s = self.worker, time.monotonic()
+        worker = self.worker
+        self.began_s = time.monotonic()
         done = asyncio.ensure_future(worker.schedule.finished())
-        while not done.done() and not self._stuck(began_s):
+        while not done.done() and not self._stuck():
             await asyncio.wait([done], timeout=GLANCE_S)
-        if self._stuck(began_s) or not worker.owning.joined:
-            self.hurried = True
-            self.left = worker.appender.standing.waiting
-            worker.appender.give_up(Unrecorded(f"{waiting(self.left, 'append')} for a broker"))
+        if self._stuck() or not worker.owning.joined:
+            self._hurry()
             for partition in range(worker.partitions):
                 worker.schedule.cancel(partition)
         await asyncio.wait([done], timeout=HURRY_S)
         done.cancel()
 
-    def _stuck(self, began_s: float) -> bool:
+    def _hurry(self) -> None:
+        """Give up what no broker has taken."""
+        self.hurried = True
+        self.left = self.worker.appender.standing.waiting
+        self.worker.appender.give_up(Unrecorded(f"{waiting(self.left, 'append')} for a broker"))
+
+    def _stuck(self) -> bool:
         """Whether brokers have taken nothing, or said nothing, for too long since the end began."""
-        worker, now_s = self.worker, time.monotonic()
-        standing = worker.appender.standing
-        if now_s - began_s < LAST_S:
-            return False
-        if now_s - worker.health.heard_s > LAST_S + LOOK_S:
-            return True
-        heard_s = max(standing.since_s or now_s, standing.appended_s or 0.0)
+        now_s = time.monotonic()
+        silent = now_s - self.worker.health.heard_s > LAST_S + LOOK_S
+        return self._untaken() or (silent and now_s - self.began_s >= LAST_S)
+
+    def _untaken(self) -> bool:
+        """Whether what waits to be appended has been taken by no broker for too long since the end began."""
+        standing, now_s = self.worker.appender.standing, time.monotonic()
+        heard_s = max(standing.since_s or now_s, standing.appended_s or 0.0, self.began_s)
         return standing.since_s is not None and now_s - heard_s > LAST_S
 
     async def let_go(self, stop: Callable[[], Awaitable[None]]) -> None:
-        """Have a part let go, as far as it does in time."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop(), HURRY_S if self.hurried else PATIENT_S)
+        """Have a part let go, as far as it does in time: an answer on its way may wait for a broker too."""
+        work, since_s = asyncio.ensure_future(stop()), time.monotonic()
+        try:
+            while not work.done() and time.monotonic() - since_s < PATIENT_S and not self.hurried:
+                await asyncio.wait([work], timeout=GLANCE_S)
+                if not work.done() and self._untaken():
+                    self._hurry()
+            await asyncio.wait([work], timeout=HURRY_S)
+            if work.done():
+                work.result()
+        finally:
+            work.cancel()
+        work.add_done_callback(_hear)
+        await asyncio.wait([work], timeout=HURRY_S)

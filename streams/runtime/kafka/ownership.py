@@ -318,5 +318,5 @@ class Ownership:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *self.busy.values(), return_exceptions=True)
-        if not hurried:
+        if not self.worker.ending.hurried:
             self._note()
