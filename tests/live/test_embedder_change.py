@@ -106,6 +106,9 @@ def test_lessons_are_embedded_anew_and_all_else_stays(log: Path) -> None:
     # What was retired meanwhile is in no memory: it keeps the name of whoever embedded it last.
     assert {made for _, made, _ in lessons_of(log, "live")} == {"hashed-256"}
     assert {size for _, _, size in lessons_of(log)} == {256}
+    live = {name for name, *_ in lessons_of(log, "live")}
+    assert {made for name, made, _ in lessons_of(log) if name not in live} <= {"hashed-256", MINILM}
+    assert live
     assert verified(log).endswith("0 model calls")
 
 
