@@ -15,6 +15,7 @@ from tests.streams.cli.calling import call, command, environment
 
 HEAVY = {"pydantic", "numpy", "asyncio", "sqlite3", "faust", "aiokafka", "lancedb", "openai"}
 ELSEWHERE = {"faust", "mode", "aiokafka", "lancedb", "pyarrow", "duckdb", "starlette", "sympy"}
+LIBRARIES = "asyncio, sqlite3, numpy, pydantic"
 RUNS = 5
 
 
@@ -130,16 +131,26 @@ def test_an_endpoint_s_client_is_loaded_where_one_is_asked(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_first_question_is_asked_within_a_second(tmp_path: Path) -> None:
-    """Even with all that comes after it: the answer, its record, the end.
+def test_a_whole_episode_costs_little_more_than_what_it_loads(tmp_path: Path) -> None:
+    """Start, question, answer, record and end, against the libraries that no run can do without.
 
-    An endpoint's own client takes half of that to load, and is no part of ours.
+    On the machine that the bounds were set on this is about three quarters of a second, an
+    endpoint's own client, which is no part of ours, left out.
     """
-    solve = ("solve", "1 + 1", "--policy", "cot", "--log")
-    rehearsed = command(*solve, "a.db", "--backbone", "rehearsal")
-    assert seconds(rehearsed, tmp_path, 0, 2) < 1.0
+
+    def runs(round_: int, **there: str) -> list[float]:
+        solve = ("solve", "1 + 1", "--policy", "cot", "--log")
+        simulated, served = f"simulated-{round_}.db", f"served-{round_}.db"
+        return [
+            seconds([sys.executable, "-c", f"import {LIBRARIES}"], tmp_path, 0, 1),
+            seconds(command(*solve, simulated, "--backbone", "rehearsal"), tmp_path, 0, 1),
+            seconds([sys.executable, "-c", "import openai, aiohttp"], tmp_path, 0, 1),
+            seconds(command(*solve, served, "--backbone", "openai"), tmp_path, 0, 1, **there),
+        ]
+
     with serving(think) as endpoint:
-        client = seconds([sys.executable, "-c", "import openai, aiohttp"], tmp_path, 0, 1)
-        asked = command(*solve, "b.db", "--backbone", "openai")
-        assert seconds(asked, tmp_path, 0, 1, **endpoint.env()) < 1.0 + client
-        assert len(endpoint.asked) == 1
+        rounds = [runs(each, **endpoint.env()) for each in range(3)]
+        assert len(endpoint.asked) == 3
+    libraries, rehearsed, client, asked = (min(each) for each in zip(*rounds, strict=True))
+    assert rehearsed <= 5 * libraries
+    assert asked <= 5 * libraries + 1.5 * client
