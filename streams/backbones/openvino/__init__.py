@@ -7,7 +7,7 @@ child, which owns the model and decodes all calls together, step by step, and sp
 
 from __future__ import annotations
 
-from streams.backbones.openvino.backbone import OpenVino, unreadable
+from streams.backbones.openvino.backbone import OpenVino, need_library, unreadable
 from streams.backbones.openvino.options import Options
 
-__all__ = ["OpenVino", "Options", "unreadable"]
+__all__ = ["OpenVino", "Options", "need_library", "unreadable"]

@@ -83,11 +83,19 @@ def local(
 
 
 @app.command("demo-local", hidden=True)
-def demo_local() -> int:
-    """Six word problems on the bundled model, as `make demo-local` runs it."""
+def demo_local(
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=12, help="Problems.")
+    ] = 6,
+    source: From = "hub",
+    backbone: Annotated[
+        str | None, typer.Option("--backbone", metavar="B", help="Another model.")
+    ] = None,
+) -> int:
+    """Word problems on a real model in this process, as `make demo-local` runs it."""
     from streams.cli.demo.local import demo
 
-    return demo()
+    return demo(limit, source, backbone)
 
 
 @models_group.command("list")

@@ -39,9 +39,9 @@ class Begun:
         done = self.closed >= self.problems and self.versions >= self.expected
         return self.problems > 0 and done
 
-    def why_aside(self, backbones: str) -> str | None:
-        """Why this log is not gone on with, if it is not."""
-        if self.finished:
+    def why_aside(self, backbones: str, *, afresh: bool = True) -> str | None:
+        """Why this log is not gone on with, if it is not; ``afresh``: nor one that is finished."""
+        if afresh and self.finished:
             return "finished"
         if self.parked:
             return "begun by another build, and cannot go on"

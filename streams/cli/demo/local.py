@@ -1,51 +1,116 @@
-"""The `demo-local` command: six word problems on a real model in this process, end to end."""
+"""The `demo-local` command: word problems on a real model in this process, end to end.
+
+The model is the larger one that is known by name. OpenVINO runs it where it is installed, as it is the faster,
+else llama.cpp. One plain chain of thought and `mc2` work on the same problems at the same time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from streams.analysis.cases import Case, read
-from streams.cli.demo.run import world_described
+from streams.analysis.statistics import mcnemar
+from streams.cli.demo.run import prepare, world_described
+from streams.cli.errors import SETUP, CliError
 from streams.cli.live import watching
+from streams.cli.models import Source, brought, home
 from streams.cli.opening import open_log
-from streams.cli.output import out
+from streams.cli.output import out, say
 from streams.cli.setup import Duty, Models
+from streams.cli.show.words import plural
 from streams.cli.working import work
+from streams.models import ggufs
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
 
 PATH = "demo-local.db"
 LOG = f"sqlite:{PATH}"
 PROBLEMS = Path(__file__).with_name("local.jsonl")
-BACKBONE = "llamacpp?max_tokens=64"
-POLICIES, CALLS = ("cot", "self_consistency"), 5
-TOGETHER = 8
-"""Episodes in flight: the model decodes four replies at once."""
+MODEL = "qwen2.5-coder-1.5b"
+POLICIES, CALLS = ("cot", "mc2"), 9
+"""Nine calls are three rounds of `mc2`."""
+TOGETHER = 16
+"""Episodes in flight: as many replies are decoded at once."""
+EXPECTED_S, LONGEST_S = 70, 140
+"""Seconds a problem on two idle cores: as measured, and when the demo stops though problems are open."""
 WIDTH = 16
-
+TIMES = """
+select episode, max(at_ms) - min(at_ms) from records
+  where kind in ('episode.opened', 'episode.closed') group by episode having count(*) = 2
+"""
 HONEST = """\
-The model is real and very small (135 million parameters; others have thousands of times as many): it
-writes English and can hardly reckon. That it is wrong says little of a policy, and that it is right
-may be luck. What is real: every token below was computed here, counted, recorded and can be verified."""
+The model is real and small: what it gets wrong says little of a policy, and a few problems cannot tell two
+policies apart. What is real: every token was computed here, counted and recorded, and can be verified."""
 
 
-def demo() -> int:
-    """Produce the problems for two policies, work on them, and print what came of it."""
-    models = Models(backbone=BACKBONE)
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a log of this demo says: its closed episodes, how many are open, and seconds by episode."""
+
+    cases: Sequence[Case]
+    open: int
+    seconds: dict[str, float]
+
+
+def demo(limit: int, source: Source = "hub", backbone: str | None = None) -> int:
+    """Say what it takes, bring the model, produce, work, and print what came of it; the exit code."""
+    chosen = backbone or runner()
+    for line in plan(limit, chosen):
+        say(line)
+    if backbone is None:
+        brought(next(each for each in ggufs() if each.name == MODEL), source)
+    models = Models(backbone=chosen)
     name = world_described(models)
+    prepare(PATH, name, afresh=False)
     for policy in POLICIES:
-        _produce(policy)
-    duty = Duty(until_idle=True, max_concurrency=TOGETHER)
-    with watching(LOG) as watch:
-        code = work(LOG, models, duty, on_change=watch)
+        _produce(policy, limit)
+    code = _work(models, limit)
     with closing(open_log(LOG)) as log:
-        for line in screen(list(read(log).cases()), name):
-            out(line)
+        ran = ran_of(log)
+    for line in screen(ran, name, chosen):
+        out(line)
     return code
 
 
-def _produce(policy: str) -> None:
-    """What `metalogue produce local.jsonl --policy cot --call-limit 5` does; what is known is skipped."""
+def plan(limit: int, backbone: str) -> Iterable[str]:
+    """What is about to be taken: bytes, memory, minutes."""
+    model = next(each for each in ggufs() if each.name == MODEL)
+    if MODEL in backbone:
+        here = "is here already" if model.path(home()).is_file() else "will be fetched"
+        yield f"{model.about}: {model.bytes / 1e6:,.0f} MB, which {here}; up to 4 GB of memory."
+    else:
+        yield f"The model is {backbone}."
+    expected, longest = (limit * each / 60 for each in (EXPECTED_S, LONGEST_S))
+    yield (
+        f"{plural(limit, 'problem')} by {' and '.join(POLICIES)}: about {expected:.0f} minutes on two idle cores, "
+        f"more on busy ones; it stops after {longest:.0f}, and goes on when it is run again."
+    )
+
+
+def runner() -> str:
+    """Who runs the model: the faster one that is installed. Raises a ``CliError`` where none is."""
+    from streams.backbones import llamacpp, openvino
+    from streams.backbones.port import SetupBroken
+
+    for kind, need in (("openvino", openvino.need_library), ("llamacpp", llamacpp.need_library)):
+        with suppress(SetupBroken):
+            need()
+            return f"{kind}:{MODEL}"
+    hint = "In a checkout: make demo-local. Else: pip install 'metalogue[openvino,local]'"
+    raise CliError(
+        "nothing is installed that runs a model", error="model.extra", exit=SETUP, hint=hint
+    )
+
+
+def _produce(policy: str, limit: int) -> None:
+    """What `metalogue produce local.jsonl --policy cot --call-limit 9` does; what is known is skipped."""
+    from itertools import islice
+
     from schemas.problem import Limits
     from streams.policies import find
     from streams.producing.produce import Plan, Producer
@@ -55,30 +120,94 @@ def _produce(policy: str) -> None:
         source=str(PROBLEMS), find=find, policy=policy, domain="words", limits=Limits(calls=CALLS)
     )
     with closing(open_log(LOG, create=True)) as log:
-        Producer(log, plan).run(lines_of(str(PROBLEMS), None))
+        Producer(log, plan).run(islice(lines_of(str(PROBLEMS), None), limit))
 
 
-def screen(cases: Sequence[Case], name: str) -> Iterable[str]:
+def _work(models: Models, limit: int) -> int:
+    """What `metalogue worker --until-idle --total-time N` does, watched."""
+    from streams.world import Totals
+
+    totals = Totals(None, None, None, float(limit * LONGEST_S))
+    duty = Duty(until_idle=True, max_concurrency=TOGETHER, totals=totals)
+    with watching(LOG) as watch:
+        try:
+            return work(LOG, models, duty, on_change=watch)
+        except CliError as error:
+            if error.error != "budget.spent":
+                raise
+            return error.exit
+
+
+# ── What it shows ────────────────────────────────────────────────────────────────────────────
+
+
+def ran_of(log: SqliteLog) -> Ran:
+    """What the log has now."""
+    cases = [case for case in read(log).cases() if case.opened.policy in POLICIES]
+    counted = log.db.execute("select count(*) from records where kind = 'episode.opened'")
+    took = {str(episode): ms / 1000 for episode, ms in log.db.execute(TIMES)}
+    return Ran(cases, int(counted.fetchone()[0]) - len(cases), took)
+
+
+def screen(ran: Ran, name: str, backbone: str) -> Iterable[str]:
     """Each problem with its label and what each policy said, the sums, and how to go on."""
-    yield f"Metalogue local demo: {len(cases)} episodes, {name}, log {LOG}"
+    cases = ran.cases
+    yield f"Metalogue local demo: {plural(len(cases), 'episode')}, {name}, log {LOG}"
     yield HONEST
     yield ""
     yield _columns("problem", "label", *POLICIES)
     for problem in dict.fromkeys(case.problem.id for case in cases):
         said = {case.opened.policy: case for case in cases if case.problem.id == problem}
-        answers = [_answer(said[policy]) for policy in POLICIES if policy in said]
+        answers = [_answer(said[each]) if each in said else "open" for each in POLICIES]
         yield _columns(problem, _label(next(iter(said.values()))), *answers)
-    yield _columns("right", "", *(right_of(_of(cases, policy)) for policy in POLICIES))
-    for policy in POLICIES:
-        yield _spent(policy, _of(cases, policy))
+    for title, cells in sums(ran).items():
+        yield _columns(title, "", *cells)
     yield ""
-    yield f"one answer      .venv/bin/metalogue show eggs --log {LOG}"
+    yield from verdict(cases)
+    if ran.open:
+        yield f"{plural(ran.open, 'episode')} still open: run it again, and it goes on."
+    yield ""
+    first = cases[0].problem.id if cases else "eggs"
+    yield f"one answer      .venv/bin/metalogue show {first} --log {LOG}"
     yield f"prove the log   .venv/bin/metalogue verify --log {LOG}"
-    yield f'your problem    .venv/bin/metalogue solve "What is 3 + 4?" --backbone {BACKBONE.split("?")[0]}'
+    yield f'your problem    .venv/bin/metalogue solve "What is 3 + 4?" --backbone {backbone}'
 
 
-def _of(cases: Sequence[Case], policy: str) -> list[Case]:
-    return [case for case in cases if case.opened.policy == policy]
+def sums(ran: Ran) -> dict[str, list[str]]:
+    """By what is counted: how many are right, and what each policy spent on them. Unknown stays unknown."""
+    from schemas.usage import total
+
+    groups = [[case for case in ran.cases if case.opened.policy == each] for each in POLICIES]
+    used = [total(case.closed.usage for case in group) for group in groups]
+    return {
+        "right": [right_of(group) for group in groups],
+        "calls": [f"{each.calls}" for each in used],
+        "tokens in": [_count(each.prompt_tokens) for each in used],
+        "tokens out": [_count(each.completion_tokens) for each in used],
+        "seconds each": [_seconds(group, ran.seconds) for group in groups],
+    }
+
+
+def verdict(cases: Sequence[Case]) -> Iterable[str]:
+    """What the problems that both policies closed say of the two, in words and with its p-value."""
+    from schemas.usage import total
+
+    by = {each: {c.problem.id: c for c in cases if c.opened.policy == each} for each in POLICIES}
+    plain, other = (by[each] for each in POLICIES)
+    both = [problem for problem in plain if problem in other]
+    if not both:
+        yield "No problem was closed by both yet."
+        return
+    told = [(plain[each].outcome == "right", other[each].outcome == "right") for each in both]
+    alone, other_alone = told.count((True, False)), told.count((False, True))
+    p = mcnemar(alone, other_alone)
+    yield (
+        f"Of {plural(len(both), 'problem')} only {POLICIES[0]} had {alone} right, only {POLICIES[1]} {other_alone} "
+        f"(McNemar's p = {p:.2f}): {'no difference is shown' if p > 0.05 else 'they differ'}."
+    )
+    spent, more = (total(by[each][one].closed.usage for one in both).tokens for each in POLICIES)
+    if spent and more is not None:
+        yield f"For that {POLICIES[1]} took {more / spent:.1f} times the tokens."
 
 
 def _label(case: Case) -> str:
@@ -100,12 +229,14 @@ def right_of(cases: Sequence[Case]) -> str:
     return f"{right} of {len(cases)}" + (f", {unknown} ?" if unknown else "")
 
 
-def _spent(policy: str, cases: Sequence[Case]) -> str:
-    from schemas.usage import total
+def _count(tokens: int | None) -> str:
+    return "unknown" if tokens is None else f"{tokens:,}"
 
-    used = total(case.closed.usage for case in cases)
-    seconds = "unknown" if used.seconds is None else f"{used.seconds:.0f} s in model calls"
-    return f"{policy}: {used.calls} calls, {used.tokens} tokens, {used.cached_tokens} cached, {seconds}"
+
+def _seconds(cases: Sequence[Case], seconds: dict[str, float]) -> str:
+    """From opened to closed, on average; the others were decoded meanwhile."""
+    took = [seconds[case.episode] for case in cases if case.episode in seconds]
+    return f"{sum(took) / len(took):.0f}" if took else "unknown"
 
 
 def _columns(*cells: str) -> str:

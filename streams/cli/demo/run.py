@@ -28,7 +28,7 @@ GROUP = "group/demo"
 def demo(backbone: str | None) -> int:
     """Run the demo in the working directory, or go on with one broken off; the exit code."""
     models = Models(backbone=backbone or BACKBONE)
-    _prepare(world_described(models))
+    prepare(PATH, world_described(models))
     _produce()
     code = _work(models)
     with closing(open_log(LOG)) as log:
@@ -53,23 +53,23 @@ def world_described(models: Models) -> str:
         raise as_cli(error) from error
 
 
-def _prepare(backbones: str) -> None:
-    """Keep an unfinished log to go on with; set any other aside."""
-    if not os.path.exists(PATH):
+def prepare(path: str, backbones: str, *, afresh: bool = True) -> None:
+    """Keep a log to go on with; set any other aside, a finished one too where each run is to be ``afresh``."""
+    if not os.path.exists(path):
         return
-    with only_worker(PATH):
+    with only_worker(path):
         try:
-            log = open_log(LOG)
+            log = open_log(f"sqlite:{path}")
         except CliError as error:
-            error.hint = f"Move {PATH} away: the demo writes its log there."
+            error.hint = f"Move {path} away: the demo writes its log there."
             raise
         state = begun(log)
         log.close()
-        why = state.why_aside(backbones)
+        why = state.why_aside(backbones, afresh=afresh)
         if why is None:
-            say(f"{PATH}: {state.closed} of {state.problems} closed; going on from there")
+            say(f"{path}: {state.closed} of {state.problems} closed; going on from there")
         else:
-            say(f"{PATH} was {why}: kept as {set_aside(Path(PATH))}")
+            say(f"{path} was {why}: kept as {set_aside(Path(path))}")
 
 
 def _produce() -> None:

@@ -1,4 +1,4 @@
-"""Models in this process: listed, pulled as wheels without dependencies or from a hub, demonstrated."""
+"""Models in this process: listed, pulled as wheels without dependencies or from a hub."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import huggingface_hub
 import pytest
 
 from streams.cli import models
-from streams.cli.demo import local
 from streams.cli.doctor.setup import checks
 from streams.cli.main import main
 from streams.models import BUNDLED, WHEELS, Wheel, ggufs
@@ -90,21 +89,3 @@ def test_no_network_is_said_with_the_way_out(
 def test_the_doctor_names_them() -> None:
     [check] = [each for each in checks() if each.name == "models"]
     assert check.detail == "in this process: smollm2, minilm"
-
-
-def test_the_demo_shows_what_a_real_model_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], elsewhere: Path
-) -> None:
-    two = elsewhere / "two.jsonl"
-    lines = local.PROBLEMS.read_text(encoding="utf-8").splitlines(keepends=True)
-    two.write_text("".join(lines[:2]), encoding="utf-8")
-    monkeypatch.setattr(local, "PROBLEMS", two)
-    monkeypatch.setattr(local, "BACKBONE", "llamacpp?max_tokens=24&threads=1")
-    assert main(["demo-local"]) == 0
-    said = capsys.readouterr().out
-    assert "SmolLM2-135M-Instruct" in said
-    assert "SIMULATED" not in said
-    assert "cot: 2 calls" in said
-    assert "self_consistency: 10 calls" in said
-    assert main(["verify", "--log", local.LOG]) == 0
-    assert capsys.readouterr().out.strip().endswith("0 model calls")
