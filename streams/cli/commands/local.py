@@ -52,7 +52,7 @@ def local(
     ] = [],  # noqa: B006
     json: Json = False,
 ) -> int:
-    """Models in this process: speeds, or policies beside each other.
+    """Models in this process: speeds, or policies on one.
 
     Without --data: completion tokens a second by llama.cpp and by OpenVINO, 16 replies at once. With it: policies
     on the bundled model, 40 problems, 16 calls each, replies of 48 tokens at most. With --reading too: what cot
