@@ -136,11 +136,7 @@ def _openvino(spelled: Spelling, wishes: Wishes) -> Backbone:
     if strange is None:
         return OpenVino(path, chosen)
     _log.warning("%s: OpenVINO cannot read it (%s): llama.cpp runs it instead", path.name, strange)
-    shared = {
-        name: getattr(chosen, name)
-        for name in ("slots", "context", "threads", "max_tokens", "cache")
-    }
-    return LlamaCpp(path, LlamaOptions(**shared))
+    return LlamaCpp(path, LlamaOptions(**chosen.room()))
 
 
 def _gguf(what: str, models: Path | None) -> str | Path | None:

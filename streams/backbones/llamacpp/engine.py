@@ -14,6 +14,7 @@ from typing import Any
 
 from streams.backbones.llamacpp.marks import marks_of
 from streams.backbones.llamacpp.options import Options
+from streams.backbones.loaded import missing
 from streams.backbones.port import SetupBroken
 
 QUIET = -1
@@ -55,8 +56,7 @@ class Engine:
 def need_library() -> None:
     """Raises ``SetupBroken`` if the extra that carries llama.cpp is not installed."""
     if importlib.util.find_spec("xllamacpp") is None:
-        detail = "llama.cpp is not installed: make local, or pip install 'metalogue[local]'"
-        raise SetupBroken("extra", "llamacpp", detail)
+        raise missing("llamacpp", "llama.cpp", "local")
 
 
 def keep_signals() -> None:

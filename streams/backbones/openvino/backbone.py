@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import logging
 import os
 from pathlib import Path
 from time import perf_counter
 
 import msgspec
 
-from streams.backbones.gguf import file_of, header_of
+from streams.backbones.gguf import header_of
 from streams.backbones.llamacpp.body import spoken
+from streams.backbones.loaded import LoadedModel, missing
 from streams.backbones.openvino.messages import Asked, Settings
 from streams.backbones.openvino.options import Options
 from streams.backbones.openvino.process import Child
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
+from streams.backbones.port import ModelReply, ModelRequest
 
-_log = logging.getLogger(__name__)
 _SEEDS = 1 << 32
 
 ARCHITECTURES = frozenset({"llama", "qwen2", "qwen3"})
@@ -26,26 +25,19 @@ TYPES = frozenset({"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q6_K"}
 """What OpenVINO reads of GGUFs; of others it says so only after having loaded them for half a minute."""
 
 
-class OpenVino:
-    """A GGUF by its path; the bundled one where none is named. Loaded at the first call.
+class OpenVino(LoadedModel[Child]):
+    """A model in a process of its own.
 
     Replies are free text: no grammar holds them. The same seed and prompt give the same reply on one machine
     with the option ``exact``. Raises ``SetupBroken`` at once where no call could succeed: no library, no file.
     """
 
-    simulated = False
-    priced = False
+    kind = "openvino"
 
     def __init__(self, path: str | Path | None = None, options: Options | None = None) -> None:
         need_library()
-        self._path = file_of(path, "openvino")
         self._options = options or Options()
-        self._loading: asyncio.Task[Child] | None = None
-
-    @property
-    def name(self) -> str:
-        """``openvino:`` and the file's name without its ending."""
-        return f"openvino:{self._path.stem}"
+        super().__init__(path, self._options.slots)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply. A prompt that the model has no room for is recorded as an error.
@@ -53,16 +45,20 @@ class OpenVino:
         A call that is cancelled stops decoding at its next token. Raises ``Unreachable`` where the
         model's process ended; the next call starts it again.
         """
-        child, begun = await self._child(), perf_counter()
+        async with self._turns:
+            return await self._ask(await self._model(), request)
+
+    async def _ask(self, child: Child, request: ModelRequest) -> ModelReply:
+        begun = perf_counter()
         try:
-            said = await child.ask(asked_of(request, self._options), self._options.timeout_s)
+            said = await child.ask(
+                asked_of(request, self._options), self._options.patience(request)
+            )
         except TimeoutError:
-            spent = perf_counter() - begun
-            return ModelReply(text="", finish="timeout", model=self.name, seconds=spent)
+            return self._late(perf_counter() - begun)
         seconds = perf_counter() - begun
         if said.fault is not None:
-            _log.warning("%s: recorded as an error: %s", self.name, said.fault)
-            return ModelReply(text="", finish="error", model=self.name, seconds=seconds)
+            return self._failed(said.fault, seconds, too_long=said.too_long)
         return ModelReply(
             text=said.text,
             finish=said.finish,
@@ -75,7 +71,7 @@ class OpenVino:
 
     async def close(self) -> None:
         """Give up what is being decoded, and free the model."""
-        loading, self._loading = self._loading, None
+        loading = self._let_go()
         if loading is None:
             return
         if not loading.done():
@@ -84,26 +80,27 @@ class OpenVino:
         if isinstance(child, Child):
             await child.close()
 
-    async def _child(self) -> Child:
-        """The model, loaded once however many calls wait for it, and again if its process ended."""
+    async def _model(self) -> Child:
+        """Loaded again where its process ended."""
         ended = _ended(self._loading)
-        if self._loading is None or ended is not None:
-            self._loading = asyncio.create_task(Child.start(self._settings()))
         if ended is not None:
+            self._loading = asyncio.create_task(self._load())
             await ended.close()
-        return await asyncio.shield(self._loading)
+        return await super()._model()
 
-    def _settings(self) -> Settings:
+    async def _load(self) -> Child:
         chosen = self._options
-        return Settings(
-            path=str(self._path.resolve()),
-            slots=chosen.slots,
-            context=chosen.context,
-            threads=chosen.threads or len(os.sched_getaffinity(0)),
-            batch_tokens=chosen.batch_tokens,
-            cache=chosen.cache,
-            cache_gib=chosen.cache_gib,
-            exact=chosen.exact,
+        return await Child.start(
+            Settings(
+                path=str(self._path.resolve()),
+                slots=chosen.slots,
+                context=chosen.context,
+                threads=chosen.threads or len(os.sched_getaffinity(0)),
+                batch_tokens=chosen.batch_tokens,
+                cache=chosen.cache,
+                cache_gib=chosen.cache_gib,
+                exact=chosen.exact,
+            )
         )
 
 
@@ -132,8 +129,7 @@ def asked_of(request: ModelRequest, options: Options) -> Asked:
 def need_library() -> None:
     """Raises ``SetupBroken`` if the extra that carries OpenVINO is not installed."""
     if importlib.util.find_spec("openvino_genai") is None:
-        detail = "OpenVINO is not installed: make openvino, or pip install 'metalogue[openvino]'"
-        raise SetupBroken("extra", "openvino", detail)
+        raise missing("openvino", "OpenVINO", "openvino")
 
 
 def unreadable(path: Path) -> str | None:

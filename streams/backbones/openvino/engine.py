@@ -66,7 +66,7 @@ class Engine:
             count = int(ids.shape[1])
             if count >= self._context:
                 fault = f"a prompt of {count} tokens; there is room for {self._context}"
-                return Said(number=asked.number, fault=fault)
+                return Said(number=asked.number, fault=fault, too_long=True)
             room = self._context - count
             handle = self._pipeline.add_request(asked.number, ids, self._drawing(asked, room))
         except RuntimeError as error:

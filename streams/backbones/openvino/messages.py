@@ -36,6 +36,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
     text: str = ""
     finish: str = "error"
     fault: str | None = None
+    too_long: bool = False
+    """Whether the fault is that there is no room for the prompt."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     logprob: float | None = None

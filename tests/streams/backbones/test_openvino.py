@@ -143,10 +143,20 @@ def test_a_reply_carries_what_it_measured() -> None:
 
 @real
 @pytest.mark.slow
+def test_a_prompt_without_room_is_recorded_as_too_long() -> None:
+    async def use(backbone: OpenVino) -> None:
+        reply = await backbone.complete(asking("1 + " * 2000))
+        assert (reply.text, reply.finish, reply.too_long) == ("", "error", True)
+
+    with_model(use, Options(context=1024, threads=1))
+
+
+@real
+@pytest.mark.slow
 def test_a_model_whose_process_ended_is_started_again() -> None:
     async def use(backbone: OpenVino) -> None:
         first = await backbone.complete(asking(sampling=SHORT))
-        child = await backbone._child()  # pyright: ignore[reportPrivateUsage]
+        child = await backbone._model()  # pyright: ignore[reportPrivateUsage]
         call = asyncio.create_task(backbone.complete(ENDLESS))
         await asyncio.sleep(0)
         os.kill(child._process.pid, signal.SIGKILL)  # pyright: ignore[reportPrivateUsage]
