@@ -46,6 +46,8 @@ class Idle:
         writer = worker.owning.learning_writer(partition)
         if writer is None or not worker.teacher.settled(partition, writer):
             return True
+        if worker.owning.looks_back(partition):
+            return True
         running = any(
             running.partition == partition and name.startswith("b/")
             for name, running in worker.schedule.tasks.items()
@@ -103,7 +105,7 @@ class Idle:
             worker.owning.joined
             and not worker.schedule.tasks
             and not worker.schedule.ready
-            and not worker.owning.busy
+            and not (worker.owning.busy or worker.owning.owing)
             and all(each.live and each.learns for each in owned)
         )
 

@@ -5,7 +5,9 @@ It decides on nothing but what is accepted on the log: while a record of its own
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +30,8 @@ from streams.runtime.settling import Statement
 from streams.scopes import Scope
 
 _log = logging.getLogger(__name__)
+AT_ONCE = 100
+"""How many finished episodes are looked at before others have their turn."""
 
 
 class Teacher:
@@ -50,7 +54,8 @@ class Teacher:
         self.batches = 0
         self.stalled: set[str] = set()
         """Scopes whose next batch is larger than its log takes."""
-        self.grading: set[tuple[str, str]] = set()
+        self.grading: dict[int, set[tuple[str, str]]] = defaultdict(set)
+        """Grades that we stated in each partition."""
 
     def partition(self, scope: str) -> int:
         """Where a scope's learning lies."""
@@ -73,15 +78,21 @@ class Teacher:
         for episode in self.view.episodes_of(feedback):
             self._grade(episode, self.view.reflected[episode], feedback)
 
-    def catch_up(self, partition: int) -> None:
-        """Grades that the former owner still owed."""
-        for episode, event in self.view.reflected.items():
-            if self.partition(event.scope) == partition:
-                self.reflected(episode, event)
+    async def catch_up(self, partition: int) -> None:
+        """State grades that former owners still owed, ourselves under an earlier claim too."""
+        for number, episode in enumerate(list(self.view.reflections[partition])):
+            self.reflected(episode, self.view.reflected[episode])
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def fenced(self, partition: int) -> None:
+        """Another claimed it: what we stated there and have not read back may not count."""
+        self.grading.pop(partition, None)
 
     def _state(self, writer: KafkaWriter, episode: str, address: str, event: Graded) -> None:
-        if (episode, address) not in self.view.known and (episode, address) not in self.grading:
-            self.grading.add((episode, address))
+        grade, stated = (episode, address), self.grading[writer.lane.partition]
+        if grade not in self.view.known and grade not in stated:
+            stated.add(grade)
             try:
                 writer.state("learning", episode, address, event)
             except TooLarge as error:

@@ -29,6 +29,8 @@ CHECKPOINT_S, CHECKPOINT_SHARE = 0.25, 0.05
 """How often checkpoints are looked at, and the most of the time that this may take."""
 FIRST_S = 5.0
 """How long at most what was closed long ago waits for the partitions that are being taken over."""
+LOOKS_BACK = ("past", "grades")
+"""Work on what was closed long ago: whoever comes next begins it anew."""
 PAUSE_AT, RESUME_AT = 2_000, 500
 
 
@@ -42,6 +44,8 @@ class Ownership:
         self.again: dict[int, asyncio.Task[None]] = {}
         """Partitions that are to be claimed once more."""
         self.busy: dict[tuple[str, int], asyncio.Task[Any]] = {}
+        self.owing: set[int] = set()
+        """Partitions of which nobody has looked yet whether their former owners owe grades."""
         self.assignments = 0
         """How often the group dealt out its partitions anew."""
         self.note_s = 0.0
@@ -96,6 +100,8 @@ class Ownership:
     def _drop(self, index: int) -> None:
         owned = self.partitions[index]
         owned.fence_off()
+        self.owing.discard(index)
+        self.worker.teacher.fenced(index)
         self.worker.past.whole.pop(index, None)
         self.worker.schedule.cancel(index)
         self.worker.tail.drop((self.worker.place.topic("events"), index))
@@ -135,7 +141,8 @@ class Ownership:
         events.stamps.read = owned.fold.journal
         owned.position = int((checkpoint or {}).get("problems", 0))
         committed = await worker.idle.committed(index)
-        owned.position = max(owned.position, committed, owned.source + 1)
+        owned.source = max(owned.source, before.source)  # we may have closed them since
+        owned.position = max(owned.position, before.position, committed, owned.source + 1)
         if fold.fence.epoch != events.epoch or view.fences[index].epoch != learning.epoch:
             self._lost(owned)
             return
@@ -143,7 +150,7 @@ class Ownership:
         for episode in owned.unfinished():
             worker.tailing.adopted(owned, episode)
             worker.tailing.lighten(owned, episode)
-        worker.teacher.catch_up(index)
+        self.owing.add(index)
         worker.refused(index)
         if index not in worker.past.whole:
             self._start(("past", index), self._fill(index, begins, events.epoch + 1))
@@ -151,10 +158,19 @@ class Ownership:
         self.replayed.append(events.epoch - begins)
 
     async def _fill(self, index: int, begins: int, end: int) -> None:
-        """Read what was closed long ago, once what is open goes on: one loop serves both."""
+        """Read what was closed long ago."""
+        await self._open_first()
+        await self.worker.past.fill(self.worker.place, index, begins, end)
+
+    async def _look_back(self, index: int) -> None:
+        """State the grades that former owners still owed."""
+        await self._open_first()
+        await self.worker.teacher.catch_up(index)
+
+    async def _open_first(self) -> None:
+        """What was closed long ago waits until what is open goes on: one loop serves both."""
         if self.taking:
             await asyncio.wait(list(self.taking.values()), timeout=FIRST_S)
-        await self.worker.past.fill(self.worker.place, index, begins, end)
 
     async def _claim(
         self, lane: Lane, follower: Follower, fence: Fence, upto: Callable[[], int]
@@ -230,6 +246,9 @@ class Ownership:
                 self._start(("intake", owned.index), self._admit(owned))
             if owned.live and owned.adopted:
                 self._start(("adopt", owned.index), self._adopt(owned))
+            if owned.index in self.owing and ("grades", owned.index) not in self.busy:
+                self.owing.discard(owned.index)
+                self._start(("grades", owned.index), self._look_back(owned.index))
             if owned.live and owned.owed:
                 self._start(("relay", owned.index), self.worker.relay.take(owned))
         if time.monotonic() > self.note_s:
@@ -237,6 +256,10 @@ class Ownership:
             self._note()
             took = time.monotonic() - began
             self.note_s = began + max(CHECKPOINT_S, took / CHECKPOINT_SHARE)
+
+    def looks_back(self, index: int) -> bool:
+        """Whether a former owner may still owe grades of a partition."""
+        return index in self.owing or ("grades", index) in self.busy
 
     def _may_admit(self, owned: Owned) -> bool:
         """Whether something came in, there is room for it, and what was closed long ago is known here."""
@@ -313,7 +336,7 @@ class Ownership:
     async def stop(self) -> None:
         """Nothing goes on."""
         hurried = self.worker.ending.hurried
-        ours = [task for (name, _), task in self.busy.items() if hurried or name == "past"]
+        ours = [task for (name, _), task in self.busy.items() if hurried or name in LOOKS_BACK]
         tasks = [*self.taking.values(), *self.again.values(), *ours]
         for task in tasks:
             task.cancel()

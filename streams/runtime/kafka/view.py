@@ -81,6 +81,8 @@ class View:
         self.feedback_upto = [0] * partitions
         self.known: set[tuple[str, str]] = set()
         self.reflected: dict[str, Reflected] = {}
+        self.reflections: list[list[str]] = [[] for _ in range(partitions)]
+        """Reflected episodes by the partition that they are learned from in."""
         self.runs: dict[tuple[str, str], list[str]] = defaultdict(list)
         """Reflected episodes of a problem."""
         self.journals: dict[str, dict[str, Event]] = defaultdict(dict)
@@ -144,6 +146,7 @@ class View:
             return
         if isinstance(event, Reflected):
             self.reflected[episode] = event
+            self.reflections[partition].append(episode)
             self.runs[event.domain, event.problem_id].append(episode)
         elif isinstance(event, MemoryVersioned):
             journal = self.journals.pop(episode, {})

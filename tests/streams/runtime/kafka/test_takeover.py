@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from schemas.events.episode import PartitionClaimed
+from schemas.events.learning import Graded, Reflected
 from schemas.problem import Problem
+from streams.relay import check
 from streams.runtime.kafka.admission import Asked, asked
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.worker import KafkaWorker
 from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.broker import Batch, Broker, Producer
@@ -31,14 +34,14 @@ def setting(tmp_path: Path) -> Generator[Setting]:
         yield OnKafka(place, log), place, broker
 
 
-def solved(runtime: OnKafka, first: int, count: int) -> None:
+def solved(runtime: OnKafka, first: int, count: int, domain: str = "e") -> None:
     runtime.log().publish(
         [
             (
                 "problems",
                 f"m{n}",
                 dict[str, str](),
-                Problem(id=f"{n}", problem="1", domain="e", policy="pupil")
+                Problem(id=f"{n}", problem="1", domain=domain, policy="pupil")
                 .model_dump_json()
                 .encode(),
             )
@@ -114,6 +117,66 @@ def test_what_was_being_admitted_as_another_claimed_the_partition_is_admitted_by
     assert runtime.live(Life()) == Outcome()
     assert contested
     assert len(list(runtime.log().messages("answers"))) == SIZE
+
+
+def beating(worker: KafkaWorker) -> None:
+    """Heartbeats are answered from now on."""
+    worker.lease.renew()
+    asyncio.get_running_loop().call_later(0.1, beating, worker)
+
+
+def grades(runtime: OnKafka) -> list[str]:
+    """The finished episodes that have a grade which counts."""
+    return [each.episode for each in runtime.log().records(kinds=["graded"])]
+
+
+def test_grades_that_a_former_owner_owed_are_stated_once_what_is_open_goes_on(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, _, _ = setting
+
+    def nothing(event: Reflected) -> tuple[tuple[str, Graded], ...]:
+        return ()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("streams.runtime.kafka.learning.check", nothing)
+        solved(runtime, 0, 20, "game24")
+    assert grades(runtime) == []
+    live = list[int]()
+
+    def looked(event: Reflected) -> tuple[tuple[str, Graded], ...]:
+        assert runtime.worker is not None
+        live.append(sum(each.live for each in runtime.worker.owning.partitions.values()))
+        return check(event)
+
+    monkeypatch.setattr("streams.runtime.kafka.learning.check", looked)
+    assert runtime.live(Life()) == Outcome()
+    assert len(grades(runtime)) == 20
+    assert live == [PARTITIONS] * 20
+
+
+def test_a_grade_that_another_s_claim_came_before_is_stated_again(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, place, broker = setting
+    contested = list[str]()
+
+    def contest(event: Reflected) -> tuple[tuple[str, Graded], ...]:
+        worker = runtime.worker
+        assert worker is not None
+        if not contested:
+            contested.append(event.scope)
+            headers = headers_of("partition.claimed", "w/0", "claimed.other.1", 1)
+            row = (b"w", PartitionClaimed(worker="other").to_json(), headers, 1)
+            for partition in range(PARTITIONS):
+                broker.append(place.topic("learning"), partition, [row])
+            beating(worker)
+        return check(event)
+
+    monkeypatch.setattr("streams.runtime.kafka.learning.check", contest)
+    solved(runtime, 0, 20, "game24")
+    assert contested
+    assert len(grades(runtime)) == 20
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_the_worker(
