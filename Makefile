@@ -33,7 +33,6 @@ setup: $(VENV)/.ready
 local: $(VENV)/.ready-requirements-local $(VENV)/.ready-models
 openvino: $(VENV)/.ready-openvino
 providers: $(VENV)/.ready-requirements-providers
-# In this order: of the one package that both lists pin, the providers' version stays.
 dev: $(VENV)/.ready-requirements-dev $(VENV)/.ready-requirements-providers $(VENV)/.ready-models
 
 $(VENV)/.ready: pyproject.toml $(LOCKS)/requirements.txt

@@ -5,21 +5,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=${UV:-$([[ -x .venv/bin/uv ]] && echo .venv/bin/uv || command -v uv)} || {
   echo "make lock needs uv: run make setup first" >&2; exit 1; }
+# In constraints.txt stands what one list holds back for another, so that a package has one version in all of them.
+locks=deploy/locks
 compile() {
   UV_CUSTOM_COMPILE_COMMAND='make lock' "$uv" pip compile pyproject.toml --quiet --universal \
-    --python-version 3.11 --no-emit-index-url --no-emit-find-links \
+    --python-version 3.11 --no-emit-index-url --no-emit-find-links --constraint $locks/constraints.txt \
     ${UPGRADE:+--upgrade} --extra openai --extra math --extra web --group build "$@"
 }
-locks=deploy/locks
 compile --output-file $locks/requirements.txt
 compile --extra local --constraint $locks/requirements.txt --output-file $locks/requirements-local.txt
 compile --group dev --extra local --extra otel --extra mcp --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
 # What the providers' library brings along is much, and it sees keys: each file by its hash, and all within what the
-# rest pins but for python-dateutil, of which the client of Bedrock takes no version 3 or later. Nothing else minds.
-within=$(mktemp)
-trap 'rm -f "$within"' EXIT
-grep -v '^python-dateutil==' $locks/requirements-dev.txt > "$within"
-compile --extra providers --generate-hashes --no-annotate --constraint "$within" --output-file $locks/requirements-providers.txt
+# rest pins.
+compile --extra providers --generate-hashes --no-annotate --constraint $locks/requirements-dev.txt --output-file $locks/requirements-providers.txt
 # By hash and without what they name: openvino-telemetry would be among it, and only a converter that we
 # never run uses that.
 grep -oE '"openvino[a-z-]*>=[0-9.]+"' pyproject.toml | tr -d '"' |

@@ -1,8 +1,9 @@
-"""What `deploy` starts: every command line is one of ours, and the chart's values fit its schema."""
+"""What `deploy` installs and starts: one version of each package, commands of ours, a chart that fits its schema."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -29,6 +30,24 @@ def read(path: Path) -> Any:
 def understood(words: list[str]) -> bool:
     """Whether the command line knows this command and each of its options."""
     return call(*words, "--help").code == 0
+
+
+def pins(path: Path) -> dict[str, str]:
+    """The version of each package that a list installs."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = (re.match(r"([A-Za-z0-9._-]+)==([^ ;\\]+)", line) for line in lines)
+    return {each[1].lower(): each[2] for each in found if each is not None}
+
+
+def test_a_package_has_one_version_in_all_lists() -> None:
+    """So that an environment does not hang on which list was installed last."""
+    lists = {path.name: pins(path) for path in (ROOT / "deploy" / "locks").glob("*.txt")}
+    assert len(lists["requirements-providers.txt"]) > len(lists["requirements.txt"]) > 20
+    found: dict[str, set[str]] = {}
+    for each in lists.values():
+        for name, version in each.items():
+            found.setdefault(name, set()).add(version)
+    assert {name: versions for name, versions in found.items() if len(versions) > 1} == {}
 
 
 def test_every_service_runs_a_command_of_ours() -> None:
