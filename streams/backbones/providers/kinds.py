@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -42,6 +43,16 @@ class Provider:
     vague: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+def _spelled(**words: str) -> dict[str, str]:
+    """Words for ours as a provider writes them in camel case, and as its client does, with underscores."""
+    apart = {
+        _CAPITAL.sub(lambda at: f"_{at[0].lower()}", word): ours for word, ours in words.items()
+    }
+    return {**words, **{word: ours for word, ours in apart.items() if word != ours}}
+
+
+_CAPITAL = re.compile(r"[A-Z]")
+_UNSEEDED = frozenset({"seed", "logprobs"})
 AZURE, BEDROCK = "azure", "bedrock"
 KINDS: dict[str, Provider] = {
     each.name: each
@@ -52,13 +63,11 @@ KINDS: dict[str, Provider] = {
             keys=("ANTHROPIC_API_KEY",),
             address="ANTHROPIC_BASE_URL",
             official="https://api.anthropic.com",
-            lacks=frozenset({"seed", "logprobs"}),
+            lacks=_UNSEEDED,
             words={
                 "stop_sequences": "stop",
-                "output_config": "response_format",
-                "output_format": "response_format",
-                "budget_tokens": "reasoning_effort",
-                "effort": "reasoning_effort",
+                **dict.fromkeys(("output_config", "output_format"), "response_format"),
+                **dict.fromkeys(("budget_tokens", "effort"), "reasoning_effort"),
             },
             vague={"thinking": "reasoning_effort"},
         ),
@@ -69,19 +78,14 @@ KINDS: dict[str, Provider] = {
             address="GOOGLE_GEMINI_BASE_URL",
             official="https://generativelanguage.googleapis.com",
             lacks=frozenset({"logprobs"}),
-            words={
-                "topP": "top_p",
-                "maxOutputTokens": "max_tokens",
-                "max_output_tokens": "max_tokens",
-                "stopSequences": "stop",
-                "stop_sequences": "stop",
-                "responseJsonSchema": "response_format",
-                "response_json_schema": "response_format",
-                "responseMimeType": "response_format",
-                "response_mime_type": "response_format",
-                "thinkingConfig": "reasoning_effort",
-                "thinking_config": "reasoning_effort",
-            },
+            words=_spelled(
+                topP="top_p",
+                maxOutputTokens="max_tokens",
+                stopSequences="stop",
+                responseJsonSchema="response_format",
+                responseMimeType="response_format",
+                thinkingConfig="reasoning_effort",
+            ),
             vague={"Thinking": "reasoning_effort", "thinking": "reasoning_effort"},
         ),
         Provider(
@@ -90,16 +94,15 @@ KINDS: dict[str, Provider] = {
             keys=("AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY"),
             address="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
             official="",  # one in each region
-            lacks=frozenset({"seed", "logprobs"}),
-            words={
-                "topP": "top_p",
-                "maxTokens": "max_tokens",
-                "stopSequences": "stop",
-                "stop_sequences": "stop",
-                "toolConfig": "response_format",
-                "toolChoice": "response_format",
-                "reasoning_config": "reasoning_effort",
-            },
+            lacks=_UNSEEDED,
+            words=_spelled(
+                topP="top_p",
+                maxTokens="max_tokens",
+                stopSequences="stop",
+                toolConfig="response_format",
+                toolChoice="response_format",
+                reasoningConfig="reasoning_effort",
+            ),
             vague={"thinking": "reasoning_effort"},
         ),
         Provider(

@@ -35,7 +35,6 @@ class Wire:
     reasons: tuple[str, str, str]
     prompt: Callable[[Mapping[str, Any]], str]
     refusal: Callable[[int, str, str], Answer]
-    sent: Callable[[Mapping[str, Any], str], Any]
     bad_key: Answer
     no_model: Answer
     too_long: Answer
@@ -44,6 +43,10 @@ class Wire:
     busy: Answer
     overloaded: Answer
     pause_s: float | None
+    within: str | None = None
+    """Where in the body parameters stand, if not at its top."""
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Its names of our parameters, where they differ."""
     thinking: int | None = 15
     lacks: tuple[str, ...] = ()
     more: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -52,6 +55,11 @@ class Wire:
         """The environment that leads a client here."""
         return {self.key: SECRET, self.address: endpoint.url.removesuffix("/v1"), **self.more}
 
+    def sent(self, body: Mapping[str, Any], name: str) -> Any:
+        """What was sent as one of our parameters."""
+        place: Mapping[str, Any] = body[self.within] if self.within else body
+        return place.get(self.words.get(name, name))
+
     def fine(self, text: str = "42", thought: str | None = None) -> Answer:
         return self.reply(text, thought, self.reasons[0], True)
 
@@ -59,15 +67,18 @@ class Wire:
         return self.fine(self.prompt(asked.body))
 
 
+def parts(thinking: Mapping[str, Any], text: str, **kind: str) -> list[dict[str, Any]]:
+    """A reply in pieces: what was thought, if anything was, then what was said."""
+    said_so = [{**kind, "text": text}] if text else []
+    return [*([dict(thinking)] if thinking else []), *said_so]
+
+
 # -- Anthropic: the Messages API
 
 
 def anthropic_reply(text: str, thought: str | None, reason: str, counted: bool) -> Answer:
-    content: list[dict[str, Any]] = []
-    if thought:
-        content.append({"type": "thinking", "thinking": thought, "signature": "c2ln"})
-    if text:
-        content.append({"type": "text", "text": text})
+    thinking = {"type": "thinking", "thinking": thought, "signature": "c2ln"} if thought else {}
+    content = parts(thinking, text, type="text")
     usage: dict[str, Any] = {"input_tokens": 0, "output_tokens": 0}
     if counted:
         usage = {"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 5}
@@ -98,7 +109,7 @@ ANTHROPIC = Wire(
     reasons=("end_turn", "max_tokens", "refusal"),
     prompt=lambda body: body["messages"][-1]["content"],
     refusal=anthropic_refusal,
-    sent=lambda body, name: body.get({"stop": "stop_sequences"}.get(name, name)),
+    words={"stop": "stop_sequences"},
     bad_key=anthropic_refusal(401, "authentication_error", "invalid x-api-key"),
     no_model=anthropic_refusal(404, "not_found_error", "model: claude-nope"),
     too_long=anthropic_refusal(
@@ -124,10 +135,8 @@ ANTHROPIC = Wire(
 
 
 def gemini_reply(text: str, thought: str | None, reason: str, counted: bool) -> Answer:
-    parts: list[dict[str, Any]] = [{"text": thought, "thought": True}] if thought else []
-    if text:
-        parts.append({"text": text})
-    candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": reason, "index": 0}
+    content = parts({"text": thought, "thought": True} if thought else {}, text)
+    candidate = {"content": {"parts": content, "role": "model"}, "finishReason": reason, "index": 0}
     body: dict[str, Any] = {"candidates": [candidate], "modelVersion": "m-1", "responseId": "r"}
     if counted:
         usage = {"promptTokenCount": 15, "candidatesTokenCount": 5, "thoughtsTokenCount": 15}
@@ -149,9 +158,8 @@ GEMINI = Wire(
     reasons=("STOP", "MAX_TOKENS", "SAFETY"),
     prompt=lambda body: body["contents"][-1]["parts"][0]["text"],
     refusal=gemini_refusal,
-    sent=lambda body, name: body["generationConfig"].get(
-        {"stop": "stopSequences", "top_p": "topP", "max_tokens": "maxOutputTokens"}.get(name, name)
-    ),
+    within="generationConfig",
+    words={"stop": "stopSequences", "top_p": "topP", "max_tokens": "maxOutputTokens"},
     bad_key=gemini_refusal(
         400,
         "INVALID_ARGUMENT",
@@ -190,11 +198,8 @@ GEMINI = Wire(
 
 
 def bedrock_reply(text: str, thought: str | None, reason: str, counted: bool) -> Answer:
-    content: list[dict[str, Any]] = []
-    if thought:
-        content.append({"reasoningContent": {"reasoningText": {"text": thought, "signature": "s"}}})
-    if text:
-        content.append({"text": text})
+    reasoning = {"reasoningText": {"text": thought, "signature": "s"}}
+    content = parts({"reasoningContent": reasoning} if thought else {}, text)
     body: dict[str, Any] = {"output": {"message": {"role": "assistant", "content": content}}}
     if counted:
         usage = {"inputTokens": 10, "outputTokens": 20, "totalTokens": 35}
@@ -215,9 +220,8 @@ BEDROCK = Wire(
     reasons=("end_turn", "max_tokens", "guardrail_intervened"),
     prompt=lambda body: body["messages"][-1]["content"][0]["text"],
     refusal=bedrock_refusal,
-    sent=lambda body, name: body["inferenceConfig"].get(
-        {"stop": "stopSequences", "top_p": "topP", "max_tokens": "maxTokens"}.get(name, name)
-    ),
+    within="inferenceConfig",
+    words={"stop": "stopSequences", "top_p": "topP", "max_tokens": "maxTokens"},
     bad_key=bedrock_refusal(
         403,
         "UnrecognizedClientException",
@@ -273,7 +277,7 @@ AZURE = Wire(
     reasons=("stop", "length", "content_filter"),
     prompt=lambda body: body["messages"][-1]["content"],
     refusal=azure_refusal,
-    sent=lambda body, name: body.get({"max_tokens": "max_completion_tokens"}.get(name, name)),
+    words={"max_tokens": "max_completion_tokens"},
     bad_key=azure_refusal(
         401, "401", "Access denied due to invalid subscription key or wrong API endpoint."
     ),
