@@ -14,6 +14,9 @@ from schemas.fence import MARK, fenced
 from schemas.identity import text_digest
 from schemas.reply import Reply
 
+COPIED_WORDS = 4
+"""As many words of ours stand in no reply by chance."""
+
 Message: TypeAlias = tuple[str, str]  # speaker (system, user, assistant), text
 
 
@@ -38,6 +41,8 @@ class Template:
     reply: Reply
     system: str = field(init=False, compare=False, repr=False)
     """The static part: instructions and format block."""
+    words: str = field(init=False, compare=False, repr=False)
+    """The static part on one line, in small letters."""
     text: str = field(init=False, compare=False, repr=False)
     digest: str = field(init=False, compare=False)
     schema: dict[str, Any] = field(init=False, compare=False, repr=False)
@@ -45,6 +50,7 @@ class Template:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
+        object.__setattr__(self, "words", _words(self.system))
         marks = "\n".join(
             f"{MARK}{section.heading}\n{{{section.variable}}}" for section in self.sections
         )
@@ -57,6 +63,11 @@ class Template:
             (f"{MARK}{s.heading}\n", s.variable, s.optional, s.note) for s in self.sections
         )
         object.__setattr__(self, "heads", heads)
+
+    def says(self, text: str) -> bool:
+        """Whether a text of some words stands in the static part, word for word: who writes it says nothing."""
+        said = "" if len(text) > len(self.system) else _words(text).strip(" .,;:\"'*_`")
+        return said.count(" ") >= COPIED_WORDS - 1 and said in self.words
 
     def user(self, variables: Mapping[str, str]) -> str:
         """The sections with their variables, fenced where they need it. Raises ``KeyError`` for one missing."""
@@ -71,3 +82,7 @@ class Template:
     def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages that a model sees."""
         return (("system", self.system), ("user", self.user(variables)))
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()).casefold()

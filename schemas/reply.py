@@ -7,7 +7,16 @@ from typing import Any, Literal, TypeAlias
 
 FieldKind: TypeAlias = Literal["number", "choice", "answer", "text", "list"]
 
-BLOCK = "Reply in this form, each label at the start of a line of its own:"
+BLOCK = "Reply once, in this form, each label at the start of a line of its own:"
+ENDING = """\
+Write your reasoning first, step by step. Then end your reply with this form, each label at the start of \
+a line of its own:"""
+LAST_LINE = """\
+Write your reasoning first, step by step. Only then, as the last line of your reply, give the final \
+answer, just as the problem asks for it:"""
+LEADS = (BLOCK, ENDING, LAST_LINE)
+"""What a form stands under. A small model writes down first what it sees first, so what it is to do before it
+fills in the form is said before it."""
 ABOUT = "What goes where:"
 REASONING = "reasoning"
 """The place to think in a reply by JSON Schema: its first property, and no field of any role."""
@@ -20,8 +29,9 @@ class Field:
     ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``
     (or one of ``aliases``, which pairs other words for them with the choice), ``answer`` the final
     answer in ``\\boxed{}``, ``text`` one or more lines, ``list`` between ``least`` and ``most`` items of
-    a line each, which may be ``ratings`` of a step from 0 to 1 by these names. ``when`` names a choice
-    field and the values of it for which this field is needed; otherwise it must be left out.
+    a line each, which may be ``ratings`` of a step from 0 to 1 by these names. ``none``: the word
+    none is an answer too, and says that there is none. ``when`` names a choice field and the values of
+    it for which this field is needed; otherwise it must be left out.
     """
 
     label: str
@@ -34,6 +44,7 @@ class Field:
     unit: bool = False
     ratings: tuple[str, ...] = ()
     required: bool = True
+    none: bool = False
     when: tuple[str, tuple[str, ...]] | None = None
 
     def line(self) -> str:
@@ -70,10 +81,11 @@ class Field:
             return f"{self.least} or more items" if self.least else "any number of items, or NONE"
         if self.least == self.most:
             return f"exactly {self.most} items" if self.most > 1 else "exactly 1 item"
+        items = "item" if self.most == 1 else "items"
         return (
             f"{self.least} to {self.most} items"
             if self.least
-            else f"up to {self.most} items, or NONE"
+            else f"up to {self.most} {items}, or NONE"
         )
 
     @property
@@ -115,14 +127,23 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The fields that a role's reply must hold, in order."""
+    """The fields that a role's reply must hold, in order. ``reasons``: free reasoning comes before them."""
 
     fields: tuple[Field, ...]
+    reasons: bool = False
 
     def block(self) -> str:
-        """What closes a prompt's instructions: the form of the reply, then what goes into it."""
+        """What closes a prompt's instructions: what goes into the form of the reply, and last the form.
+
+        Whatever ends a prompt is what a small model goes on with: the form, and no explanation of it. An
+        answer alone needs none.
+        """
         form = (field.line() for field in self.fields)
-        return "\n".join((BLOCK, *form, "", ABOUT, *(field.note() for field in self.fields)))
+        alone = [field.kind for field in self.fields] == ["answer"]
+        if alone and self.reasons:
+            return "\n".join((LAST_LINE, *form))
+        notes = () if alone else (ABOUT, *(field.note() for field in self.fields), "")
+        return "\n".join((*notes, ENDING if self.reasons else BLOCK, *form))
 
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of a structured reply, for servers that constrain their output by one.

@@ -33,7 +33,7 @@ def right(answer: str, patience: int = 0, trust: float = 0.95) -> Replier:
     """The replies of a model that knows this answer, and of whose judges each trusts it so much."""
 
     def reply(question: Complete) -> str:
-        seen = shown(question).partition("What goes where:")[2]
+        seen = shown(question).removeprefix(question.template.system)
         steps = sorted({int(found) for found in _STEPS.findall(seen)})
         patient = len(steps) + len(question.history) // 2 < patience
         said: dict[str, str] = {}

@@ -1,8 +1,10 @@
 r"""One extraction for all policies: the answer that a text marks as its own, word for word.
 
-In this order: the final-answer field; the last balanced ``\boxed{}``; a line that begins with
-``Answer:`` (or GSM8K's ``####``); a sentence of the last paragraph that says what the answer is. A
-number that is merely mentioned is no answer (``mentioned`` finds it for those who measure otherwise).
+In this order: ``<answer>…</answer>`` where a text ends with it; the final-answer field; the last
+balanced ``\boxed{}``; such a tag elsewhere; a line that begins with ``Answer:`` (or GSM8K's ``####``);
+a sentence of the last paragraph that says what the answer is. A field that says "None" says that there
+is no answer. A number that is merely mentioned is none either (``mentioned`` finds it for those who
+measure otherwise).
 What stands in a box, a fence or between marks stays as it is; of a sentence one closing dot goes,
 unless an abbreviation ends with it. Every step looks at a bounded part of the text, so that any text
 is read in linear time.
@@ -51,6 +53,11 @@ _NUMBER = re.compile(
     r"(?<![\w.)\]}])-?\$?\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?%?"
     r"|(?:(?<![\w.)\]}])[-−])?(?<![\w.])(?:\d+(?:\.\d+)?|\.\d+)(?:/\d+|e[-+]?\d+)?%?"
 )
+_OPENS, _CLOSES = re.compile(r"<answer>", re.IGNORECASE), re.compile(r"</answer>", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"[\s*_`\"'(\[]{0,8}(?:none|n/a|null|nil|not applicable)[\s*_`\"')\].]{0,8}", re.IGNORECASE
+)
+"""How a model says that it has no answer, or that none is wanted."""
 _LEAD = re.compile(r"^(?:so,? )?the (?:final |correct )?answer is:?\s{1,4}", re.IGNORECASE)
 _HOPE = re.compile(r"\. ?I hope it is correct\.?$", re.IGNORECASE)
 _WRAPS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
@@ -62,7 +69,7 @@ _SHORT = re.compile(
 
 def extract(text: str) -> str | None:
     """The answer that ``text`` marks as its own, or ``None``: nothing is guessed."""
-    for find in (_final_answer, boxed, _answer_line, _sentence):
+    for find in (_tag_at_end, _final_answer, boxed, _tagged, _answer_line, _sentence):
         found = find(text)
         if found is not None:
             return found
@@ -91,6 +98,8 @@ def stated(text: str) -> str | None:
 
 def labelled(text: str) -> str | None:
     """What ``text`` states behind an answer's label; where that is a heading over plain words, what is boxed below."""
+    if absent(text[:CONTENT_CHARS].lstrip().partition("\n")[0]):
+        return None
     found, (heads, _, below) = stated(text), text[:CONTENT_CHARS].partition("\n")
     if (
         found is None
@@ -105,7 +114,26 @@ def labelled(text: str) -> str | None:
 def whole(text: str) -> str | None:
     """The answer in a text that is nothing but the answer, such as a string of a JSON object."""
     rest = text[:CONTENT_CHARS].strip()
+    if absent(rest):
+        return None
     return _boxes(rest) or _fence(rest) or _display(rest) or _clean(rest)
+
+
+def absent(text: str) -> bool:
+    """Whether a text says that there is no answer."""
+    return _ABSENT.fullmatch(text[:80]) is not None and len(text) < 80
+
+
+def _tag_at_end(text: str) -> str | None:
+    return _tagged(text) if text[-40:].rstrip(" \t\r\n`*.").lower().endswith("</answer>") else None
+
+
+def _tagged(text: str) -> str | None:
+    """What stands in the last complete ``<answer>`` tag."""
+    closes = [found.start() for found in _CLOSES.finditer(text)][-1:]
+    opens = [found.end() for found in _OPENS.finditer(text, 0, closes[0])][-1:] if closes else []
+    inner = text[opens[0] : closes[0]] if opens else ""
+    return _final_answer(inner) or whole(inner)
 
 
 def _final_answer(text: str) -> str | None:

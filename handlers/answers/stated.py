@@ -3,17 +3,23 @@
 A data set of puzzles gives four numbers and nothing else; whoever is asked must be told what to do with
 them. The statement stands in prompts only: graders, memory and recorded replies know a problem by its
 bare text. A domain of a user's own says it on its problems (``statement``).
+
+Only who gives an answer is told its form. A small model that judges work takes "one number, without its
+unit" for one more condition, and sends right answers back for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-STATEMENTS: Mapping[str, str] = {
+TASKS: Mapping[str, str] = {
     "game24": """\
 Four numbers are given. Use each of them exactly once, and no other number, with addition, subtraction, \
-multiplication, division and parentheses, so that the result is 24. The answer is one arithmetic \
-expression of the four numbers, without an equals sign.""",
+multiplication, division and parentheses, so that the result is 24.""",
+}
+"""What there is to do with a problem, by domain. A domain that is not here puts its problems itself."""
+FORMS: Mapping[str, str] = {
+    "game24": "The answer is one arithmetic expression of the four numbers, without an equals sign.",
     "gsm8k": "The answer is one number, without its unit.",
     "math500": "The answer is one exact value or expression in its simplest form.",
     "theoremqa": """\
@@ -22,18 +28,33 @@ The answer is a number, a list of numbers, True or False, or the letter of an op
     "hotpotqa": """\
 The answer is a name, a date, a number, yes or no: the few words that the question asks for, no sentence.""",
 }
-"""By domain. A domain that is not here puts its problems itself."""
+"""How an answer is to be written, by domain."""
+STATEMENTS: Mapping[str, str] = {
+    domain: f"{TASKS[domain]} {form}" if domain in TASKS else form for domain, form in FORMS.items()
+}
+"""Both, by domain."""
 
 
 def stated(domain: str, problem: str, own: str | None = None) -> str:
-    """A problem as prompts show it; its ``own`` statement is stronger than that of its domain."""
-    statement = own or STATEMENTS.get(domain)
+    """A problem as who answers it is shown it; its ``own`` statement is stronger than that of its domain."""
+    return _under(own or STATEMENTS.get(domain), problem)
+
+
+def posed(domain: str, problem: str, own: str | None = None) -> str:
+    """A problem as who gives no answer to it is shown it: what there is to do, and not how to write the answer.
+
+    Its ``own`` statement stays whole, for nobody can tell the one from the other in it.
+    """
+    return _under(own or TASKS.get(domain), problem)
+
+
+def _under(statement: str | None, problem: str) -> str:
     return problem if statement is None else f"{statement}\n\n{problem}"
 
 
 def bare(text: str) -> str:
     """A problem that a prompt shows, without the statement of its domain."""
-    for statement in STATEMENTS.values():
+    for statement in (*STATEMENTS.values(), *TASKS.values()):
         if text.startswith(statement):
             return text[len(statement) :].lstrip()
     return text

@@ -12,7 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from handlers.answers.stated import stated
+from handlers.answers.stated import posed, stated
 from handlers.policies.parameters import as_set
 from handlers.roles.objects import as_text
 from schemas.asking import Steps
@@ -47,8 +47,13 @@ class Task:
 
     @property
     def stated(self) -> str:
-        """The problem as prompts show it: with what its domain leaves unsaid."""
+        """The problem as who answers it is shown it: with what its domain leaves unsaid."""
         return stated(self.domain, self.problem, self.statement)
+
+    @property
+    def posed(self) -> str:
+        """The problem as who gives no answer is shown it: without the form of its answer."""
+        return posed(self.domain, self.problem, self.statement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +114,13 @@ class Member:
 
 
 def put(reflected: Reflected) -> str:
-    """A reflected problem as prompts show it: with what its domain leaves unsaid."""
+    """A reflected problem as who answers it is shown it: with what its domain leaves unsaid."""
     return stated(reflected.domain, reflected.problem, reflected.statement)
+
+
+def told(reflected: Reflected) -> str:
+    """A reflected problem as who learns from it is shown it: without the form of its answer."""
+    return posed(reflected.domain, reflected.problem, reflected.statement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from handlers.roles.role import Role, answer
+from handlers.roles.role import Role
 from schemas.reply import Field
 
 Way: TypeAlias = Literal["direct", "decompose", "define", "example", "plan", "simplify", "restate"]
 
 FRAME = """\
 You work on the problem below. {way}
-Write out your whole reasoning first, then the final answer in the box, or the word none there if you \
-find no answer."""
+If you find no answer, the word none is your answer."""
 
 WAYS: Mapping[Way, str] = {
-    "direct": "Go straight for what is asked, step by step, and number your steps.",
+    "direct": "Go straight for what is asked, and number your steps.",
     "decompose": """\
 Split it into smaller sub-goals that together give what is asked. Meet them one after another, and \
 number your steps.""",
@@ -52,7 +51,12 @@ GOALS: tuple[Field, ...] = (
     ),
 )
 """A reply that leaves them out still has its answer."""
-FINAL = answer(about="the final answer, just as the problem asks for it, or none")
+FINAL = Field(
+    "Final_answer",
+    "answer",
+    "the final answer, just as the problem asks for it, or none",
+    none=True,
+)
 
 ATTEMPTERS: Mapping[Way, Role] = {
     way: Role.of(
@@ -62,6 +66,7 @@ ATTEMPTERS: Mapping[Way, Role] = {
         reply=(*(GOALS if way in ("decompose", "plan") else ()), FINAL),
         template=f"attempt.{way}",
         mends=False,
+        reasons=True,
     )
     for way, text in WAYS.items()
 }

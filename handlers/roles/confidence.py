@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from handlers.roles.again import Heard, Meter, strictly
 from handlers.roles.form import TRIES, Unreadable
 from handlers.roles.oracle import JUDGEMENT, bounded
-from handlers.roles.role import Role, number
+from handlers.roles.role import FAIR, Role, number
 from handlers.roles.steps import shown
 from handlers.roles.values import read_number
 from schemas.asking import Steps
@@ -22,16 +22,16 @@ from schemas.questions import Complete
 Wording: TypeAlias = Literal["A", "B", "C"]
 
 PROMPTS: Mapping[Wording, str] = {
-    "A": """\
+    "A": f"""\
 Check the trajectory below against its problem: is each step free of defects, and does the whole \
-lead to what is asked? If it is not finished, judge what is there. Think it through briefly, then \
-state how much you trust the trajectory, as a number from 0 (not at all) to 1 (fully).""",
-    "B": """\
+lead to what is asked? If it is not finished, judge what is there. {FAIR} Think it through briefly, \
+then state how much you trust the trajectory, as a number from 0 (not at all) to 1 (fully).""",
+    "B": f"""\
 Read the problem and the trajectory below, and estimate how reliable the trajectory is as a whole: \
-the chance, from 0 to 1, that it can be relied upon. If it is not finished, judge what is there.""",
-    "C": """\
+the chance, from 0 to 1, that it can be relied upon. If it is not finished, judge what is there. {FAIR}""",
+    "C": f"""\
 Rate the trajectory below, which tries to solve the problem, with a single number in [0, 1] and no \
-explanation. If it is not finished, judge what is there.""",
+explanation. If it is not finished, judge what is there. {FAIR}""",
 }
 AGAIN: Mapping[Wording, str] = {
     "A": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
@@ -48,6 +48,7 @@ CONFIDENCES: Mapping[Wording, Role] = {
         template=f"confidence.{wording}",
         sampling=JUDGEMENT,
         mends=False,
+        reasons=wording == "A",
     )
     for wording in PROMPTS
 }

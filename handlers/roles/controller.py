@@ -11,20 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from handlers.roles.form import Unreadable, Values
-from handlers.roles.role import Check, Role, choice
+from handlers.roles.role import FAIR, Check, Role, choice
 from schemas.events.reasoning import Action
 from schemas.reply import Field
 
-PROMPT = """\
+PROMPT = f"""\
 You control a group of reasoning models. From the problem, one model's trajectory and a monitor's \
 report on it you decide how to go on, by one of three actions.
 - ACCEPT: nothing meaningful is wrong. Keep the trajectory and its final answer.
 - PATCH: local slips that you can correct with certainty. Mend them yourself: give the corrected \
 reasoning and the final answer.
 - RESTART: the approach, a premise or the reading of the problem is wrong. Do not solve the problem \
-yourself. Give one sentence of advice for solving it anew from the start: abstract, about what to do, \
-without any expression copied from the trajectory.
-Justify yourself briefly, then decide."""
+yourself. Tell whoever begins anew in one sentence what to do otherwise; name no number and no formula.
+{FAIR} Justify yourself briefly, then decide."""
 
 ACTIONS: Mapping[str, Action] = {"ACCEPT": "accept", "PATCH": "patch", "RESTART": "restart"}
 NUMBERED = {"1": "ACCEPT", "2": "PATCH", "3": "RESTART", "REVISE": "PATCH"}
@@ -63,12 +62,15 @@ CONTROLLER = Role.of(
             required=False,
         ),
         Field(
-            "Suggestions", "text", "one abstract sentence of advice", when=("Action", ("RESTART",))
+            "Suggestions",
+            "text",
+            "what the next attempt is to do otherwise, in one sentence",
+            when=("Action", ("RESTART",)),
         ),
         Field(
             "Final_answer",
             "answer",
-            "the answer",
+            "the answer, written as it is in the trajectory",
             when=("Action", ("ACCEPT", "PATCH")),
             required=False,
         ),

@@ -46,7 +46,7 @@ _BATCH = """\
 You write one micro-lesson for the {role}, drawn from a batch of cases.
 Find what recurs, and say what to do and what to avoid, so that the {role} can act on it."""
 
-_DESCRIPTOR = "one abstract line by which similar cases are found, without digits"
+_DESCRIPTOR = "which kind of problem this is, in a few words and without any digit"
 _EXAMPLE = "Good_error_report_example"
 _SECTIONS = ("Problem", "Polarity", "Outcome?", "Trajectory", "Report?", "Decision?")
 _RULE = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("IF", "THEN", "BECAUSE"))
@@ -139,11 +139,21 @@ DISTILLERS: Mapping[str, Distiller] = {
         _REASONER,
         [
             text("Descriptor", _DESCRIPTOR),
-            text("Applicable_when", "one abstract line, the condition, without digits"),
+            text(
+                "Applicable_when",
+                "what has to hold of a problem for this to help, without any digit",
+            ),
             listed("Execution_recipe", "numbered imperative steps", least=3, most=4),
-            listed("Key_checks", "checks", least=1, most=4),
-            listed("Worked_snippet", "lines of a telling fragment of this case", least=3, most=10),
-            listed("Failure_mode_to_avoid", "one line", least=1, most=1),
+            Field("Key_checks", "list", "checks", most=4, required=False),
+            Field(
+                "Worked_snippet",
+                "list",
+                "lines of a telling fragment of this case",
+                least=3,
+                most=10,
+                required=False,
+            ),
+            listed("Failure_mode_to_avoid", "what goes wrong here, in a line", least=0, most=1),
         ],
         2,
         ("Descriptor", "Applicable_when", "Execution_recipe"),
@@ -191,7 +201,7 @@ DISTILLERS: Mapping[str, Distiller] = {
             Field(
                 "If_RESTART_advice_example",
                 "text",
-                "one abstract sentence of advice that copies no expression",
+                "what the next attempt was told to do otherwise, in one sentence",
                 when=("Action_taken", ("RESTART",)),
             ),
         ],

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from handlers.roles.oracle import JUDGEMENT
-from handlers.roles.role import Role, choice, number, text
+from handlers.roles.role import FAIR, Role, choice, number, text
 
 FRAME = """\
 You examine a piece of work from one side only: {side}
-{question}
+{question} {fair}
 Say in a sentence or two what you find, then give your verdict."""
 
 SIDES: Mapping[str, tuple[str, str]] = {
@@ -37,7 +37,7 @@ SIDES: Mapping[str, tuple[str, str]] = {
 EXAMINERS: Mapping[str, Role] = {
     name: Role.of(
         "monitor",
-        FRAME.format(side=side, question=question),
+        FRAME.format(side=side, question=question, fair=FAIR),
         sections=("Problem", "Goal", "Candidate?", "Trajectory", "Similar cases?"),
         reply=[
             text("Finding", "what the verdict rests on, in a sentence or two"),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -26,6 +27,9 @@ from schemas.reply import ABOUT, Field, Reply
 
 TRIES = 8
 """How many of the last occurrences of a label are looked at."""
+
+ANSWERS = frozenset({"answer", "finalanswer", "theanswer"})
+"""What a reply that was asked for no object calls its answer in one."""
 
 Values: TypeAlias = Mapping[str, Value]
 Found: TypeAlias = Mapping[str, Sequence[object]]
@@ -79,6 +83,14 @@ def _parse(text: str, reply: Reply) -> Values | Unreadable:
     return values
 
 
+def every(text: str, reply: Reply, label: str) -> Iterator[Value]:
+    """All that a reply says behind one label, in order, as far as it can be read."""
+    field = next(field for field in reply.fields if field.label == label)
+    for raw in _labelled(text, reply).get(label, ()):
+        with suppress(ValueError):
+            yield READERS[field.kind](field, raw)
+
+
 def preamble(text: str, reply: Reply) -> str:
     """What a reply says before its first labelled field."""
     first = _labels(reply).search(text)
@@ -109,11 +121,25 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
         if field.when is not None and values.get(field.when[0]) not in field.when[1]:
             continue
         value = _value(field, found.get(field.label, ()), text)
+        if isinstance(value, Unreadable) and field.kind == "choice":
+            value = _meant(field, found, reply) or value
         if not isinstance(value, Unreadable):
             values[field.label] = value
         elif field.required:
             return value
     return values
+
+
+def _meant(field: Field, found: Found, reply: Reply) -> str | None:
+    """The choice of a reply that copied all of them and then gave the answer that goes with only one."""
+    raws = found.get(field.label, ())
+    if not raws or str(raws[-1]).strip(" *_`\n") != " | ".join(field.choices):
+        return None
+    for other in reply.fields:
+        if other.kind == "answer" and other.when is not None and other.when[0] == field.label:
+            value = _value(other, found.get(other.label, ()), "")
+            return None if isinstance(value, Unreadable) or other.when[1][1:] else other.when[1][0]
+    return None
 
 
 def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:
@@ -125,7 +151,7 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
         except ValueError as error:
             problem = problem if problem != "missing" else str(error)
     if field.kind == "answer" and problem in ("missing", NO_ANSWER):
-        anywhere = extract(text)
+        anywhere = _answered(field, text) or extract(text)
         if anywhere is not None:
             return anywhere
     if field.kind == "number" and not raws:
@@ -133,6 +159,18 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
         if alone is not None:
             return alone
     return Unreadable(field.label, problem)
+
+
+def _answered(field: Field, text: str) -> str | None:
+    """The answer in an object of a reply's own making, such as ``{"answer": 42}``."""
+    for said in objects_in(text)[:1]:
+        for key, value in said.items():
+            if _key(key) in ANSWERS and value is not None and not isinstance(value, bool | dict):
+                try:
+                    return str(READERS["answer"](field, Exact(str(value))))
+                except ValueError:
+                    return None
+    return None
 
 
 def _alone(field: Field, text: str) -> Value | None:

@@ -11,16 +11,16 @@ from fractions import Fraction
 from handlers.roles.again import Meter, strictly
 from handlers.roles.form import Unreadable
 from handlers.roles.oracle import JUDGEMENT, bounded
-from handlers.roles.role import Role, number
+from handlers.roles.role import FAIR, Role, number
 from handlers.roles.steps import shown
 from schemas.asking import Steps
 from schemas.events.search import ThoughtJudged
 
-PROMPT = """\
+PROMPT = f"""\
 You judge work in progress. Given are a problem and a trajectory of numbered steps that may not be \
 finished. How likely is it that going on from here leads to the right answer? Consider whether \
 what was done holds and whether what remains can still be done. Give one number from 0 (hopeless) \
-to 1 (certain). Think it through briefly first."""
+to 1 (certain). {FAIR} Think it through briefly."""
 AGAIN = "State it again in exactly this form, and write nothing else:\nValue: 0.xx"
 
 JUDGE = Role.of(
@@ -30,6 +30,7 @@ JUDGE = Role.of(
     reply=[number("Value", "how promising the trajectory is, in [0, 1]", unit=True)],
     sampling=JUDGEMENT,
     mends=False,
+    reasons=True,
 )
 
 

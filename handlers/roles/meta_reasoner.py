@@ -28,9 +28,9 @@ META_REASONER = Role.of(
     PROMPT,
     sections=("Problem", "Report"),
     reply=(
-        text("Reflection", "strategy, progress, mistakes, detours"),
-        text("Fact_check", "what does not hold, or that all does"),
-        text("Thought", "what to see in it, and alternatives"),
+        text("Reflection", "strategy, progress, mistakes and detours, in two sentences"),
+        text("Fact_check", "what does not hold, or that all does, in a sentence"),
+        text("Thought", "what to see in it, and alternatives, in a sentence"),
         text("Action", "what the agent is to do next, as advice to it in a sentence or two"),
     ),
 )

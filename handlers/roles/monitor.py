@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from handlers.roles.form import Unreadable, Values, preamble
-from handlers.roles.role import Role, choice
+from handlers.roles.role import FAIR, Role, choice
 from schemas.events.reasoning import Flag
 from schemas.reply import Field
 
-PROMPT = """\
+PROMPT = f"""\
 You monitor the reasoning of another model. Read its trajectory closely and judge whether any step \
 holds a mistake that could change the final answer: a logical flaw, a wrong assumption, an error \
-of computation, or a jump that nothing justifies.
-Explain your analysis in your own words first; the summary below comes last."""
+of computation, or a jump that nothing justifies. {FAIR}"""
 
 FLAG = "YES: a step holds a mistake that could change the final answer; NO: none does"
 STEP = "the number of the first unreliable step, or NONE"
@@ -36,6 +35,7 @@ MONITOR = Role.of(
         "Guidance": """\
 Section "Guidance" is a review plan for this trajectory: use what fits and ignore the rest."""
     },
+    reasons=True,
 )
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 from handlers.roles.again import Heard, Meter, strictly
 from handlers.roles.form import Unreadable
-from handlers.roles.role import Role
+from handlers.roles.role import FAIR, Role
 from handlers.roles.steps import shown
 from schemas.asking import Steps
 from schemas.questions import Complete, Sampling
@@ -24,15 +24,15 @@ JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
 
 NAMES = ("Semantic", "Logical", "Fix")
 LINE = "Step i: Semantic=0.xx, Logical=0.xx, Fix=0.xx"
-PROMPT = """\
+PROMPT = f"""\
 You evaluate processes of reasoning. Given are a problem and a trajectory of numbered steps. Score \
 each of the steps listed in the section "Steps" by itself, with three numbers from 0 to 1:
 Semantic: how well the step fits the problem and the goal that is being pursued at this point.
 Logical: how coherent and valid the step is in itself, and how well it supports what follows.
 Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it; 0 where \
 nothing was to be corrected.
-If the trajectory is not finished, judge what is there. Think it through briefly first, then give \
-the scores, one line for each step."""
+If the trajectory is not finished, judge what is there. {FAIR} Think it through briefly, then give the \
+scores, one line for each step."""
 
 AGAIN = f"""\
 Give the scores again in exactly this format, one line for each step:
@@ -46,6 +46,7 @@ ORACLE = Role.of(
     reply=[Field("Scores", "list", "a line for each step that is asked for", ratings=NAMES)],
     sampling=JUDGEMENT,
     mends=False,
+    reasons=True,
 )
 
 Score: TypeAlias = Fraction | None

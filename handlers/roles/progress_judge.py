@@ -14,22 +14,22 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from handlers.roles.form import Unreadable, Values, parse
-from handlers.roles.role import Check, Role, number
+from handlers.roles.role import FAIR, Check, Role, number
 from handlers.roles.values import Value, read_number
 from schemas.reply import Field, Reply
 
 Form: TypeAlias = Literal["A", "B", "scalar"]
 
-_TASK = """\
+_TASK = f"""\
 You are an impartial judge. Rate how far the work on a problem has come, strictly by the criteria \
-below, without a liking for one way of working over another."""
+below, without a liking for one way of working over another. {FAIR}"""
 
 PROMPTS: Mapping[Form, str] = {
     "A": f"""\
 {_TASK}
 C_c is correctness, from 0 (nothing, or all of it wrong) to 1 (right and about to arrive): are the \
 facts and the logic sound, and does the work come nearer to the goal? C_a is adherence, from 0 \
-(ignored) to 1 (kept entirely): does it keep to the conditions, the form and the limits of the task? \
+(ignored) to 1 (kept entirely): does it keep to the conditions and the limits of the task? \
 Say briefly why before you rate.""",
     "B": f"""\
 {_TASK}

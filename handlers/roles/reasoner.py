@@ -10,8 +10,7 @@ from dataclasses import replace
 from handlers.roles.role import Role, answer
 
 PROMPT = """\
-You are an expert at reasoning. Solve the problem below step by step, and number your steps.
-Write out your whole reasoning first, then the final answer in the box."""
+You are an expert at reasoning. Solve the problem below, and number your steps."""
 
 REASONER = Role.of(
     "reasoner",

@@ -13,12 +13,15 @@ from typing import Self, TypeAlias
 
 from handlers.roles.form import Unreadable, Values, parse
 from handlers.roles.objects import as_text
+from handlers.roles.values import ECHO
 from schemas.asking import Steps
 from schemas.events.reasoning import Parse, ReplyReparsed
 from schemas.prompt import Message, Section, Template
 from schemas.questions import DEFAULT_SAMPLING, Complete, Completion, Sampling
 from schemas.reply import Field, Reply
 
+FAIR = "Judge what an answer says, not how it is written down."
+"""What every judge is told: how an answer is to be written is between the problem and who answers it."""
 CUT = Unreadable("reply", "it was cut off before its end; be brief")
 Check: TypeAlias = Callable[[Values, str], Unreadable | None]
 """A rule over a reply's values and its text that the fields alone cannot say."""
@@ -92,16 +95,21 @@ class Role:
         template: str = "",
         sampling: Sampling = DEFAULT_SAMPLING,
         mends: bool = True,
+        reasons: bool | None = None,
     ) -> Self:
         """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``.
+
+        ``reasons``: its reply begins with free reasoning; left out, it does where an answer comes first.
 
         ``notes`` say what a section is for, by its heading, and are shown only with it: a prompt speaks of
         nothing that it does not show.
         """
         marked = tuple(_section(heading, notes) for heading in sections)
+        fields = tuple(reply)
+        thinks = bool(fields) and fields[0].kind == "answer" if reasons is None else reasons
         return cls(
             name,
-            Template(template or name, instructions, marked, Reply(tuple(reply))),
+            Template(template or name, instructions, marked, Reply(fields, thinks)),
             sampling,
             mends,
         )
@@ -114,9 +122,24 @@ class Role:
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """The values of a reply, or what is wrong with it."""
         values = parse(text, self.reply)
+        if not isinstance(values, Unreadable):
+            values = self._own(values)
         if isinstance(values, Unreadable) or check is None:
             return values
         return check(values, text) or values
+
+    def _own(self, values: Values) -> Values | Unreadable:
+        """Without texts that were copied from the prompt's own instructions: they say nothing."""
+        copied = [
+            field
+            for field in self.reply.fields
+            if field.kind == "text" and self.template.says(str(values.get(field.label, "")))
+        ]
+        for field in copied:
+            if field.required:
+                return Unreadable(field.label, ECHO)
+        labels = {field.label for field in copied}
+        return {label: said for label, said in values.items() if label not in labels}
 
     def hear(self, reply: Completion, check: Check | None = None) -> Values | Unreadable:
         """The values of a whole reply. One that was cut off has none: what it says last was not its last word."""

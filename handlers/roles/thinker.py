@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from handlers.answers.extract import extract
 from handlers.roles.again import Meter
-from handlers.roles.form import Unreadable
+from handlers.roles.form import Unreadable, every
 from handlers.roles.role import Role, Said, choice, text
 from handlers.roles.steps import with_answer
 from schemas.asking import Steps
@@ -50,7 +50,7 @@ Say what you find and put it right; where all is well, say why it holds. That is
 Also say how far you trust the trajectory.""",
 }
 
-THOUGHT = text("Thought", "the next thought")
+THOUGHT = text("Thought", "the next thought, and no other after it")
 STATE = choice("State", ("OPEN", "ANSWERED"), "whether the problem remains open after this thought")
 SETTLED = Field(
     "Final_answer", "answer", "the final answer, nothing else", when=("State", ("ANSWERED",))
@@ -101,5 +101,13 @@ def think(question: Complete, role: Role, meter: Meter) -> Steps[Thought]:
         return Thought(completion.text.strip(), answer, completion.address, False)
     said = Said(values, (completion,), "ok")
     answer = said.get("Final_answer")
-    thought = with_answer(said.get("Thought") or "", answer)
+    thought = with_answer(_together(question, role, said), answer)
     return Thought(thought, answer, completion.address, True, said.number("Confidence"))
+
+
+def _together(question: Complete, role: Role, said: Said) -> str:
+    """The thought; of a reply that goes through its form several times, all that is new in its thoughts."""
+    known = set(dict(question.variables).get("trajectory", "").split("\n"))
+    thoughts = map(str, every(said.text, role.reply, "Thought"))
+    new = dict.fromkeys(each for each in thoughts if not known.issuperset(each.split("\n")))
+    return "\n".join(new) or said.get("Thought") or ""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeAlias, cast
 
-from handlers.answers.extract import labelled, whole
+from handlers.answers.extract import absent, labelled, whole
+from schemas.prompt import COPIED_WORDS
 from schemas.reply import Field, FieldKind
 
 Value: TypeAlias = str | float | tuple[str, ...]
@@ -19,6 +20,7 @@ Value: TypeAlias = str | float | tuple[str, ...]
 NONE = "NONE"
 """How a field is filled that has nothing to say, however a model spells it."""
 NO_ANSWER = "holds no answer"
+ECHO = "repeats the form instead of filling it"
 LINE_CHARS = 1_000
 """As much of a line as is searched for a choice or a number."""
 FIELD_CHARS = 65_536
@@ -53,6 +55,7 @@ def read_text(field: Field, raw: object) -> str:
     if not text:
         raise ValueError("empty")
     _refuse_echo(field, text)
+    text = _without_echo(field, text)
     return NONE if len(text) < LINE_CHARS and _ABSENT.fullmatch(text) else text
 
 
@@ -61,7 +64,21 @@ def _refuse_echo(field: Field, text: str) -> None:
         text in ("...", "…")
         or text.strip("<>()[] .").casefold() == field.about.strip(".").casefold()
     ):
-        raise ValueError("repeats the form instead of filling it")
+        raise ValueError(ECHO)
+
+
+def _without_echo(field: Field, text: str) -> str:
+    """Without the field's own description, which small models write down before they go on."""
+    about = field.about.strip(".")
+    if about.count(" ") < COPIED_WORDS - 1 or text[: len(about)].casefold() != about.casefold():
+        return text
+    rest = text[len(about) :]
+    if rest[:1].isalnum():
+        return text
+    said = rest.lstrip(" \t.,;:)>*_`\"'\n")
+    if not said or rest.startswith("; "):
+        raise ValueError(ECHO)
+    return said
 
 
 def _unmarked(text: str) -> str:
@@ -76,6 +93,7 @@ def read_number(field: Field, raw: object) -> float:
     if isinstance(raw, int | float) and not isinstance(raw, bool):
         return _unit(raw) if field.unit else _finite(raw)
     line = _string(raw).strip()[:LINE_CHARS]
+    line = _without_echo(field, line)
     if field.unit:
         return _share(line)
     found = _NUMBER.search(line)
@@ -132,6 +150,8 @@ def read_answer(field: Field, raw: object) -> str:
     """The answer in a box, between ``###`` marks, in a fence or a formula, or on the line."""
     text = _string(raw)
     found = whole(text) if isinstance(raw, Exact) else labelled(text)
+    if found is None and field.none and absent(text.strip()):
+        return NONE
     if found is None:
         raise ValueError(NO_ANSWER)
     _refuse_echo(field, found)

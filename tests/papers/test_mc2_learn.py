@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from handlers.answers.stated import stated
+from handlers.answers.stated import posed
 from handlers.policies.base import Task
 from handlers.policies.mc2 import MC2
 from handlers.policies.mc2.settings import batches
@@ -60,7 +60,7 @@ def test_distillers_read_the_reflection_only() -> None:
     [first, *_] = learn(batch([best("a")])).asks("distiller")
     seen = dict(first.variables)
     found = best("a").reflected.summary["excerpts"]
-    assert seen["problem"] == stated("game24", "The problem called a.")
+    assert seen["problem"] == posed("game24", "The problem called a.")
     assert seen["trajectory"] == found["trajectory"]
     assert (seen["report"], seen["decision"]) == (found["report"], found["decision"])
     assert seen["polarity"].startswith("DO")

@@ -87,7 +87,7 @@ def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Step
         sample.answer = said.answer
         if settings.pick == "verifier" and said.answer is not None:
             meter = Meter(spare=spare)
-            heard = yield from confidence.trust(task.stated, said.text, meter)
+            heard = yield from confidence.trust(task.posed, said.text, meter)
             value = None if heard.value is None else float(heard.value)
             sample.trust = taken(value, settings.unread)
             yield ConfidenceStated(

@@ -53,8 +53,7 @@ INSTANTIATOR = Role.of(
     "reasoner",
     """\
 Solve the problem below. The section "Thought template" holds a way of thinking for problems of its \
-kind. Fill it in for this problem, step by step, and write your reasoning first. End in the form \
-below.""",
+kind. Fill it in for this problem, one part after the other.""",
     sections=("Problem", "Essentials?", "Thought template"),
     notes={"Essentials": 'Section "Essentials" is what was distilled from the problem.'},
     reply=[answer()],
@@ -96,7 +95,7 @@ def solve(task: Task, settings: BufferSettings) -> Steps[Conclusion]:
     """Two calls: distil, instantiate."""
     sampling = Sampling(max_tokens=settings.output_cap)
     try:
-        said = yield from DISTILLER.put({"problem": task.stated}, sampling=sampling)
+        said = yield from DISTILLER.put({"problem": task.posed}, sampling=sampling)
         yield Generated(role=DISTILLER.name, source=said.source, parse=said.parse)
         template = yield from retrieve(task, said.get("Descriptor") or task.problem, settings)
         own = {

@@ -18,8 +18,7 @@ from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
 PROMPT = """\
-Solve the problem below. Think step by step and write your reasoning first.
-End with the final answer in the box."""
+Solve the problem below."""
 
 CHAIN = Role.of(
     "reasoner",

@@ -20,6 +20,7 @@ DIRECT = Role.of(
     PROMPT,
     sections=("Problem",),
     reply=[answer()],
+    reasons=False,
     template="direct",
     mends=False,
 )

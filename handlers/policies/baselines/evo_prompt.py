@@ -37,8 +37,7 @@ FIRST: tuple[str, ...] = (
 SOLVER = Role.of(
     "reasoner",
     """\
-Solve the problem below as the section "Instruction" says. Write your reasoning first, and end \
-in the form below.""",
+Solve the problem below as the section "Instruction" says.""",
     sections=("Problem", "Instruction"),
     reply=[answer()],
     template="evo_prompt.solve",

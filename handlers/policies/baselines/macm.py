@@ -67,8 +67,7 @@ Can the objective be reached from the known conditions alone, without finding an
 EXECUTOR = Role.of(
     "executor",
     """\
-Reach the objective from the known conditions: plan the way, then go it step by step and compute \
-with care. End in the form below.""",
+Reach the objective from the known conditions: plan the way, then go it and compute with care.""",
     sections=("Problem", "Objective?", "Known conditions?"),
     reply=[answer()],
     template="macm.execute",
@@ -102,7 +101,7 @@ class Mining:
         """The sections that a role is shown."""
         known = "\n".join(f"{at}. {condition}" for at, condition in enumerate(self.known, 1))
         every = {"objective": self.objective, "known_conditions": known}
-        return {"problem": self.task.stated} | {name: every[name] for name in names} | more
+        return {"problem": self.task.posed} | {name: every[name] for name in names} | more
 
 
 def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
@@ -155,7 +154,7 @@ def _verdict(heard: Said, label: str, turn: int) -> MonitorReported:
 
 
 def _execute(mining: Mining, draw: int) -> Steps[None]:
-    own = mining.own("objective", "known_conditions")
+    own = mining.own("objective", "known_conditions", problem=mining.task.stated)
     said = yield from EXECUTOR.put(own, sampling=mining.sampling, draw=draw)
     parse: Parse = "ok" if said.readable else "unreadable"
     yield Generated(

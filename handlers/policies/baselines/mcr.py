@@ -19,8 +19,7 @@ READER = Role.of(
     """\
 Below are a problem and several chains of reasoning about it, written apart from each other; any \
 of them may err. Read all of them, take from each what holds, decide between them where they \
-disagree, and answer the problem. Do not just count the answers: reason. Write your reasoning \
-first, and end in the form below.""",
+disagree, and answer the problem. Do not just count the answers: reason.""",
     sections=("Problem", "Chains"),
     reply=[answer()],
     template="mcr.reader",

@@ -85,7 +85,7 @@ def solve(task: Task, settings: ChooserSettings) -> Steps[Conclusion]:
     """One call for the choice; chain of thought where it cannot be read."""
     listed = "\n".join(f"{name}: {what}" for name, what in METHODS.items())
     said = yield from CHOOSER.put(
-        {"problem": task.stated, "methods": listed},
+        {"problem": task.posed, "methods": listed},
         sampling=Sampling(max_tokens=settings.output_cap),
     )
     method = said.get("Method") or "cot"

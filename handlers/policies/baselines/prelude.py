@@ -41,8 +41,7 @@ SIMULATE = _prelude(
 )
 SOLVER = Role.of(
     "reasoner",
-    "Solve the problem below with the groundwork that you laid for it. Think step by step and write "
-    "your reasoning first. End in the form below.",
+    "Solve the problem below with the groundwork that you laid for it.",
     sections=("Problem", "Groundwork"),
     reply=[answer()],
     template="prelude.solve",
@@ -54,7 +53,7 @@ def with_prelude(task: Task, prelude: Role, cap: int | None) -> Steps[Conclusion
     """Groundwork, then the answer."""
     sampling = Sampling(max_tokens=cap)
     try:
-        first = yield from prelude.put({"problem": task.stated}, sampling=sampling)
+        first = yield from prelude.put({"problem": task.posed}, sampling=sampling)
         own = {"problem": task.stated, "groundwork": first.text.strip() or "(none)"}
         said = yield from SOLVER.put(own, sampling=sampling)
     except OutOfLimit as limit:

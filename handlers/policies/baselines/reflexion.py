@@ -15,7 +15,7 @@ from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.unread import Unread
-from handlers.roles.role import Role, Said, answer, choice, text
+from handlers.roles.role import FAIR, Role, Said, answer, choice, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, MonitorReported, Parse
 from schemas.questions import Sampling
@@ -24,7 +24,7 @@ from schemas.settings import PolicySettings
 ACTOR = Role.of(
     "reasoner",
     """\
-Solve the problem below. Think step by step and write your reasoning first. End in the form below.""",
+Solve the problem below.""",
     sections=("Problem", "Reflections?"),
     notes={
         "Reflections": """\
@@ -37,12 +37,13 @@ those mistakes again."""
 )
 EVALUATOR = Role.of(
     "evaluator",
-    """\
+    f"""\
 Decide whether the attempt below solves its problem: whether its answer is right and meets every \
-condition. You need not mend it.""",
+condition. {FAIR} You need not mend it.""",
     sections=("Problem", "Attempt"),
     reply=[choice("Solved", ("YES", "NO"), "whether the attempt is correct")],
     template="reflexion.evaluator",
+    reasons=True,
 )
 REFLECTOR = Role.of(
     "reflector",
@@ -99,7 +100,7 @@ def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> S
 def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool | None]:
     """The evaluator's verdict; what cannot be read tells of no failure that could be reflected on."""
     heard = yield from EVALUATOR.put(
-        {"problem": task.stated, "attempt": said.text}, sampling=sampling
+        {"problem": task.posed, "attempt": said.text}, sampling=sampling
     )
     solved = heard.get("Solved")
     yield MonitorReported(
@@ -115,7 +116,7 @@ def _reflection(
     task: Task, said: Said, memory: list[str], trial: int, sampling: Sampling
 ) -> Steps[str]:
     own = {
-        "problem": task.stated,
+        "problem": task.posed,
         "attempt": said.text,
         "earlier_reflections": "\n\n".join(memory),
     }

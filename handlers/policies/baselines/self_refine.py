@@ -15,7 +15,7 @@ from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think
-from handlers.roles.role import Role, Said, answer, choice, text
+from handlers.roles.role import FAIR, Role, Said, answer, choice, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, MonitorReported, Parse
 from schemas.questions import Sampling
@@ -24,10 +24,10 @@ from schemas.settings import PolicySettings
 SOUND = "Sound"
 CRITIC = Role.of(
     "critic",
-    """\
-You wrote the solution below. Read it as a strict reader would: is every step right, is every \
-condition of the problem met, does the answer have the form that is asked for? Say what has to be \
-changed and how, point by point, and whether the solution is sound as it stands.""",
+    f"""\
+You wrote the solution below. Read it as a strict reader would: is every step right, and is every \
+condition of the problem met? Say what has to be changed and how, point by point, and whether the \
+solution is sound as it stands. {FAIR}""",
     sections=("Problem", "Solution"),
     reply=(
         text("Feedback", "advice on what to change; if nothing, why not"),
@@ -39,7 +39,7 @@ REVISER = Role.of(
     "reasoner",
     """\
 Below are a problem, a solution of yours and feedback on it. Write the solution anew and meet each \
-point of the feedback; keep what was right. Write your reasoning first, and end in the form below.""",
+point of the feedback; keep what was right.""",
     sections=("Problem", "Solution", "Feedback"),
     reply=[answer()],
     template="reasoner.revise",
@@ -96,7 +96,7 @@ def look(
 ) -> Steps[Said]:
     """The critic's view of a draft; what cannot be read is no approval."""
     seen = yield from critic.put(
-        {"problem": task.stated, "solution": draft.text}, sampling=settings.sampling
+        {"problem": task.posed, "solution": draft.text}, sampling=settings.sampling
     )
     verdict = seen.get(SOUND)
     yield MonitorReported(

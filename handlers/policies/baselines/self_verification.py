@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.self_refine import SOUND, Revising, RevisionSettings, revise
-from handlers.roles.role import Role, answer, choice, text
+from handlers.roles.role import FAIR, Role, answer, choice, text
 from schemas.asking import Steps
 
 VERIFIER = Role.of(
     "verifier",
-    """\
+    f"""\
 You wrote the solution below. Check it: put the answer back into the problem, compute again every \
 number in it, and hold it against each condition in turn. Report each check with what came of it. \
-Then say whether the solution passed all of them. Propose no improvement.""",
+Then say whether the solution passed all of them. Propose no improvement. {FAIR}""",
     sections=("Problem", "Solution"),
     reply=(
         text("Checks", "every check and its result"),
@@ -30,8 +30,7 @@ MENDER = Role.of(
     "reasoner",
     """\
 Below are a problem, a solution of yours, and the checks that it was put to, which it is not known to \
-have passed. Find where it fails, and solve the problem again from there. Write your reasoning \
-first, and end in the form below.""",
+have passed. Find where it fails, and solve the problem again from there.""",
     sections=("Problem", "Solution", "Checks"),
     reply=[answer()],
     template="reasoner.mend",

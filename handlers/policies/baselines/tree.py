@@ -170,7 +170,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter, unread: Unread) -> 
         if not thought.text:
             return None
         state = State(thought.source, (*parent.steps, thought.text), thought.answer)
-        value = yield from judge(state.id, task.stated, state.steps, meter, taken(None, unread))
+        value = yield from judge(state.id, task.posed, state.steps, meter, taken(None, unread))
     except OutOfLimit as limit:
         was = state or START
         return State(was.id, was.steps, was.answer, taken(None, unread), limit.which)

@@ -162,7 +162,7 @@ def _ask_oracle(task: Task, node: Node, settings: Cot2Settings, meter: Meter) ->
     """Line 5: one call for all steps, or for the newest, whose predecessors keep theirs (D5)."""
     before = node.parent.scores if node.parent and settings.oracle_scope == "newest" else ()
     before = before[: len(node.steps) - 1]
-    heard = yield from oracle.score(task.stated, node.steps, meter, len(before) + 1)
+    heard = yield from oracle.score(task.posed, node.steps, meter, len(before) + 1)
     node.scores, node.parse = (*before, *heard.value.steps), heard.parse
     node.weigh(settings)
     yield OracleScored(
@@ -186,7 +186,7 @@ def state_confidence(
         yield ConfidenceStated(node=node.id, value=own, source=node.id, wording="own")
         return
     wording = settings.confidence_wording
-    heard = yield from confidence.trust(task.stated, node.steps, meter, wording)
+    heard = yield from confidence.trust(task.posed, node.steps, meter, wording)
     node.v_out = heard.value
     yield ConfidenceStated(
         node=node.id,

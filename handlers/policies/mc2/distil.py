@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from handlers.policies.base import Batch, Member, put
+from handlers.policies.base import Batch, Member, told
 from handlers.policies.mc2.reflect import Mc2Reflection, Polarity
 from handlers.policies.mc2.settings import LETTERS, Mc2Settings, RoleName
 from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS, POLARITY, Distiller
@@ -166,7 +166,7 @@ def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
     """The question, the excerpts and the polarity; the outcome only if it is asked for (D7)."""
     excerpts, actions = one.reflection.excerpts, one.reflection.actions
     variables = {
-        "problem": put(one.member.reflected),
+        "problem": told(one.member.reflected),
         "polarity": POLARITY[one.polarity],
         "trajectory": excerpts.trajectory,
         "report": excerpts.report,
@@ -205,7 +205,7 @@ def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings)
 def _case(one: Chosen, settings: Mc2Settings) -> str:
     excerpts = one.reflection.excerpts
     parts = {
-        "Question": put(one.member.reflected),
+        "Question": told(one.member.reflected),
         "Reasoning": excerpts.trajectory,
         "Monitor": excerpts.report,
         "Controller": excerpts.decision,

@@ -96,7 +96,7 @@ def reason_alone(episode: Episode) -> Steps[Conclusion]:
 
 def reason(episode: Episode) -> Steps[Said]:
     """ŷ_k and τ_k from the problem and the last advice u_{k-1} alone. Source: MC² eq. (4)."""
-    own, seen = {"problem": episode.task.stated}, {"problem": episode.task.stated}
+    own, seen = {"problem": episode.task.stated}, {"problem": episode.task.posed}
     if episode.settings.advice != "composer":
         own["advice"] = episode.advice
     if episode.settings.advice != "direct":
@@ -160,7 +160,7 @@ def _answered(decision: Decision, candidate: str | None, settings: Mc2Settings) 
 
 def _case(episode: Episode, attempt: Said) -> dict[str, str]:
     return {
-        "problem": episode.task.stated,
+        "problem": episode.task.posed,
         "candidate": episode.answers[-1] or "",
         "trajectory": attempt.text,
     }

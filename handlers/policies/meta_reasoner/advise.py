@@ -95,7 +95,7 @@ def propose(episode: Episode, seen: str) -> Steps[Note]:
 def ask(episode: Episode, seen: str) -> Steps[Said]:
     """The meta-reasoner's note on problem and report."""
     return META_REASONER.put(
-        {"problem": episode.task.stated, "report": seen},
+        {"problem": episode.task.posed, "report": seen},
         sampling=episode.settings.sampling(TOKENS),
     )
 
@@ -176,7 +176,7 @@ def _pick(episode: Episode, seen: str, arms: Sequence[Arm]) -> Steps[tuple[Arm, 
     """The arm that the model names; the first one if it cannot be read."""
     said = yield from picker(tuple(arm.id for arm in arms)).put(
         {
-            "problem": episode.task.stated,
+            "problem": episode.task.posed,
             "report": seen,
             "strategies": strategy_lines([(arm.id, arm.when, arm.text) for arm in arms]),
         },

@@ -95,7 +95,7 @@ def report(episode: Episode) -> Steps[str]:
         return episode.reports[covered]
     window = episode.settings.report_window or covered
     said = yield from reporter.REPORTER.put(
-        {"problem": episode.task.stated, "trajectory": shown(episode.trajectory[-window:])},
+        {"problem": episode.task.posed, "trajectory": shown(episode.trajectory[-window:])},
         sampling=episode.settings.sampling(reporter.TOKENS),
     )
     yield ProgressReported(round=covered - 1, source=said.source, parse=said.parse)
@@ -122,7 +122,7 @@ def judge(episode: Episode, made: Made) -> Steps[judging.Reward | None]:
         work = yield from report(episode)
     said = yield from judging.JUDGES[settings.reward].put(
         {
-            "problem": episode.task.stated,
+            "problem": episode.task.posed,
             "trajectory": work,
             "strategy": episode.strategy if settings.reward == "B" else "",
             "steps_made": str(episode.t),

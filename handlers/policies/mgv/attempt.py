@@ -174,7 +174,7 @@ def _verbal(mind: Mind, made: Attempt) -> Steps[float | None]:
     remaining = yield from Remain()
     meter = Meter(spare=int(remaining.calls is None or remaining.calls > 1))
     try:
-        heard = yield from confidence.trust(mind.task.stated, made.text, meter)
+        heard = yield from confidence.trust(mind.task.posed, made.text, meter)
     except OutOfLimit:
         made.calls += meter.calls
         if meter.calls:

@@ -92,7 +92,7 @@ def _appraise(mind: Mind, round: int) -> Steps[tuple[float, Diagnosis] | None]:
     problem = mind.task.problem
     length, quantities, clauses = features(problem)
     seen = {"similar_cases": shown_cases(mind, len(mind.cases))} | (
-        {"problem": mind.task.stated}
+        {"problem": mind.task.posed}
         if mind.settings.monitor_view == "full"
         else {"features": f"{length} words, {quantities} quantities, {clauses} clauses"}
     )

@@ -188,7 +188,7 @@ def examine(run: Regulation, last: Round, at: int) -> Steps[bool | None]:
     """
     assert last.check is not None
     own = {
-        "problem": run.task.stated,
+        "problem": run.task.posed,
         "goal": run.goal,
         "candidate": last.made.answer or "",
         "trajectory": last.made.text,

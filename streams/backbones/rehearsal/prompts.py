@@ -15,7 +15,7 @@ from typing import TypeVar
 from handlers.answers.stated import bare
 from schemas.fence import sections_of
 from schemas.prompt import Message
-from schemas.reply import ABOUT, BLOCK
+from schemas.reply import ABOUT, LEADS
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ _LINE = re.compile(r"(?P<label>[^:<>]{1,60}): ?(?P<shape>.*)")
 _NOTE = re.compile(r"- (?P<label>[^:<>]{1,60}): (?P<about>.*)")
 _ONLY, _IS = "; only if ", " is "
 _COUNT = re.compile(
-    r"; (?:exactly (\d+) items?|(\d+) to (\d+) items|(\d+) or more items|up to (\d+) items, or NONE"
+    r"; (?:exactly (\d+) items?|(\d+) to (\d+) items|(\d+) or more items|up to (\d+) items?, or NONE"
     r"|any number of items, or NONE)$"
 )
 
@@ -121,10 +121,12 @@ def read(messages: Sequence[Message]) -> Prompt:
 
 @lru_cache(maxsize=512)
 def _instructions(text: str) -> tuple[str, tuple[Asked, ...]]:
-    before, _, block = text.rpartition(BLOCK)
-    if not before and not text.startswith(BLOCK):
+    at, lead = max((text.rfind(lead), lead) for lead in LEADS)
+    if at < 0:
         return text, ()
-    form, _, notes = block.partition(f"\n{ABOUT}\n")
+    before, about, notes = text[:at].rpartition(f"{ABOUT}\n")
+    before, notes = (before, notes) if about else (notes, "")
+    form = text[at + len(lead) :]
     said = {
         note["label"]: note["about"] for note in map(_NOTE.fullmatch, notes.split("\n")) if note
     }
@@ -135,7 +137,7 @@ def _instructions(text: str) -> tuple[str, tuple[Asked, ...]]:
         if found is not None and not line.startswith("- "):
             shape = found["shape"] or below
             asked.append(_asked(found["label"].strip(), shape, said.get(found["label"], "")))
-    return before.strip(), tuple(asked)
+    return f"{before.strip()}\n{lead}", tuple(asked)
 
 
 def _asked(label: str, shape: str, about: str) -> Asked:

@@ -268,3 +268,69 @@ def test_lists_in_lists_are_no_value(times: int) -> None:
         "Why_so", "missing"
     )
     assert parse('{"Why_so": [["a"], "b"]}', why) == {"Why_so": "a\nb"}
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("<think>7?</think>\n<answer>42</answer>", "42"),
+        ("It may be \\boxed{7}, but no.\n<answer> 42 </answer>", "42"),
+        ("<answer>Final_answer: 42</answer>", "42"),
+        ("<answer>7</answer> is what I thought, but it is \\boxed{42}", "42"),
+        ("<answer>42</answer> is the result.", "42"),
+        ('{"answer": "42"}', "42"),
+        ('{"answer": 42}', "42"),
+        (
+            '```json\n{"reasoning": "so the answer is 7.", "final_answer": "\\\\boxed{42}"}\n```',
+            "42",
+        ),
+        ("</answer> <answer>", None),
+        ('{"answer": null}', None),
+        ('{"answer": {"a": 1}}', None),
+    ],
+)
+def test_an_answer_is_read_without_a_form(said: str, found: str | None) -> None:
+    values = parse(said, Reply((answer(),)))
+    assert (None if isinstance(values, Unreadable) else values["Final_answer"]) == found
+
+
+@pytest.mark.parametrize("said", ["None", "none.", "N/A", "**None**", "null"])
+def test_no_answer_is_none(said: str) -> None:
+    """As a model of 1.5 billion parameters fills in a form to its end; what is boxed is an answer."""
+    reply = Reply((answer(),))
+    assert isinstance(parse(f"I give up.\nFinal_answer: {said}", reply), Unreadable)
+    assert parse(f"So it is \\boxed{{7}}.\nFinal_answer: {said}", reply) == {"Final_answer": "7"}
+    assert parse("Final_answer: \\boxed{none}", reply) == {"Final_answer": "none"}
+    may = Reply((Field("Final_answer", "answer", "it, or none", none=True),))
+    assert parse(f"Final_answer: {said}", may) == {"Final_answer": "NONE"}
+
+
+def test_a_choice_that_was_left_open_is_told_by_what_was_filled_in() -> None:
+    """The model of 1.5 billion parameters copies "State: OPEN | ANSWERED", and gives the answer below it."""
+    state = choice("State", ("OPEN", "ANSWERED"), "x")
+    reply = Reply((state, Field("Final_answer", "answer", "x", when=("State", ("ANSWERED",)))))
+    said = parse("State: OPEN | ANSWERED\nFinal_answer: \\boxed{180}", reply)
+    assert said == {"State": "ANSWERED", "Final_answer": "180"}
+    for told in ("", "Final_answer:", "Final_answer: None", "I hold \\boxed{3} for likely."):
+        assert isinstance(parse(f"State: OPEN | ANSWERED\n{told}", reply), Unreadable)
+    wider = Field("Final_answer", "answer", "x", when=("State", ("OPEN", "ANSWERED")))
+    both = Reply((state, wider))
+    assert isinstance(parse("State: OPEN | ANSWERED\nFinal_answer: \\boxed{1}", both), Unreadable)
+
+
+def test_our_own_description_is_no_value_and_does_not_open_one() -> None:
+    advice = text("Suggestions", "what the next attempt is to do otherwise, in one sentence")
+    trust = number("Trust", "trust in the whole of it, in [0, 1]", unit=True)
+    copied = "What the next attempt is to do otherwise, in one sentence"
+    for said in (copied, f"<{copied}>", f"{copied}.", f"{copied}; only if Action is RESTART"):
+        assert isinstance(parse(f"Suggestions: {said}", Reply((advice,))), Unreadable)
+    went_on = parse(f"Suggestions: {copied}. Count the eggs first.", Reply((advice,)))
+    assert went_on == {"Suggestions": "Count the eggs first."}
+    longer = f"{copied}s of a kind"
+    assert parse(f"Suggestions: {longer}", Reply((advice,))) == {"Suggestions": longer}
+    assert isinstance(
+        parse("Trust: trust in the whole of it, in [0, 1]", Reply((trust,))), Unreadable
+    )
+    assert parse("Trust: trust in the whole of it, in [0, 1]: 0.8", Reply((trust,))) == {
+        "Trust": 0.8
+    }

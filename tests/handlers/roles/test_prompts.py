@@ -5,7 +5,7 @@ from __future__ import annotations
 from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
 from schemas.fence import sections_of
-from schemas.reply import ABOUT
+from schemas.reply import ABOUT, LEADS
 from tests.handlers.roles.every import PAGE, page, roles
 
 
@@ -20,7 +20,32 @@ def test_no_prompt_shows_what_a_small_model_copies() -> None:
         form = role.template.reply.block()
         assert "<" not in form, role.template.name
         for field in role.reply.fields:
-            assert len(field.about) < 10 or field.about not in form.partition(ABOUT)[0]
+            lines = "\n".join(each.line() for each in role.reply.fields)
+            assert form.endswith(lines)
+            assert len(field.about) < 10 or field.about not in lines
+
+
+def test_a_prompt_ends_with_the_form_that_is_to_be_filled_in() -> None:
+    """Small models go on with what they saw last: it was our explanation of the form, word for word."""
+    for role in roles():
+        form = [field.line() for field in role.reply.fields]
+        assert role.template.system.endswith("\n".join(form)), role.template.name
+        lead = role.template.system.removesuffix("\n".join(form)).rstrip().rpartition("\n")[2]
+        assert lead in LEADS
+        assert (
+            len(form) > 1
+            or role.reply.fields[0].kind != "answer"
+            or (ABOUT not in role.template.system)
+        )
+
+
+def test_who_answers_is_told_to_reason_before_the_form() -> None:
+    """A form that opens with the answer had the answer written down before any thought."""
+    first = {role.template.name: role for role in roles() if role.reply.fields[0].kind == "answer"}
+    assert len(first) > 10
+    assert {name for name, role in first.items() if not role.reply.reasons} == {"direct"}
+    for name, role in first.items():
+        assert name == "direct" or "Write your reasoning first" in role.template.system
 
 
 def test_forms_say_their_counts_as_people_do() -> None:

@@ -10,6 +10,7 @@ from handlers.roles.form import Unreadable
 from handlers.roles.role import Role, answer, choice, listed, number, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import ReplyReparsed
+from schemas.reply import Field
 from schemas.settings import PolicySettings
 from tests.scripted import run, shown
 
@@ -35,7 +36,7 @@ def test_a_policy_of_ones_own() -> None:
     ran = run(MINE.solve(TASK, PolicySettings()), [GOOD])
     assert ran.result == Conclusion(answer="24", ended_by="answered")
     [question] = ran.requests
-    assert shown(question).startswith("Solve the problem. Check it twice.\n\nReply in this form")
+    assert shown(question).startswith("Solve the problem. Check it twice.\n\nWhat goes where:\n- ")
     assert shown(question).endswith("### Problem\n6 * 4?")
 
 
@@ -108,3 +109,22 @@ def test_excerpts(chars: int, length: int) -> None:
     assert len(cut) == length
     if chars >= 50:
         assert cut[:10] == cut[-10:] == "0123456789"
+
+
+def test_what_is_copied_from_the_instructions_was_not_said() -> None:
+    """A model of 1.5 billion parameters gave "Abstract, about what to do, …" for an advice, word for word of ours."""
+    prompt = "Look at it. Tell whoever begins anew\nin one sentence what to do otherwise."
+    role = Role.of(
+        "r",
+        prompt,
+        sections=(),
+        reply=[text("Advice", "it"), Field("Remark", "text", "if any", required=False)],
+    )
+    copied = "Tell whoever begins anew in one sentence what to do otherwise."
+    assert str(role.read(f"Advice: {copied}")) == "Advice: repeats the form instead of filling it"
+    assert role.read(f"Advice: Count.\nRemark: {copied}") == {"Advice": "Count."}
+    own = "Tell whoever begins anew what to do."
+    assert role.read(f"Advice: {own}\nRemark: Look at it.") == {
+        "Advice": own,
+        "Remark": "Look at it.",
+    }

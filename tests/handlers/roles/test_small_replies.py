@@ -16,15 +16,16 @@ from typing import Any
 import pytest
 
 from handlers.answers.extract import extract
+from handlers.roles.again import Meter
 from handlers.roles.confidence import read_confidence
 from handlers.roles.reasoner import REASONER
+from handlers.roles.thinker import THINKERS, Thought, think
+from schemas.questions import Completion
 from tests.handlers.roles.every import roles
 from tests.handlers.roles.test_strong_replies import wrong
 
 REPLIES = Path(__file__).with_name("qwen_replies.jsonl.gz")
-LEFT_OUT = Counter(
-    {("distiller", "Worked_snippet: missing"): 2, ("consolidator", "M2: missing"): 2}
-)
+LEFT_OUT = Counter({("consolidator", "M2: missing"): 2})
 """Fields that the model did not write at all."""
 
 
@@ -72,3 +73,25 @@ def test_a_headed_step_gives_way_to_the_box_below_it_in_a_role_too() -> None:
 
 def each_box(text: str) -> list[str]:
     return re.findall(r"\\boxed\{([^{}]+)\}", text)
+
+
+def test_a_thought_that_comes_in_several_blocks_is_read_whole() -> None:
+    """The model went through its form line by line; the last block alone was kept, and lost the way to it."""
+    said = (
+        "Thought: 16 eggs a day.\nState: OPEN\nFinal_answer: None\n\n"
+        "Thought: After eating 3 eggs, she has 16 - 3 = 13.\nState: OPEN\n"
+        "Thought: 9 eggs * $2 = $18\nState: ANSWERED\nFinal_answer: \\boxed{18}"
+    )
+    role = THINKERS["direct"]
+    question = role.question({"problem": "p", "trajectory": "[Step 1]\n16 eggs a day."})
+    steps = think(question, role, Meter())
+    next(steps)
+    with pytest.raises(StopIteration) as ended:
+        steps.send(Completion("1", said, "stop", "m"))
+    thought: Thought = ended.value.value
+    assert thought.answer == "18"
+    assert thought.text.split("\n") == [
+        "After eating 3 eggs, she has 16 - 3 = 13.",
+        "9 eggs * $2 = $18",
+        "Final answer: 18",
+    ]

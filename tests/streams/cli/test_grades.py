@@ -127,8 +127,8 @@ def test_what_nobody_could_grade_is_no_wrong_answer(folder: Path) -> None:
     """Not in the accuracy, and not in the points that tokens bring."""
     log = log_of(folder / "a.db")
     text = {"problem": "What is 2 + 3?", "domain": "sums"}
-    produced(log, [{**text, "id": f"q{n}"} for n in range(3)])
-    judged(log, {"domain": "sums", "problem_id": "q0", "verdict": True})
+    produced(log, [{**text, "id": f"q{n}"} for n in (1, 2, 3)])
+    judged(log, {"domain": "sums", "problem_id": "q1", "verdict": True})
     (run,) = call("analyse", "--log", log, "--json").json["runs"].values()
     assert (run["accuracy"], run["graded"], run["not_graded"]) == (1.0, 1, 2)
     assert run["coverage"] == pytest.approx(1 / 3)
