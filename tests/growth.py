@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from state.collecting import uncollected
+from tests.pace import LAP_S, lap
 
 SIZES = (4_096, 16_384)
 """Characters of a text, small and large."""
@@ -27,7 +28,7 @@ FLOOR_S = 0.02
 GROWTH = 8.0
 """Four times the text takes a linear reader four times as long, a quadratic one sixteen times."""
 LIMIT_S = 1.5
-"""A text of ``SIZES`` takes no reader so long, however slow the machine."""
+"""A text of ``SIZES`` takes no reader so long on a desk, nor so many times longer on a slower machine."""
 ROUNDS = (1, 2, 3, 4)
 """Timings of a round; the first that shows no growth ends the matter."""
 TICK_S = 0.004
@@ -76,6 +77,12 @@ def limited(seconds: float) -> Generator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
+@cache
+def slowness() -> float:
+    """How many times as long as a desk this machine takes; one at least."""
+    return max(1.0, max(lap() for _ in range(3)) / LAP_S)
+
+
 def seconds(call: Call, text: str, times: int = 1) -> float:
     """The least time that a call took, its own or the clock's; what it raises is no matter here.
 
@@ -104,7 +111,7 @@ def growth(call: Call, family: Text) -> str | None:
     before = after = 0.0
     try:
         for times in ROUNDS:
-            with limited(times * LIMIT_S):
+            with limited(times * LIMIT_S * slowness()):
                 after = seconds(call, large, times)
             if after < FLOOR_S:
                 return None

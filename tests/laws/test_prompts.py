@@ -121,4 +121,4 @@ def test_many_tags_cost_no_more_than_reading_them() -> None:
         return perf_counter() - begun
 
     few = min(seconds(500) for _ in range(5))
-    assert seconds(20_000) < 400 * max(few, 1e-5)
+    assert min(seconds(20_000) for _ in range(5)) < 400 * max(few, 1e-5)

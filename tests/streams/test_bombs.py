@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from handlers.answers.extract import extract
@@ -11,9 +9,10 @@ from handlers.answers.game24 import check
 from handlers.answers.grade import grade_reference
 from streams.grading.grader import Grading
 from streams.grading.opinions import by_sympy
+from tests.pace import within
 
 SOON_S = 2.0
-"""Of this process's own time; the exact rules take milliseconds."""
+"""Of a desk; the exact rules take milliseconds."""
 
 
 def nested(opens: str, closes: str, times: int, core: str = "1") -> str:
@@ -51,8 +50,11 @@ ALL = TOWERS | DEEP
 
 @pytest.mark.parametrize("name", ALL)
 def test_exact_rules_are_done_soon_and_undecided(name: str) -> None:
-    began = time.process_time()
-    bomb = ALL[name]
+    within(SOON_S, lambda: is_undecided(ALL[name]))
+
+
+def is_undecided(bomb: str) -> None:
+    """None of the exact rules decides, and none takes it apart."""
     for answer, reference in ((bomb, "x+7"), ("x+7", bomb)):
         assert grade_reference(answer, reference).outcome == "unknown"
     for dataset in ("theoremqa", "scibench", "hotpotqa"):
@@ -61,16 +63,14 @@ def test_exact_rules_are_done_soon_and_undecided(name: str) -> None:
         found = extract(marked)
         assert found is None or len(found) <= 20_000
     check("4 6 8 8", bomb)
-    assert time.process_time() - began < SOON_S
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_sympy_is_not_even_asked(name: str) -> None:
     """Out of range, too long or too deep: refused by the grammar, before anything is computed."""
-    began = time.process_time()
-    assert by_sympy(ALL[name], "x+7") == "unknown"
-    assert by_sympy("x+7", ALL[name]) == "unknown"
-    assert time.process_time() - began < SOON_S
+    bomb = ALL[name]
+    said = within(SOON_S, lambda: {by_sympy(bomb, "x+7"), by_sympy("x+7", bomb)})
+    assert said == {"unknown"}
 
 
 def test_what_can_be_computed_still_is() -> None:
@@ -87,6 +87,7 @@ def test_deep_brackets_make_no_game_24_wrong() -> None:
 
 def test_what_takes_too_long_is_stopped_and_undecided() -> None:
     pytest.importorskip("sympy")
-    with Grading(limit_s=3.0) as grading:
+    with Grading(limit_s=1.0) as grading:
         assert grading.grade_now("(x+1)^{99999}", "x+7").outcome == "unknown"
+        grading.limit_s = 10.0
         assert grading.grade_now("2x+2", "2(x+1)").outcome == "right"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from fractions import Fraction
 
 import pytest
@@ -16,6 +15,7 @@ from handlers.answers.normalise import canonical
 from handlers.answers.value import number, read
 from schemas.outcome import Outcome
 from tests.data import shared
+from tests.pace import within
 
 COLUMN = "\\begin{bmatrix}0.2\\\\-3.6\\end{bmatrix}"
 CASES: list[tuple[str, str, Outcome]] = [
@@ -116,10 +116,7 @@ HOSTILE = ["9" * 1_000_000, "1e999999999", "10^{999999}", "(" * 4000, "[1," * 13
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: str(text)[:12])
 def test_hostile_answers_take_bounded_time(text: str) -> None:
-    start = time.process_time()
-    for other in ("1", text[:-1], text + "1"):
-        equal(text, other)
-    assert time.process_time() - start < 2
+    within(2, lambda: [equal(text, other) for other in ("1", text[:-1], text + "1")])
 
 
 def test_every_math500_label_equals_itself_and_hardly_another() -> None:

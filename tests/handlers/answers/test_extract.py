@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from handlers.answers.equal import equal
 from handlers.answers.extract import boxed, extract, mentioned, stated, whole
 from tests.data import shared
+from tests.pace import within
 
 MARKED = [
     ("Final_answer: ### 42 ###", "42"),
@@ -125,9 +125,7 @@ HOSTILE = ["{", "\\boxed{", "answer:", "final answer: ", "9", " ", "\n", "999,",
 @pytest.mark.parametrize("piece", [*HOSTILE, "-", "*\n", "\\", "answer is ", "$", "`", "\ud800"])
 def test_five_megabytes_of_anything_take_linear_time(piece: str) -> None:
     text = piece * (5_000_000 // len(piece))
-    start = time.process_time()
-    extract(text)
-    assert time.process_time() - start < 2
+    within(2, lambda: extract(text))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement, permutations
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from handlers.answers.arithmetic import NotArithmetic, evaluate
 from handlers.answers.game24 import check, numbers_of, puzzles, solutions, solve
 from handlers.answers.grade import CHECKERS
+from tests.pace import within
 
 NUMBERS = st.lists(st.integers(1, 13), min_size=4, max_size=4).map(tuple)
 
@@ -75,10 +75,11 @@ def test_numbers_of_a_problem() -> None:
 
 
 def test_the_1362_puzzles_are_enumerated_in_order_and_fast() -> None:
-    puzzles.cache_clear()
-    start = time.process_time()
-    found = puzzles()
-    assert time.process_time() - start < 1.5
+    def anew() -> tuple[tuple[int, ...], ...]:
+        puzzles.cache_clear()
+        return puzzles()
+
+    found = within(1.5, anew)
     assert len(found) == 1362
     assert list(found) == sorted(set(found))
 
@@ -136,9 +137,8 @@ def test_never_raises_on_expressions(answer: str) -> None:
 
 @pytest.mark.parametrize("piece", ["(", "-", "9", "1*", "9999999*", "{", "\\frac{1}{", "=", "((1)"])
 def test_hostile_expressions_are_wrong_at_once(piece: str) -> None:
-    start = time.process_time()
-    assert check("4 5 6 10", piece * (1_000_000 // len(piece)))[0] == "wrong"
-    assert time.process_time() - start < 1
+    text = piece * (1_000_000 // len(piece))
+    assert within(1, lambda: check("4 5 6 10", text))[0] == "wrong"
 
 
 @pytest.mark.parametrize("text", ["", "1 2", "1.5", "(1", "1)", "1//2", "*1", "1/0", "2^3", "x"])

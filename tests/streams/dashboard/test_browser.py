@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.pace import soon
 from tests.streams.cli.calling import call, copied, process
 from tests.streams.dashboard.conftest import SHOTS
 from tests.streams.dashboard.logs import IMAGE, SCRIPT, hostile, many
@@ -54,10 +55,11 @@ def loaded(page: Page, address: str) -> float:
 
 
 def quickest(page: Page, address: str) -> float:
-    """The best of at most five loads: others use this machine too, and they only ever make it slower."""
-    best = loaded(page, address)
-    for _ in range(4):
-        best = best if best < 1.0 else min(best, loaded(page, address))
+    """The best of at most five loads, in seconds of a desk: others use this machine too, and make it slower."""
+    best = float("inf")
+    for _ in range(5):
+        if best >= 1.0:
+            best = min(best, loaded(page, address) / soon(1.0))
     return best
 
 
@@ -79,10 +81,10 @@ def test_every_page_is_visited_while_a_worker_runs_and_updates_arrive(
         expect(page.locator("#live")).to_have_text("live")
         expect(page.locator("#tiles")).to_contain_text("0 of 20")
         with process(*work, *log, cwd=tmp_path) as worker:
-            expect(page.locator("#running tbody tr").first).to_be_visible(timeout=20_000)
-            expect(page.locator("#flow .edge.moving").first).to_be_attached(timeout=20_000)
+            expect(page.locator("#running tbody tr").first).to_be_visible(timeout=60_000)
+            expect(page.locator("#flow .edge.moving").first).to_be_attached(timeout=60_000)
             page.screenshot(path=SHOTS / "live.png")
-            expect(page.locator("#latest tbody tr").first).to_be_visible(timeout=20_000)
+            expect(page.locator("#latest tbody tr").first).to_be_visible(timeout=60_000)
             assert page.evaluate("window.untouched"), "the page was never loaded again"
             for name in MENU:
                 page.get_by_role("link", name=name, exact=True).click()
@@ -92,7 +94,7 @@ def test_every_page_is_visited_while_a_worker_runs_and_updates_arrive(
             expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
             assert worker.wait(60) == 0
         page.goto(site.url)
-        expect(page.locator("#tiles")).to_contain_text("20 of 20", timeout=10_000)
+        expect(page.locator("#tiles")).to_contain_text("20 of 20", timeout=60_000)
 
 
 def test_an_effect_appears_where_its_lesson_is_read(
@@ -109,7 +111,7 @@ def test_an_effect_appears_where_its_lesson_is_read(
         probes = ("effect", "lesson", lesson, "--backbone", "rehearsal:seed=7", "--log", path)
         with process(*probes, cwd=tmp_path) as measuring:
             assert measuring.wait(60) == 0
-        expect(page.locator("#item .whisker")).to_be_visible(timeout=10_000)
+        expect(page.locator("#item .whisker")).to_be_visible(timeout=60_000)
         expect(page.locator("#item")).to_contain_text("right without it")
         page.get_by_text("Each episode, with it and without").click()
         page.get_by_role("table").get_by_role("link").last.click()
