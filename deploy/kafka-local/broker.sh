@@ -42,11 +42,20 @@ alive() {
   tr '\0' ' ' <"/proc/$pid/cmdline" | grep -qF "$1/server.properties"
 }
 
+# Below the range from which systems give ports: while a broker starts, or is stopped, nobody is given its own.
 free_ports() {
-  python3 -c 'import socket, sys
-held = [socket.socket() for _ in range(int(sys.argv[1]))]
-for each in held: each.bind(("127.0.0.1", 0))
-print(*(each.getsockname()[1] for each in held))' "$1"
+  python3 - "$1" <<'P'
+import random, socket, sys
+held = []
+while len(held) < int(sys.argv[1]):
+    asked = socket.socket()
+    try:
+        asked.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
+    except OSError:
+        continue
+    held.append(asked)
+print(*(each.getsockname()[1] for each in held))
+P
 }
 
 configure() {  # configure FOLDER...

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.live.kafka_here import broker
+from tests.ports import free_port
 
 USER, PASSWORD, STORE = "ann", "open-sesame-7", "store-word-7"
 PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL", "SSL")
@@ -61,13 +61,7 @@ def secured(folder: Path) -> Secured:
 
 def free_ports() -> dict[str, int]:
     """A port for each protocol."""
-    held = [socket.socket() for _ in PROTOCOLS]
-    for each in held:
-        each.bind(("127.0.0.1", 0))
-    found = {name: each.getsockname()[1] for name, each in zip(PROTOCOLS, held, strict=True)}
-    for each in held:
-        each.close()
-    return found
+    return {name: free_port() for name in PROTOCOLS}
 
 
 def certificate(store: Path) -> Path:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
 
@@ -13,6 +12,7 @@ from streams.backbones.openai.options import find_site
 from streams.backbones.openai.road import Roads
 from streams.backbones.port import ModelReply, SetupBroken, Unreachable
 from tests.endpoint import Answer, Asked, drops, events, fails, serving, streamed, whole
+from tests.ports import refusing
 from tests.streams.backbones.asking import QUICK, always, asking, in_turn, one, with_backbone
 
 # -- junk is asked for once more, then recorded
@@ -73,10 +73,7 @@ def test_unreachable_after_the_last_attempt(answer: Answer) -> None:
 
 
 def test_refused_connection_is_unreachable_and_said_so() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-
-    async def body() -> None:
+    async def body(url: str) -> None:
         options = Options(max_attempts=2, **QUICK)
         backbone = OpenAIBackbone("m", base_url=url, environ={}, options=options)
         for _ in range(2):
@@ -85,7 +82,8 @@ def test_refused_connection_is_unreachable_and_said_so() -> None:
             assert (caught.value.tried.attempts, caught.value.tried.silence) == (2, "lost")
         await backbone.close()
 
-    asyncio.run(body())
+    with refusing() as closed:
+        asyncio.run(body(f"http://127.0.0.1:{closed}/v1"))
 
 
 def test_what_never_connected_is_free_and_what_broke_is_not() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from schemas.events.episode import Completed
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.otlp import AT_ONCE, Export, Sender, endpoint_of
 from streams.telemetry.spans import Span, provider
+from tests.ports import refusing
 from tests.streams.cli.calling import call, copied, process
 from tests.streams.telemetry.collector import Collector, attributes, collecting
 
@@ -78,7 +78,7 @@ def sent_by_projector(path: Path, collector: Collector, count: int) -> None:
             assert time.monotonic() < end
             time.sleep(0.05)
         projector.terminate()
-        assert projector.wait(20) == 0
+        assert projector.wait(60) == 0
 
 
 @pytest.mark.soak
@@ -86,17 +86,16 @@ def test_a_projector_whose_collector_is_away_says_so_and_ends_when_told(
     worked: Path, tmp_path: Path
 ) -> None:
     path = copied(worked, tmp_path / "a.db")
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-    words = ("projector", "--log", path, "--otlp", url)
-    with process(*words, cwd=path.parent) as projector:
+    with refusing() as nobody, ExitStack() as stack:
+        words = ("projector", "--log", path, "--otlp", f"http://127.0.0.1:{nobody}")
+        projector = stack.enter_context(process(*words, cwd=path.parent))
         assert projector.stderr is not None
         for line in iter(projector.stderr.readline, b""):
             assert b"Transient" not in line, "it is said once, in our words"
             if b"[otlp.refused]" in line:
                 break
         projector.terminate()
-        assert projector.wait(40) == 0
+        assert projector.wait(60) == 0
 
 
 def _check(found: Sequence[Any]) -> None:
