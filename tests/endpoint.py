@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 PIECES = 10
+GLANCE_S = 0.005
 JSON_TYPE, SSE_TYPE = "application/json", "text/event-stream"
 
 
@@ -32,13 +33,17 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What to send. ``drop`` cuts the connection: before a byte is sent, or half-way through."""
+    """What to send. ``drop`` cuts the connection: before a byte is sent, or half-way through.
+
+    Nothing is sent before ``after`` is set: a call stays in flight for as long as a test needs it to.
+    """
 
     raw: bytes = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     type: str = JSON_TYPE
     latency_s: float = 0.0
+    after: threading.Event | None = None
     drop: Literal["no", "before", "middle"] = "no"
     pace_s: float = 0.0
     stall_s: float = 0.0
@@ -129,7 +134,7 @@ class Endpoint:
         self.models_answer = Answer(raw=json.dumps({"data": [{"id": m} for m in models]}).encode())
         self.asked: list[Asked] = []
         self.requests: Counter[str] = Counter()
-        self.listings = 0
+        self.listings = self.sent = 0
         self.inside = self.most_inside = 0
         self._loop = asyncio.new_event_loop()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -187,6 +192,8 @@ class Endpoint:
         self.most_inside = max(self.most_inside, self.inside)
         try:
             await asyncio.sleep(answer.latency_s)
+            while answer.after is not None and not answer.after.is_set():  # noqa: ASYNC110 - of another thread
+                await asyncio.sleep(GLANCE_S)
         finally:
             self.inside -= 1
         return await self._send(writer, answer)
@@ -218,6 +225,7 @@ class Endpoint:
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(answer.stall_s if at == PIECES // 2 else answer.pace_s / PIECES)
+        self.sent += 1
         return not middle
 
 

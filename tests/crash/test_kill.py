@@ -13,7 +13,7 @@ import pytest
 
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.conftest import Calm
-from tests.crash.processes import finish, grown, kill, killed_often, until, worker
+from tests.crash.processes import PATIENCE_S, finish, grown, kill, killed_often, until, worker
 from tests.crash.series import completed, end_of, produced
 from tests.endpoint import serving, whole
 from tests.streams.cli.calling import call, command, environment
@@ -75,7 +75,7 @@ def test_a_second_worker_names_the_first_and_a_kill_frees_the_log(
     first = worker(path, *SLOWLY)
     assert until(grown(log, 20), first)
     second = worker(path, *AT_ONCE)
-    _, said = second.communicate(timeout=30)
+    _, said = second.communicate(timeout=PATIENCE_S)
     assert second.returncode == 6
     assert f"process {first.pid}" in said.decode()
     assert "[log.busy, exit 6]" in said.decode()
@@ -95,7 +95,7 @@ def test_the_first_signal_drains_and_what_was_in_flight_is_recorded(
     process = worker(path, "--backbone", "rehearsal:seed=7,latency_ms=300")
     assert until(grown(log, 60), process)
     process.send_signal(stop)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert said.decode().count("draining") == 1
     assert len(completed(log)) < calm.asked.asked.total()
@@ -110,14 +110,14 @@ def test_the_second_signal_stops_at_once_and_nothing_is_lost(
 ) -> None:
     path = Path(shutil.copy(calm.before, tmp_path / "log.db"))
     log = SqliteLog(path)
-    process = worker(path, "--backbone", "rehearsal:seed=7,latency_ms=20000")
+    process = worker(path, "--backbone", "rehearsal:seed=7,latency_ms=200000")
     assert until(grown(log, 30), process)
     process.send_signal(stop)
     assert process.stderr is not None
     while b"draining" not in (line := process.stderr.readline()):
         assert line, "it ended without a word"
     process.send_signal(stop)
-    process.communicate(timeout=10)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code
     finish(path, *AT_ONCE)
     assert end_of(log) == calm.end
@@ -140,7 +140,7 @@ def test_a_solve_drains_too_and_goes_on_from_there(
         )
         assert until(lambda: bool(endpoint.asked), process)
         process.send_signal(stop)
-        answer, said = process.communicate(timeout=30)
+        answer, said = process.communicate(timeout=PATIENCE_S)
         assert (process.returncode, answer) == (code, b""), said
         assert said.decode().count("draining") == 1
         assert "the same command goes on from there" in said.decode()
@@ -165,7 +165,7 @@ def test_a_worker_that_lost_its_claim_writes_nothing_more(calm: Calm, tmp_path: 
     assert until(grown(log, 40), process)
     log.claim("usurper")
     taken = log.end()
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 6
     assert b"[log.claimed, exit 6]" in said, said
     assert b"Traceback" not in said
@@ -187,7 +187,7 @@ def test_solving_and_producing_beside_a_worker_disturb_nobody(calm: Calm, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert call("produce", "game24:931-933", "--policy", "cot", *where).code == 0
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, said
     assert len(end_of(log).answers) == 30 + 1 + 3
     assert log.counter("stale") == 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import select
 import signal
 import subprocess
-import time
-from collections.abc import Generator
+import threading
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from streams.runtime.embedded.log import SqliteLog
-from tests.crash.processes import kill, until
+from tests.crash.processes import PATIENCE_S, kill, until
 from tests.endpoint import Answer, Asked, Endpoint, serving, whole
 from tests.streams.cli.calling import call, command, environment
 
@@ -29,6 +30,7 @@ class Side:
 
     path: Path
     endpoint: Endpoint
+    released: threading.Event
     begun: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
 
     def start(self, *words: object) -> subprocess.Popen[bytes]:
@@ -58,13 +60,29 @@ class Side:
             assert [number for number in log.claims() if number] == []
 
 
+def none(asked: Asked) -> bool:
+    return False
+
+
+def all_of_them(asked: Asked) -> bool:
+    return True
+
+
 @contextmanager
-def side(path: Path, latency_s: float = 0.3) -> Generator[Side]:
+def side(
+    path: Path, latency_s: float = 0.3, held: Callable[[Asked], bool] = none
+) -> Generator[Side]:
+    """The calls that are held stay in flight until they are released, however long a process takes to start."""
+    released = threading.Event()
+
     def answer(asked: Asked) -> Answer:
-        return replace(whole("It is\nANSWER: 7"), latency_s=latency_s)
+        reply = whole("It is\nANSWER: 7")
+        return (
+            replace(reply, after=released) if held(asked) else replace(reply, latency_s=latency_s)
+        )
 
     with serving(answer) as endpoint:
-        made = Side(path, endpoint)
+        made = Side(path, endpoint, released)
         try:
             yield made
         finally:
@@ -101,8 +119,12 @@ def test_solves_and_forks_at_once_beside_a_worker_lose_nothing(tmp_path: Path) -
 
 
 def test_the_same_problem_at_once_is_paid_for_once(tmp_path: Path) -> None:
-    with side(tmp_path / "a.db", latency_s=4.0) as on:
-        found = [ended(each) for each in [on.solve() for _ in range(3)]]
+    with side(tmp_path / "a.db", held=all_of_them) as on:
+        for _ in range(3):
+            on.solve()
+        assert until(lambda: len(spoken(on)) == 2), "the one that asks says nothing"
+        on.released.set()
+        found = [ended(each) for each in on.begun]
         assert [(code, body["answer"]) for code, body, _ in found] == [(0, "7")] * 3, found
         assert sorted(body["known"] for _, body, _ in found) == [False, True, True]
         waited = [said for _, body, said in found if body["known"]]
@@ -111,8 +133,13 @@ def test_the_same_problem_at_once_is_paid_for_once(tmp_path: Path) -> None:
         on.all_that_was_paid_counts()
 
 
+def spoken(on: Side) -> list[object]:
+    """The processes that have said something."""
+    return select.select([each.stderr for each in on.begun], [], [], 0)[0]
+
+
 def test_who_waits_for_a_solve_that_is_killed_goes_on_with_what_it_recorded(tmp_path: Path) -> None:
-    with side(tmp_path / "a.db", latency_s=3.0) as on:
+    with side(tmp_path / "a.db", 0.0, held=lambda asked: asked.number == 1) as on:
         words = ("solve", TEXT, "--policy", "self_refine", "--json")
         first = on.start(*words)
         assert until(lambda: len(on.endpoint.asked) == 2, first)
@@ -132,7 +159,7 @@ def test_who_waits_for_a_solve_that_is_killed_goes_on_with_what_it_recorded(tmp_
 
 
 def test_the_partition_of_a_killed_solve_is_given_to_the_next(tmp_path: Path) -> None:
-    with side(tmp_path / "a.db", latency_s=2.0) as on:
+    with side(tmp_path / "a.db", 0.0, held=lambda asked: asked.number < 2) as on:
         for number in range(2):
             process = on.solve(f"Killed {number}: 3 + 4?")
             asked = len(on.endpoint.asked)
@@ -146,15 +173,15 @@ def test_the_partition_of_a_killed_solve_is_given_to_the_next(tmp_path: Path) ->
 
 
 def test_a_solve_that_waits_is_drained(tmp_path: Path) -> None:
-    with side(tmp_path / "a.db", latency_s=5.0) as on:
+    with side(tmp_path / "a.db", held=all_of_them) as on:
         first = on.solve()
         assert until(lambda: bool(on.endpoint.asked), first)
         second = on.solve()
         assert second.stderr is not None
         assert b"works on the same" in second.stderr.readline()
-        began = time.monotonic()
         second.send_signal(signal.SIGTERM)
-        assert second.wait(10) == 0
-        assert time.monotonic() - began < 3
+        assert second.wait(PATIENCE_S) == 0
+        assert first.poll() is None, "what it waited for is still in flight"
+        on.released.set()
         assert ended(first)[:1] == (0,)
         on.all_that_was_paid_counts()

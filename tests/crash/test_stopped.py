@@ -108,15 +108,16 @@ def test_a_stopped_worker_that_was_replaced_wakes_and_writes_nothing(tmp_path: P
 
 
 def test_what_waits_for_a_stopped_solve_is_told_and_others_go_on(tmp_path: Path) -> None:
-    with side(tmp_path / "a.db", latency_s=2.0) as on:
+    with side(tmp_path / "a.db", held=lambda asked: asked.number == 0) as on:
         first = on.solve()
         assert until(lambda: bool(on.endpoint.asked), first)
         stop(first, on.path)
+        on.released.set()
         same, other = on.solve(), on.solve("Another: 3 + 4?")
         assert ended(other)[0] == 0
         assert same.stderr is not None
         assert f"solve, process {first.pid} works" in same.stderr.readline().decode()
-        time.sleep(3)
+        time.sleep(1)
         assert same.poll() is None
         first.send_signal(signal.SIGCONT)
         assert ended(first)[0] == 0
@@ -127,11 +128,12 @@ def test_what_waits_for_a_stopped_solve_is_told_and_others_go_on(tmp_path: Path)
 
 
 def test_a_stopped_solve_that_was_replaced_wakes_and_writes_nothing(tmp_path: Path) -> None:
-    with side(tmp_path / "a.db", latency_s=2.0) as on:
+    with side(tmp_path / "a.db", 0.0, held=lambda asked: asked.number == 1) as on:
         words = ("solve", TEXT, "--policy", "self_refine", "--json")
         first = on.start(*words)
         assert until(lambda: len(on.endpoint.asked) == 2, first)
         stop(first, on.path)
+        on.released.set()
         (tmp_path / "a.db.side.lock").unlink()
         code, found, said = ended(on.start(*words))
         assert (code, found["answer"]) == (0, "7"), said

@@ -186,7 +186,7 @@ def test_a_projector_at_work_takes_it_out_of_the_tables(log: Path) -> None:
         assert f"{projector.pid}: it writes them without it" in done.err
         assert until(lambda: is_out_of(tables, words), projector)
         projector.terminate()
-        assert projector.wait(30) == 0
+        assert projector.wait(90) == 0
     assert in_bytes(words, tables) == []
 
 

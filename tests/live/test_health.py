@@ -17,7 +17,8 @@ from streams.runtime.kafka import aio
 from streams.runtime.kafka.place import Place
 from tests.live.kafka_here import Cluster, broker, eventually, frozen, missing
 from tests.live.test_kafka import lines
-from tests.streams.telemetry.test_metrics import fetched, free_port, parsed, status
+from tests.ports import free_port
+from tests.streams.telemetry.test_metrics import fetched, parsed, status
 
 WHY = missing()
 pytestmark = [
@@ -86,7 +87,7 @@ def test_a_frozen_broker_is_told_once_and_seen_in_health_and_figures(
     worker = cluster.worker(*SLOW, "--metrics", f"127.0.0.1:{port}")
     eventually(lambda: fetched(port, "/readyz") == "ok\n" and figure(port, AGE) < 5)
     with frozen(node[1]):
-        unready = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1], 40)
+        unready = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1])
         assert status(port, "/livez") == (200, "ok\n")
         assert figure(port, "metalogue_appends_waiting") > 0
         assert figure(port, "metalogue_append_wait_seconds") > 5
@@ -114,7 +115,7 @@ def test_an_idle_worker_notices_a_broker_that_is_gone_and_its_return(
     eventually(lambda: fetched(port, "/readyz") == "ok\n")
     broker(node[1], "stop")
     try:
-        found = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1], 20)
+        found = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1])
         assert found.startswith("brokers away for ")
         assert status(port, "/livez") == (200, "ok\n")
         time.sleep(20)
@@ -136,7 +137,7 @@ def test_too_few_replicas_in_sync_are_told_though_nothing_is_to_be_appended(
     cluster.worker(*REHEARSAL, "--metrics", f"127.0.0.1:{port}")
     eventually(lambda: fetched(port, "/readyz") == "ok\n")
     demand(cluster.url, "answers", 2)
-    found = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1], 40)
+    found = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1])
     assert found.startswith("8 partitions below min.insync.replicas")
     demand(cluster.url, "answers", 1)
     eventually(lambda: fetched(port, "/readyz") == "ok\n")

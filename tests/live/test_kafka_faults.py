@@ -15,6 +15,7 @@ from streams.runtime.kafka.place import Place
 from tests.live.faults import Account, Stepper, Team, account
 from tests.live.kafka_here import Cluster, broker, eventually, missing
 from tests.live.stepping import LONG
+from tests.pace import soon
 
 WHY = missing()
 pytestmark = [
@@ -109,10 +110,10 @@ def test_one_is_killed_one_freezes_one_joins_and_the_broker_goes_away(
     assert asked_again(everyone, said) == []
     assert said.wasted(first) == 0
     assert said.wasted(second, frozen_at) <= at_freeze + ABOUT_TO_CALL
-    assert max(everyone.takeovers()) < TAKE_OVER_S
+    assert max(everyone.takeovers()) < soon(TAKE_OVER_S)
     for each in (second, third):
         each.signal(signal.SIGTERM)
-        assert each.process.wait(30) == 0
+        assert each.process.wait(90) == 0
 
 
 def test_a_call_of_many_sessions_moves_nothing(cluster: Cluster, tmp_path: Path) -> None:

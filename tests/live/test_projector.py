@@ -184,7 +184,7 @@ def test_one_writer(path: Path) -> None:
     assert second.code == 6
     assert str(first.pid) in second.err
     first.terminate()
-    assert first.wait(30) == 0
+    assert first.wait(90) == 0
     first.stderr.close()
     if first.stdout is not None:
         first.stdout.close()

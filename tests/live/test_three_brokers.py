@@ -18,7 +18,9 @@ from streams.runtime.kafka.place import Place
 from tests.live.kafka_here import Cluster, broker, eventually, missing, pid_of
 from tests.live.test_health import figure
 from tests.live.test_kafka import lines
-from tests.streams.telemetry.test_metrics import fetched, free_port
+from tests.pace import soon
+from tests.ports import free_port
+from tests.streams.telemetry.test_metrics import fetched
 
 WHY = missing()
 pytestmark = [
@@ -107,8 +109,9 @@ def test_below_quorum_a_worker_ends_when_told_and_commands_say_who_answers(
         os.kill(pid_of(nodes / str(gone)), signal.SIGKILL)
     worker = cluster.worker(*WORK)
     eventually(lambda: "one of three brokers answered; " in cluster.said.read_text(), 40)
+    limit_s = soon(5)
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(5) in (0, 6), "6 where it had given up"
+    assert worker.wait(limit_s) in (0, 6), "6 where it had given up"
     assert "Traceback" not in cluster.said.read_text()
     stats = cluster.call("log", "stats")
     said = stats.stderr.decode()

@@ -59,9 +59,9 @@ def test_hedging_takes_no_place_that_another_call_waits_for() -> None:
 
 def test_a_stream_that_falls_silent_is_a_timeout_and_a_steady_one_is_not() -> None:
     pieces = streamed(["word "] * 20)
-    steady = one(always(pieces.paced(0.3)), stream=True, idle_s=0.2)
+    steady = one(always(pieces.paced(0.3)), stream=True, idle_s=0.8)
     assert (steady.finish, steady.attempts) == ("stop", 1)
-    silent = one(always(pieces.paced(0.3, stalls_s=30)), stream=True, idle_s=0.2)
+    silent = one(always(pieces.paced(0.3, stalls_s=30)), stream=True, idle_s=0.3)
     assert (silent.finish, silent.attempts, silent.free) == ("timeout", 2, False)
 
 
@@ -71,7 +71,9 @@ def test_a_reply_that_came_while_the_process_was_held_up_is_read() -> None:
     async def use(backbone: OpenAIBackbone) -> ModelReply:
         call = asyncio.create_task(backbone.complete(asking()))
         await until(lambda: endpoint.asked)
-        time.sleep(0.8)  # noqa: ASYNC251 - it is what happens to it
+        began = time.monotonic()
+        while time.monotonic() - began < 0.8 or not endpoint.sent:
+            time.sleep(0.05)  # noqa: ASYNC251 - it is what happens to it
         return await call
 
     for stream, answer in (

@@ -169,7 +169,7 @@ def test_follow_hands_on_what_comes_later_until_told_to_stop(log: Path, folder: 
     log_of(log, [answer(6)])
     assert json.loads(running.stdout.readline())["problem_id"] == "q6"
     running.send_signal(signal.SIGTERM)
-    out, err = running.communicate(timeout=10)
+    out, err = running.communicate(timeout=60)
     assert (running.returncode, out, err) == (0, b"", b"")
     assert ids("--log", log, "--group", "g") == []
 
@@ -179,7 +179,7 @@ def test_interrupted(log: Path, folder: Path) -> None:
     assert running.stdout is not None
     running.stdout.readline()
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=10)
+    _, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (130, b"")
 
 
@@ -196,5 +196,5 @@ def test_a_closed_pipe_is_no_error(folder: Path) -> None:
     os.close(writing)
     assert os.read(reading, 10)
     os.close(reading)
-    _, err = running.communicate(timeout=20)
+    _, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (0, b"")

@@ -39,7 +39,7 @@ class Site:
     def end(self) -> None:
         """Tell it to end, and see that it does."""
         self.process.terminate()
-        assert self.process.wait(20) == 0
+        assert self.process.wait(PATIENCE_S) == 0
 
     def get(self, path: str, **headers: str) -> Answer:
         return self._ask(urllib.request.Request(self.url + path, headers=headers))
@@ -82,4 +82,4 @@ def serving(log: Path | str, *more: str, **env: str) -> Generator[Site]:
             yield site
         finally:
             served.terminate()
-            assert served.wait(20) == 0
+            assert served.wait(PATIENCE_S) == 0

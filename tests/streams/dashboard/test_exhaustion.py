@@ -7,7 +7,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Generator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,10 +15,11 @@ import pytest
 from streams.dashboard.letters import MOST_OF_STRANGERS
 from streams.web.bodies import BODY_S
 from streams.web.connections import HEAD_S, MOST
+from tests.pace import soon
 from tests.streams.dashboard.serving import Site, serving
 
 DESCRIPTORS = 1_024
-PATIENCE_S = 15.0
+PATIENCE_S, HANGS_S = 15.0, 90.0
 LONG = 4 << 20
 LIVE = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /dead-letter/replay HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
@@ -48,7 +49,7 @@ def opened(site: Site, count: int, said: bytes = b"") -> Generator[list[socket.s
         found: list[socket.socket] = []
         for _ in range(count):
             link = held.enter_context(closing(socket.create_connection((host, int(port)))))
-            link.settimeout(PATIENCE_S)
+            link.settimeout(HANGS_S)
             link.sendall(said)
             found.append(link)
         yield found
@@ -85,9 +86,18 @@ def test_streams_leave_places_and_descriptors_for_pages(worked: Path) -> None:
         assert site.get("/").status == 200
         links[0].close()
         links[1].close()
-        time.sleep(3)  # a stream notices at its next look
-        with opened(site, 1, LIVE) as (again,):
-            assert status(again) == 200
+        assert again(site), "a stream notices at its next look that nobody reads it any more"
+
+
+def again(site: Site) -> bool:
+    """Whether there is room for one stream more, within a while."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with opened(site, 1, LIVE) as (link,):
+            if status(link) == 200:
+                return True
+        time.sleep(0.2)
+    return False
 
 
 @pytest.mark.slow
@@ -102,10 +112,11 @@ def test_who_says_nothing_or_trickles_is_cut_off_and_the_others_are_told_to_wait
             assert "too many connections" in refused.text
             while time.monotonic() - began < HEAD_S - 2:
                 for link in links[:20]:
-                    link.sendall(b"G")
+                    with suppress(OSError):  # it may be cut off while we were held up
+                        link.sendall(b"G")
                 time.sleep(1)
             assert all(map(ended, links))
-            assert time.monotonic() - began < HEAD_S + PATIENCE_S
+            assert time.monotonic() - began < HEAD_S + soon(PATIENCE_S)
             assert site.get("/").status == 200
 
 
@@ -134,6 +145,6 @@ def test_the_token_is_looked_at_first(worked: Path) -> None:
         with opened(site, 200, POST % LONG) as links:
             assert site.get("/").status == 200
             for link in links:
-                link.settimeout(BODY_S + PATIENCE_S)
+                link.settimeout(HANGS_S)
             assert Counter(map(status, links)) == {408: 200}
-            assert time.monotonic() - began < BODY_S + PATIENCE_S
+            assert time.monotonic() - began < BODY_S + soon(PATIENCE_S)

@@ -25,7 +25,7 @@ from streams.dashboard.reading import reading
 from streams.topology import STAGES, TOPICS
 from streams.web.hosts import is_loopback
 from tests.streams.cli.calling import call, copied
-from tests.streams.dashboard.serving import Site, serving
+from tests.streams.dashboard.serving import PATIENCE_S, Site, serving
 
 SCOPE = "game24/mc2/main/44136fa355b3"
 PAGES = (
@@ -384,7 +384,7 @@ def test_a_log_that_is_gone_is_no_page_without_a_word_and_is_read_again(
     with serving(path) as site:
         assert "These figures are old" not in site.get("/").text
         path.rename(beside)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while "These figures are old" not in (page := site.get("/learning")).text:
             assert time.monotonic() < deadline
             time.sleep(0.2)

@@ -70,7 +70,7 @@ def test_what_is_only_stated_rides_in_the_next_commit_of_anyone(log: SqliteLog) 
 
 def test_a_commit_with_nothing_to_say_is_done_at_once(log: SqliteLog) -> None:
     writer = log.claim("w")
-    asyncio.run(asyncio.wait_for(_commit(writer), 1))
+    asyncio.run(asyncio.wait_for(_commit(writer), 30))
     assert writer.commits == 0
 
 

@@ -22,6 +22,7 @@ from streams.runtime.progress import Outcome
 from streams.world import World
 from tests.memory_kafka.broker import Admin, Broker, Consumer, Producer
 from tests.memory_kafka.fixture import in_memory
+from tests.pace import soon
 from tests.pupil import Numbers, find, problems, publication
 
 SOON_S = 5.0
@@ -53,10 +54,10 @@ def told(place: Place, ready: When, *, freezes: Broker | None = None) -> tuple[f
                 lane.add(b"0", b"{}", [])
                 _ = lane.commit()
             await asyncio.sleep(0.02)
-        began = time.monotonic()
+        limit_s, began = soon(SOON_S), time.monotonic()
         worker.drain()
         try:
-            return time.monotonic() - began, await asyncio.wait_for(running, SOON_S)
+            return time.monotonic() - began, await asyncio.wait_for(running, limit_s)
         finally:
             if freezes is not None:
                 freezes.thaw()
