@@ -21,6 +21,7 @@ from tests.endpoint import Endpoint
 from tests.live.conftest import Serve
 from tests.live.storm import Storm
 from tests.live.thinking import reading
+from tests.pace import soon
 from tests.streams.cli.calling import call
 
 pytestmark = pytest.mark.live
@@ -103,9 +104,10 @@ def counted_once(log: Path, endpoint: Endpoint, storm: Storm) -> None:
 
 
 def test_everything_ends_well_in_a_storm(serve: Serve, folder: Path) -> None:
-    storm = weathered(serve, folder, problems=150, rate=80.0)
+    # What a machine can bear to be offered hangs on how fast it is, and on who shares it.
+    storm = weathered(serve, folder, problems=150, rate=80.0 / soon(1.0))
     print(storm.told())
-    assert storm.used >= 0.6, storm.told()  # it shares two cores with other tests
+    assert storm.used >= 0.6, storm.told()
     assert storm.refused
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 
@@ -128,10 +129,12 @@ def test_it_says_why_calls_wait_and_nothing_when_none_does() -> None:
         said = [backbone.why()]
         await until(lambda: endpoint.inside >= 2)
         said.append(backbone.why())
+        released.set()
         await calls
         return [*said, backbone.why()]
 
-    with serving(lambda _: whole("x", latency_s=0.1)) as endpoint:
+    released = threading.Event()
+    with serving(lambda _: whole("x", after=released)) as endpoint:
         before, during, after = with_backbone(endpoint, use, max_connections=2)
     assert (before, after) == (None, None)
     assert during == f"{endpoint.url} check: 2 calls under way, 18 wait; it bears 2"
@@ -159,9 +162,11 @@ def test_once_drained_only_calls_under_way_end() -> None:
         calls = [asyncio.create_task(backbone.complete(asking(seed=n))) for n in range(5)]
         await until(lambda: endpoint.inside >= 1)
         backbone.drain()
+        released.set()
         return await asyncio.gather(*calls, return_exceptions=True)
 
-    with serving(lambda _: whole("x", latency_s=0.2)) as endpoint:
+    released = threading.Event()
+    with serving(lambda _: whole("x", after=released)) as endpoint:
         outcomes = with_backbone(endpoint, use, max_connections=1)
         assert len(endpoint.asked) == 1
     assert [type(each) for each in outcomes] == [ModelReply, *[NotSent] * 4]

@@ -117,9 +117,9 @@ def test_nobody_there_is_unreachable(wire: Wire) -> None:
 
 
 def test_silence_is_ended_by_our_clock(wire: Wire) -> None:
-    late = Answer(raw=wire.fine().raw, latency_s=1.0)
+    late = Answer(raw=wire.fine().raw, latency_s=3.0)
     with serving(always(late)) as endpoint:
-        reply = with_provider(wire, endpoint, lambda b: b.complete(asking()), timeout_s=0.2)
+        reply = with_provider(wire, endpoint, lambda b: b.complete(asking()), timeout_s=0.4)
     assert (reply.finish, reply.attempts, reply.free) == ("timeout", 2, False)
 
 
