@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.streams.cli.calling import process
+from tests.streams.cli.calling import command, environment
 
 READY = re.compile(rb"^ready: (\S+)/", re.MULTILINE)
 PATIENCE_S = 60.0
@@ -64,10 +64,19 @@ class Site:
 
 
 @contextmanager
-def serving(log: Path | str, *more: str, **env: str) -> Generator[Site]:
-    """The dashboard of a log, on a port of its own."""
-    words = ("dashboard", "--log", log, "--listen", "127.0.0.1:0", *more)
-    with process(*words, cwd=Path(__file__).parent, **env) as served:
+def serving(
+    log: Path | str, *more: str, hasty: tuple[str, ...] = (), **env: str
+) -> Generator[Site]:
+    """The dashboard of a log, on a port of its own; one that is ``hasty`` has other deadlines, as code."""
+    words = command("dashboard", "--log", log, "--listen", "127.0.0.1:0", *more)
+    words[2] = "\n".join((*hasty, words[2]))
+    with subprocess.Popen(
+        words,
+        cwd=Path(__file__).parent,
+        env=environment(**env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as served:
         try:
             assert served.stderr is not None
             found, said = None, b""
