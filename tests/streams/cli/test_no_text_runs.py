@@ -356,7 +356,7 @@ def test_the_environment_and_a_file_that_it_names_may(
 
 
 KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
-ASK = ("solve", "1+1", "--backbone", "openai:m", *LOG)
+ASK = ("solve", "1+1", "--backbone", "openai:m?max_attempts=1", *LOG)
 
 
 def test_a_folder_s_address_is_not_told_the_environment_s_key(
