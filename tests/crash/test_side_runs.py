@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -133,9 +133,10 @@ def test_the_same_problem_at_once_is_paid_for_once(tmp_path: Path) -> None:
         on.all_that_was_paid_counts()
 
 
-def spoken(on: Side) -> list[object]:
-    """The processes that have said something."""
-    return select.select([each.stderr for each in on.begun], [], [], 0)[0]
+def spoken(on: Side) -> list[IO[bytes]]:
+    """Where processes have said something."""
+    said = [each.stderr for each in on.begun if each.stderr is not None]
+    return select.select(said, [], [], 0)[0]
 
 
 def test_who_waits_for_a_solve_that_is_killed_goes_on_with_what_it_recorded(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_appends_that_wait_for_a_held_log_are_counted_with_their_age(tmp_path: P
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             began = time.monotonic()
             other.execute("begin immediate")
-            waited = age = 0.0
+            waited, age, found = 0.0, 0.0, parsed("")
             while min(waited - 0.5, age - 3) <= 0:
                 assert time.monotonic() < began + PATIENCE_S
                 time.sleep(0.2)
