@@ -53,6 +53,8 @@ def t_p(t: float, freedom: float) -> float:
     """Two-sided p-value of Student's t."""
     if not isfinite(t):
         return nan if t != t else 0.0
+    if t * t < 1:  # of a share that is nearly one, little is left of what it lacks
+        return 1 - beta_share(0.5, freedom / 2, t * t / (freedom + t * t))
     return beta_share(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from handlers.learning import metrics
@@ -33,6 +33,7 @@ def near(value: float | None) -> Any:
 
 
 @given(st.floats(-60, 60), st.integers(1, 200))
+@example(1e-6, 102)
 def test_students_t(t: float, freedom: int) -> None:
     assert ours.t_p(t, freedom) == near(2 * float(stats.t.sf(abs(t), freedom)))
 
