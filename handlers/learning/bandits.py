@@ -182,17 +182,18 @@ def linucb(before: State, members: Sequence[Measured], constants: State) -> dict
         return dict(before)
     arms = arms_of(before, constants)
     for member in members:
-        _fold(arms, member.summary, constants)
+        folded(arms, member.summary, constants)
     return {"arms": [written(settled(arm, constants)) for arm in arms]}
 
 
-def _fold(arms: list[Arm], summary: State, constants: State) -> None:
-    """One episode: its proposals, then its rewards."""
+def folded(arms: list[Arm], summary: State, constants: State) -> dict[str, int]:
+    """One episode: its proposals, then its rewards; the places of its arms among the scope's."""
     places = join(arms, summary, constants)
     for arm_id, embedding, reward, rated in summary.get("pulls", ()):
         place = places.get(arm_id)
         if place is not None:
             arms[place] = pulled(arms[place], embedding, reward, rated, constants)
+    return places
 
 
 def join(arms: list[Arm], summary: State, constants: State) -> dict[str, int]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
-from handlers.answers.grade import CHECKERS, References, grade_reference, references_of
+from handlers.answers.grade import CHECKERS, Grade, References, grade_reference, references_of
 from handlers.policies.base import Trace
+from handlers.policies.meta_reasoner.measure import meant, own
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
-from schemas.events.learning import Graded
+from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.events.search import NodePruned
 from schemas.identity import address_order, episode_parts
 from schemas.outcome import Outcome, Standing
@@ -30,7 +31,9 @@ from streams.sets import with_part
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-
+Grades: TypeAlias = Callable[..., Grade]
+"""Compares an answer with its reference, as ``grade_reference`` does."""
+LINUCB: Final = "linucb@1"
 RIGHT: Final[Mapping[str, bool]] = {"right": True, "wrong": False, "withheld": False}
 """Whether an outcome counts as right; one that is not here is unknown."""
 
@@ -48,6 +51,10 @@ class Case:
     """What was said of its answer."""
     calibrated: float | None
     reference: References | None
+    arms: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the arms that it added are called over all episodes."""
+    grade: Grades = grade_reference
+    """What its other answers are graded by: what its answer was graded by."""
 
     @property
     def outcome(self) -> Outcome:
@@ -88,7 +95,9 @@ class Case:
     def judged(self, answer: str | None) -> bool | None:
         """Whether any answer would have been right; unknown where nobody can say."""
         graded, by_person = (self.closed.answer, self.outcome), self.known.by is not None
-        return judged(self.problem, answer, self.reference, graded, by_person=by_person)
+        return judged(
+            self.problem, answer, self.reference, graded, by_person=by_person, grade=self.grade
+        )
 
 
 def judged(
@@ -98,30 +107,32 @@ def judged(
     graded: tuple[str | None, str],
     *,
     by_person: bool = False,
+    grade: Grades = grade_reference,
 ) -> bool | None:
-    """Whether an answer is right: by checker, else by the reference, else as the same answer was graded.
+    """Whether an answer is right: as the same answer was graded, else by checker, else by the reference.
 
-    Where it was graded ``by_person``, that comes first.
+    Where it was graded ``by_person``, that counts even if they could not tell.
     """
     if answer is None:
         return False
     given, outcome = graded
-    if by_person and answer == given:
+    if answer == given and (by_person or outcome in RIGHT):
         return RIGHT.get(outcome)
     check = CHECKERS.get(problem.domain)
     if check is not None:
         return RIGHT.get(check(problem.problem, answer).outcome)
     if reference is not None:
         dataset, text = problem.dataset or "", problem.problem
-        return RIGHT.get(grade_reference(answer, reference, dataset=dataset, problem=text).outcome)
-    return RIGHT.get(outcome) if answer == given else None
+        return RIGHT.get(grade(answer, reference, dataset=dataset, problem=text).outcome)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A side run that kept what its episode pruned: from where on, how it ended, its whole trace."""
+    """A side run that kept what its episode pruned: from where on, which node, how it ended, its whole trace."""
 
     at: str
+    node: str
     closed: EpisodeClosed
     trace: Trace
 
@@ -139,9 +150,28 @@ class Reading:
     """The scopes that the problems of each series fell into: a line may carry a domain of its own."""
     probes: dict[str, list[Usage]] = field(default_factory=dict[str, list[Usage]])
     """What closed side runs spent, by the episode they were taken from."""
+    left: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """What each episode left to a bandit."""
+    batches: dict[str, dict[int, BatchClosed]] = field(
+        default_factory=dict[str, dict[int, BatchClosed]]
+    )
+    """The batches that a bandit learned from, by scope and number."""
+    grade: Grades = grade_reference
+
+    def arms(self) -> dict[str, dict[str, str]]:
+        """For each episode the scope's arm that each arm it proposed became."""
+        found: dict[str, dict[str, str]] = {}
+        for closed in self.batches.values():
+            batches = (
+                ([(m, self.left.get(m, {})) for m in each.members], each.constants or {})
+                for _, each in sorted(closed.items())
+            )
+            found |= meant(batches)
+        return found
 
     def cases(self) -> Iterator[Case]:
         """Closed episodes in the order of their admission."""
+        arms = self.arms()
         for episode, journal in self.journals.items():
             admitted, closed = journal.get("admitted"), journal.get("closed")
             opened = journal.get("opened")
@@ -152,16 +182,18 @@ class Reading:
                 with suppress(NoPolicy):  # only it knows which part of the set's record is whose
                     policy = find_recorded(find, opened.policy, opened.policy_version)
                     journal = with_part(journal, self.journals[opened.within], policy)
-            problem = admitted.problem
+            problem, trace = admitted.problem, trace_of(journal)
             yield Case(
                 episode,
                 problem,
                 opened,
                 closed,
-                trace_of(journal),
+                trace,
                 self.grades.of(episode),
                 closed.calibrated,
                 self.references.get(f"{problem.domain}/{problem.id}"),
+                own(episode, trace, arms.get(episode, {})),
+                self.grade,
             )
 
     def shadows(self, parent: str) -> list[Shadow]:
@@ -173,15 +205,16 @@ class Reading:
             if not isinstance(opened, EpisodeOpened) or opened.parent != parent:
                 continue
             at = opened.at or ""
-            if isinstance(closed, EpisodeClosed) and isinstance(of.get(at), NodePruned):
+            pruned = of.get(at)
+            if isinstance(closed, EpisodeClosed) and isinstance(pruned, NodePruned):
                 trace = trace_of(before(of, at) | journal)
-                found.append(Shadow(at, closed, trace))
+                found.append(Shadow(at, pruned.node, closed, trace))
         return sorted(found, key=lambda shadow: address_order(shadow.at))
 
 
-def read(log: SqliteLog) -> Reading:
-    """Everything that an analysis needs, in one pass."""
-    reading = Reading(references=references(log))
+def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
+    """Everything that an analysis needs, in one pass. ``grade`` judges answers that no episode gave."""
+    reading = Reading(references=references(log), grade=grade)
     for record in log.records():
         if record.episode.startswith(("p/", "q/", "s/")) and record.topic == "events":
             reading.journals.setdefault(record.episode, {})[record.address] = record.event
@@ -191,6 +224,10 @@ def read(log: SqliteLog) -> Reading:
         match record.event:
             case Graded():
                 reading.grades.feed(record.episode, record.event)
+            case Reflected(summary=summary) if "pulls" in summary:
+                reading.left[record.episode] = summary
+            case BatchClosed(rule=rule) as batch if rule == LINUCB and batch.embedder is None:
+                reading.batches.setdefault(batch.scope, {})[batch.batch] = batch
             case ProblemAdmitted(problem=problem, scope=scope) if problem.series is not None:
                 reading.scopes.setdefault(problem.series, set()).add(scope)
             case _:

@@ -12,6 +12,7 @@ from typing import Any
 from handlers.learning import metrics
 from handlers.policies.cot2_meta.trace import COLUMNS, calls_by_column
 from streams.analysis.cases import Case
+from streams.analysis.intervals import share_interval
 from streams.analysis.rewards import reward_figures
 from streams.analysis.trees import Shadows, tree_figures
 
@@ -62,9 +63,6 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
     """
     counts = Counter(case.standing for case in cases)
     known = [case.outcome == "right" for case in cases if case.outcome != "unknown"]
-    low, high = metrics.interval(
-        len(known), lambda drawn: metrics.accuracy([known[at] for at in drawn])
-    )
     return {
         "problems": len(cases),
         "right": counts["right"],
@@ -78,20 +76,31 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
         "coverage": len(known) / len(cases) if cases else None,
         "failed": sum(case.closed.status == "failed" for case in cases),
         "accuracy": metrics.accuracy(known) if known else None,
-        "accuracy_interval": [low, high] if known else None,
+        "accuracy_interval": _spread(cases),
         "ended_by": dict(Counter(case.closed.ended_by for case in cases).most_common()),
     }
 
 
+def _spread(cases: Sequence[Case]) -> list[float] | None:
+    """The accuracy's interval over problems, however often each was put."""
+    parts: dict[str, list[float]] = {}
+    for case in cases:
+        if case.outcome != "unknown":
+            parts.setdefault(case.problem.id, []).append(case.outcome == "right")
+    found = share_interval([(sum(each), len(each)) for each in parts.values()])
+    return None if found is None else [*found]
+
+
 def costs(cases: Sequence[Case], accuracy: float | None) -> dict[str, Any]:
-    """Mean calls and tokens of a problem, calls by what they were for; unknown stays unknown.
+    """Mean calls and tokens of a problem, calls by what they were for; tokens over the problems of which they
+    are known, and how many are not.
 
     Points are those of the accuracy: what nobody could grade is no wrong answer.
     """
     calls = [case.closed.usage.calls for case in cases]
     tokens = [case.closed.usage.tokens for case in cases]
     known = [each for each in tokens if each is not None]
-    mean = sum(known) / len(known) if known and len(known) == len(tokens) else None
+    mean = sum(known) / len(known) if known else None
     columns: Counter[str] = Counter()
     for case in cases:
         columns.update(calls_by_column(case.trace))
@@ -102,6 +111,7 @@ def costs(cases: Sequence[Case], accuracy: float | None) -> dict[str, Any]:
         "mean_calls": sum(calls) / len(calls),
         "max_calls": max(calls),
         "mean_tokens": mean,
+        "tokens_unknown": len(tokens) - len(known),
         "points_per_1k_tokens": points,
         "calls_by_column": {name: columns[name] for name in COLUMNS},
     }

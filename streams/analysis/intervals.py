@@ -1,32 +1,66 @@
-"""The bootstrap interval of a mean, quick: what is drawn hangs on the number of items alone.
+"""Intervals of shares and means over problems, in closed form: no draw, and none of no width.
 
-The same draws as ``handlers.learning.metrics.interval`` makes, kept as one matrix.
+What is counted falls into *problems*: seeds of one problem, or decisions within it, say less than as many
+problems would. So a share's interval is Wilson's for as many independent outcomes as its spread over
+problems says that there were; where all say the same (0 or 1), for as many as there are problems. With one
+outcome a problem it is Wilson's own. A mean's is Student's over problems.
+
+Source: Wilson 1927; Korn & Graubard 1998 (effective sample size of clustered shares).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterable, Sequence
+from math import fsum, sqrt
+from statistics import NormalDist
+from typing import TypeAlias
 
-import numpy as np
+from streams.analysis.statistics import t_quantile
 
-from handlers.learning.metrics import RESAMPLES, quantile, resample
-
-
-@lru_cache(maxsize=32)
-def _places(size: int, resamples: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """(resamples, size) places drawn with replacement."""
-    return np.array([resample(0, turn, size) for turn in range(resamples)], dtype=np.int32)
+Parts: TypeAlias = Sequence[tuple[float, int]]
+"""What each problem adds up to, and of how many."""
+LEVEL = 0.95
 
 
-def mean_interval(
-    values: Sequence[float], *, resamples: int = RESAMPLES, level: float = 0.95
-) -> tuple[float, float] | None:
-    """Percentile bootstrap of the mean over items; unknown for none."""
-    if not values:
+def wilson(share: float, count: float, level: float = LEVEL) -> tuple[float, float]:
+    """Wilson's interval of a share of so many independent outcomes."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    middle = share + z * z / (2 * count)
+    half = z * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    whole = 1 + z * z / count
+    return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)
+
+
+def of_outcomes(right: Iterable[bool], level: float = LEVEL) -> tuple[float, float] | None:
+    """The interval of a share of outcomes, each of a problem of its own; unknown for none."""
+    return share_interval([(float(each), 1) for each in right], level)
+
+
+def share_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:
+    """The interval of a share over problems; unknown for none."""
+    kept = [(total, count) for total, count in parts if count]
+    whole = sum(count for _, count in kept)
+    if not whole:
         return None
-    drawn = np.asarray(values, dtype=np.float64)[_places(len(values), resamples)]
-    means: list[float] = sorted((drawn.sum(axis=1) / len(values)).tolist())
-    tail = (1 - level) / 2
-    return quantile(means, tail), quantile(means, 1 - tail)
+    share = fsum(total for total, _ in kept) / whole
+    square = _squared_error(kept, share, whole)
+    if share in (0, 1):
+        return wilson(share, len(kept), level)
+    worth = share * (1 - share) / square if square > 0 else whole
+    return wilson(share, min(max(worth, 1.0), whole), level)
+
+
+def mean_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:
+    """The interval of a mean over problems; unknown for fewer than two of them."""
+    kept = [(total, count) for total, count in parts if count]
+    n, whole = len(kept), sum(count for _, count in kept)
+    if n < 2:
+        return None
+    mean = fsum(total for total, _ in kept) / whole
+    half = t_quantile(level, n - 1) * sqrt(_squared_error(kept, mean, whole) * n / (n - 1))
+    return mean - half, mean + half
+
+
+def _squared_error(parts: Parts, mean: float, whole: int) -> float:
+    """The variance of a ratio of sums over problems, without the correction for few of them."""
+    return fsum((total - mean * count) ** 2 for total, count in parts) / (whole * whole)

@@ -52,7 +52,7 @@ def _row(name: str, figures: Mapping[str, Any]) -> list[str]:
         str(figures["undecided"]),
         str(figures["not_graded"]),
         number(figures["mean_calls"], 1),
-        number(figures["mean_tokens"], 0),
+        number(figures["mean_tokens"], 0) + _known(figures),
         number(stated.get("ece"), 3),
         number(stated.get("aurc"), 3),
     ]
@@ -62,6 +62,12 @@ def _accuracy(figures: Mapping[str, Any]) -> str:
     """The share right, and of how many where not all could be graded."""
     graded, problems = figures["graded"], figures["problems"]
     return share(figures["accuracy"]) + (f" of {graded}" if 0 < graded < problems else "")
+
+
+def _known(figures: Mapping[str, Any]) -> str:
+    """Of how many problems the tokens are known, where not of all."""
+    unknown, problems = figures["tokens_unknown"], figures["problems"]
+    return f" of {problems - unknown}" if 0 < unknown < problems else ""
 
 
 def share(value: float | None) -> str:
@@ -121,18 +127,25 @@ def _tree_details(figures: Mapping[str, Any]) -> list[str]:
     mended, pruned = figures["repairs"], figures["pruning"]
     audit = (
         f"false-prune rate {share(pruned['false_prune_rate'])} "
-        f"of {pruned['shadow_runs']} shadow runs, oracle gap {share(pruned['oracle_gap'])}"
+        f"of {pruned['shadow_runs']} shadow runs{_unjudged(pruned['shadow_unknown'])}, "
+        f"oracle gap {share(pruned['oracle_gap'])}"
     )
     depths = (f"{at}: {_counts(counts)}" for at, counts in figures["actions_by_depth"].items())
     return [
         f"- flow: {_counts(figures['flow'])}",
         f"- actions by depth: {'; '.join(depths)}",
         f"- repair: rescue {share(mended['rescue_rate'])} of {mended['wrong_before']}, "
-        f"hurt {share(mended['hurt_rate'])} of {mended['right_before']}, net {mended['net']:+}",
+        f"hurt {share(mended['hurt_rate'])} of {mended['right_before']}, net {mended['net']:+}"
+        f"{_unjudged(mended['unknown'])}",
         f"- oracle replies: {', '.join(f'{k} {share(v)}' for k, v in figures['parse_rates'].items())}",
-        f"- pruned {pruned['pruned']}, of them {pruned['pruned_right']} with a right answer; {audit}",
+        f"- pruned {pruned['pruned']}, of them {pruned['pruned_right']} with a right answer"
+        f"{_unjudged(pruned['pruned_unknown'])}; {audit}",
         f"- failures: {_counts(figures['failures'])}",
     ]
+
+
+def _unjudged(count: int) -> str:
+    return f" ({count} that nobody could judge)" if count else ""
 
 
 def _counts(counts: Mapping[str, Any]) -> str:

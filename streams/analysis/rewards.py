@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handlers.policies.meta_reasoner.measure import curve, unique_strategies
+from handlers.policies.meta_reasoner.measure import curve
 from schemas.events.strategy import RewardJudged
 from streams.analysis.cases import Case
+from streams.analysis.mechanisms import strategies
 from streams.analysis.plots import plot
 
 
@@ -24,7 +25,7 @@ def reward_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
         "judged": len(known),
         "unknown": len(events) - len(known),
         "mean_reward": sum(known) / len(known) if known else None,
-        "strategies": unique_strategies(case.trace for case in cases),
+        "strategies": int(strategies(cases).value or 0),
         "cumulative_reward": [round(value, 6) for value in curve(known)],
     }
 

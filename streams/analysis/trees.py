@@ -18,6 +18,7 @@ from handlers.policies.cot2_meta.diagnose import (
     oracle_gap,
     parse_rates,
     repairs,
+    spared,
 )
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.trace import Tree, actions_by_depth, tree_of
@@ -35,14 +36,15 @@ def tree_figures(
     for case, _ in trees:
         for depth, counts in actions_by_depth(case.trace).items():
             actions.setdefault(depth, Counter()).update(counts)
-    mended = sum((repairs(tree, case.right) for case, tree in trees), Repairs())
-    flows = Counter(flow(tree, case.closed.answer, case.right) for case, tree in trees)
+    mended = sum((repairs(tree, case.judged) for case, tree in trees), Repairs())
+    flows = Counter(flow(tree, case.closed.answer, case.judged) for case, tree in trees)
     return {
         "actions_by_depth": {str(depth): dict(actions[depth]) for depth in sorted(actions)},
         "flow": dict(flows),
         "repairs": {
             "wrong_before": mended.wrong_before,
             "right_before": mended.right_before,
+            "unknown": mended.unknown,
             "rescue_rate": mended.rescue,
             "hurt_rate": mended.harm,
             "net": mended.net,
@@ -67,19 +69,26 @@ def pruning(trees: Sequence[tuple[Case, Tree]], shadows: Shadows) -> dict[str, A
         if twig.status == "pruned"
     ]
     runs = [(case, tree, shadows(case.episode)) for case, tree in trees]
-    ended = [case.right(each.closed.answer) for case, _, found in runs for each in found]
-    audit = Audit(len(ended), sum(ended))
+    audit = Audit.of(under(case, each) for case, _, found in runs for each in found)
     audited = [(case, tree, found[0]) for case, tree, found in runs if found]
     pairs = [(tree, tree_of(shadow.trace)) for _, tree, shadow in audited]
-    judges = [case.right for case, _, _ in audited]
+    judges = [case.judged for case, _, _ in audited]
+    worth = [case.judged(twig.answer) for case, twig in pruned if twig.answer is not None]
     return {
         "pruned": len(pruned),
-        "pruned_right": sum(case.right(twig.answer) for case, twig in pruned),
-        "shadow_runs": audit.pruned,
+        "pruned_right": sum(each is True for each in worth),
+        "pruned_unknown": sum(each is None for each in worth),
+        "shadow_runs": audit.pruned + audit.unknown,
+        "shadow_unknown": audit.unknown,
         "false_prune_rate": audit.false_prune_rate,
         "prune_precision": audit.prune_precision,
-        "oracle_gap": oracle_gap(pairs, judges) if pairs else None,
+        "oracle_gap": oracle_gap(pairs, judges),
     }
+
+
+def under(case: Case, shadow: Shadow) -> bool | None:
+    """Whether a shadow run found a right answer under the node that it spared, not just anywhere."""
+    return spared(tree_of(shadow.trace), shadow.node, case.judged)
 
 
 def failures(
@@ -101,14 +110,14 @@ def failures(
 
 def _class_of(case: Case, tree: Tree, rivals: list[bool] | None, shadows: Shadows) -> str:
     settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
-    ended = [case.right(shadow.closed.answer) for shadow in shadows(case.episode)]
+    audit = Audit.of(under(case, shadow) for shadow in shadows(case.episode))
     return failure(
         Failed(
             tree,
-            case.right,
+            case.judged,
             spent=case.closed.ended_by in ("budget", "closed", "abstained"),
             stop_threshold=settings.stop_threshold,
-            shadow_solves=any(ended) if ended else None,
+            shadow_solves=audit.brought_right > 0 if audit.pruned else None,
             baselines_fail=not any(rivals) if rivals else None,
             leaves=settings.audit_leaves,
         )

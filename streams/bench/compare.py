@@ -10,11 +10,10 @@ from dataclasses import asdict
 from itertools import accumulate
 from typing import Any
 
-from handlers.policies.meta_reasoner.measure import rewards
-from schemas.events.strategy import RewardJudged, StrategyChosen
+from streams.analysis.mechanisms import advised, pulls
 from streams.analysis.statistics import mcnemar, pareto, slope
-from streams.bench.metrics import METRICS, actions, exact, known, share
-from streams.bench.results import Episode, Results, rates
+from streams.bench.metrics import METRICS, known
+from streams.bench.results import Episode, Results, by_seed, rates
 
 Groups = dict[str, list[Episode]]
 """Episodes by run, on one data set."""
@@ -84,19 +83,16 @@ def progress(group: Sequence[Episode], key: Callable[[Episode], int]) -> dict[st
 
 def _point(number: int, episodes: Iterable[Episode]) -> dict[str, Any]:
     cases = [one.case for one in episodes]
-    taken = [action == "RESTART" for case in cases for action in actions(case)]
     return {
         "at": number,
         "problems": len(cases),
         "graded": len(known(cases)),
-        "accuracy": _percent(exact(cases)),
-        "restarts": _percent(share(taken)),
-        "calls": METRICS["calls"].of(cases),
+        **{name: _rounded(METRICS[name].of(cases)) for name in ("accuracy", "restarts", "calls")},
     }
 
 
-def _percent(value: float | None) -> float | None:
-    return None if value is None else round(100 * value, 6)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def _trend(points: Sequence[dict[str, Any]], name: str) -> dict[str, float] | None:
@@ -115,44 +111,40 @@ def batch_of(one: Episode) -> int:
 
 
 def arms(group: Sequence[Episode]) -> dict[str, Any] | None:
-    """Arms with pulls and mean reward; cumulative reward; regret against the arm that was best at last.
+    """Arms, by what was meant, with pulls and mean reward; cumulative reward; regret against the best at last.
 
     Rewards of other arms in the same place are unknown, so this is the regret against always having
-    earned the best arm's mean: an estimate, and no more.
+    earned the best arm's mean: an estimate, and no more. ``unknown`` pulls brought no reward that could be
+    read, and are in neither.
     """
-    pulled: dict[str, list[float]] = {}
-    earned: list[float] = []
-    for one in group:
-        for arm, reward in _pulls(one):
-            pulled.setdefault(arm, []).append(reward)
-            earned.append(reward)
-    if not pulled:
+    taken = [pull for one in group for pull in pulls(one.case)]
+    sure = [(arm, reward) for arm, reward in taken if reward is not None]
+    if not sure:
         return None
+    pulled: dict[str, list[float]] = {}
+    for arm, reward in sure:
+        pulled.setdefault(arm, []).append(reward)
     means = {arm: sum(found) / len(found) for arm, found in sorted(pulled.items())}
-    best = max(means.values())
+    best, earned = max(means.values()), [reward for _, reward in sure]
     return {
         "arms": {arm: {"pulls": len(pulled[arm]), "mean": round(m, 6)} for arm, m in means.items()},
+        "unknown": len(taken) - len(sure),
         "cumulative_reward": [round(value, 6) for value in accumulate(earned)],
         "regret": [round(value, 6) for value in accumulate(best - reward for reward in earned)],
     }
 
 
-def _pulls(one: Episode) -> list[tuple[str, float]]:
-    """Each choice of an arm with the reward that its round brought; an unknown one is left out."""
-    events = [event for _, event in one.case.trace.events]
-    judged = {e.round: e.reward for e in events if isinstance(e, RewardJudged)}
-    choices = [e for e in events if isinstance(e, StrategyChosen) and e.arm is not None]
-    return [
-        (c.arm, reward) for c in choices if c.arm and (reward := judged.get(c.round)) is not None
-    ]
-
-
 def reward_curve(group: Sequence[Episode]) -> list[float]:
-    """Mean cumulative reward after each round, over the episodes that got so far."""
-    curves = [list(accumulate(rewards(one.case.trace))) for one in group]
-    longest = max(map(len, curves), default=0)
-    at = [[c[round_] for c in curves if len(c) > round_] for round_ in range(longest)]
-    return [round(sum(found) / len(found), 6) for found in at]
+    """The cumulative reward of the rounds with advice, in the order of the problems, over seeds' mean.
+
+    One round after another, as the bandit meets them: an episode that needs more rounds has no more reward a
+    round for that. Up to where every seed has come. Source: Meta-Reasoner eq. (1), figure 3.
+    """
+    curves = [
+        list(accumulate(r for one in mine for _, r in advised(one.case) if r is not None))
+        for _, mine in by_seed(group)
+    ]
+    return [round(sum(at) / len(at), 6) for at in zip(*curves, strict=False)]
 
 
 def by_data(results: Results) -> dict[str, Groups]:

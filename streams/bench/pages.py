@@ -120,7 +120,22 @@ def ours(cell: Mapping[str, Any]) -> str:
     if found is None:
         return "not measured"
     half = "" if found["half_width"] is None else f" ± {found['half_width']:,.{found['places']}f}"
-    return f"{found['value']:,.{found['places']}f}{half}"
+    return f"{found['value']:,.{found['places']}f}{half}{_spread(found)}{_rests_on(found)}"
+
+
+def _spread(found: Mapping[str, Any]) -> str:
+    """The interval over problems."""
+    if found["interval"] is None:
+        return ""
+    low, high = (f"{bound:,.{found['places']}f}" for bound in found["interval"])
+    return f" [{low}, {high}]"
+
+
+def _rests_on(found: Mapping[str, Any]) -> str:
+    """Of how many it is, where of some nobody knows."""
+    said = f", {found['known']:,} of {found['known'] + found['unknown']:,}"
+    seeds = f", {found['seeds_unknown']} seeds without" if found["seeds_unknown"] else ""
+    return (said if found["unknown"] else "") + seeds
 
 
 def measured_rows(made: Mapping[str, Any]) -> list[list[str]]:
@@ -136,9 +151,14 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
         "–" if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
         _value(found["coverage"], 1), str(said["commission"]), str(said["omission"]),
         str(said["undecided"]), str(said["not_graded"]),
-        _value(found["calls"], 1), _value(found["tokens"], 0), f"{each['learning']['calls']:,} calls",
+        _value(found["calls"], 1), _tokens(found["tokens"]), f"{each['learning']['calls']:,} calls",
         _value(found["ece"], 3), _value(found["aurc"], 3), _value(found["f1"], 3),
     ]  # fmt: skip
+
+
+def _tokens(found: Mapping[str, Any] | None) -> str:
+    """Mean tokens, and of how many problems where not all are known."""
+    return _value(found, 0) + ("" if found is None or not found["unknown"] else _rests_on(found))
 
 
 def _value(found: Mapping[str, Any] | None, places: int) -> str:
@@ -184,14 +204,34 @@ def _details(each: Mapping[str, Any]) -> Iterator[str]:
     if each["arms"] is not None:
         arms = (f"{a} ×{v['pulls']} mean {v['mean']:.3f}" for a, v in each["arms"]["arms"].items())
         total, lost = each["arms"]["cumulative_reward"][-1], each["arms"]["regret"][-1]
-        yield f"arms: {', '.join(arms)}; reward {total:.2f}, regret {lost:.2f}"
+        yield f"arms: {', '.join(arms)}; reward {total:.2f}, regret {lost:.2f}{_unrated(each['arms']['unknown'])}"
     for source, said in each["confidence"].items():
         covered = ", ".join(f"{share(v)} at {k}" for k, v in said["selective_accuracy"].items())
         left = f", {said['left_out']} not graded" if said["left_out"] else ""
         over = f"{said['answers']} answers{left}"
         yield f"confidence ({of_source(source)}, {over}): ECE {said['ece']:.3f}, accuracy by coverage {covered}"
+    lost = [_lost(each["metrics"][name], what) for name, what in LOST.items()]
+    if any(lost):
+        yield f"lost: {'; '.join(filter(None, lost))}"
     if each["probes"]["episodes"]:
         yield f"probes: {each['probes']['episodes']} with {each['probes']['calls']} calls"
+
+
+LOST = {"cut_off": "replies cut off by their length", "unread": "replies that a default stands in for",
+        "unguided": "guidance that a fallback stands in for"}  # fmt: skip
+
+
+def _lost(found: Mapping[str, Any] | None, what: str) -> str:
+    """A share of what went wrong; nothing where none did."""
+    if found is None or not (found["value"] or found["unknown"]):
+        return ""
+    return f"{what} {found['value']:.1f} % of {found['known']:,}" + (
+        f" ({found['unknown']:,} unknown)" if found["unknown"] else ""
+    )
+
+
+def _unrated(count: int) -> str:
+    return f" ({count} pulls brought no reward that could be read)" if count else ""
 
 
 def _told(progress: Mapping[str, Any]) -> str:
@@ -225,7 +265,7 @@ def figures(made: Mapping[str, Any]) -> Iterator[str]:
         for name in ("batches", "passes"):
             yield plot(f"{data}: right % by {name}", _steps(mine, name, "accuracy"))
             yield plot(f"{data}: RESTART % by {name}", _steps(mine, name, "restarts"))
-        yield plot(f"{data}: mean reward by round", _rounds(mine))
+        yield plot(f"{data}: cumulative reward by round with advice", _rounds(mine))
         yield plot(
             f"{data}: regret by choice",
             {one["run"]: _numbered(one["arms"]["regret"]) for one in mine if one["arms"]},

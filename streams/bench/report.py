@@ -24,8 +24,9 @@ from streams.bench.plan import Cell, Source
 from streams.bench.recipe import Place, Recipe, Table
 from streams.bench.results import Episode, Results, accuracy_interval, measured
 
-MEASURED = ("accuracy", "coverage", "f1", "calls", "prompt_tokens", "completion_tokens", "tokens", "seconds",
-            "points_per_1k_tokens", "ece", "brier", "aurc", "restarts", "reward")  # fmt: skip
+MEASURED = ("accuracy", "at_least", "coverage", "f1", "calls", "prompt_tokens", "completion_tokens", "tokens",
+            "seconds", "points_per_1k_tokens", "ece", "brier", "aurc", "restarts", "reward", "cut_off", "unread",
+            "unguided")  # fmt: skip
 OUTCOMES = ("right", "commission", "omission", "unknown", "undecided", "not_graded", "by_person",
             "failed")  # fmt: skip
 

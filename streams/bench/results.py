@@ -8,9 +8,9 @@ from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from handlers.answers.grade import grade_reference
 from schemas.events.episode import Completed
-from streams.analysis.cases import Case, Reading, read
-from streams.analysis.intervals import mean_interval
+from streams.analysis.cases import Case, Grades, Reading, read
 from streams.analysis.statistics import t_half_width
 from streams.bench.metrics import METRICS, known
 from streams.bench.plan import Cell, Source
@@ -65,9 +65,14 @@ class Results:
         return sorted({event.model for event in events if isinstance(event, Completed)})
 
 
-def gather(log: SqliteLog, cells: Sequence[Cell], sources: Mapping[str, Source]) -> Results:
-    """Everything that these cells left on the log."""
-    reading = read(log)
+def gather(
+    log: SqliteLog,
+    cells: Sequence[Cell],
+    sources: Mapping[str, Source],
+    grade: Grades = grade_reference,
+) -> Results:
+    """Everything that these cells left on the log. ``grade`` judges answers that no episode gave."""
+    reading = read(log, grade)
     of: dict[str, list[Cell]] = {}
     for cell in cells:
         of.setdefault(cell.series, []).append(cell)
@@ -84,23 +89,31 @@ def gather(log: SqliteLog, cells: Sequence[Cell], sources: Mapping[str, Source])
 
 
 def measured(metric: str, episodes: Sequence[Episode]) -> dict[str, Any] | None:
-    """A metric's mean over seeds, its interval as papers print it, and the problems it rests on."""
-    values = [
-        value
-        for _, group in by_seed(episodes)
-        if (value := METRICS[metric].of([one.case for one in group])) is not None
-    ]
+    """A metric's mean over seeds, its interval as papers print it and over problems, and what it rests on.
+
+    ``known`` and ``unknown`` count what it is of (problems, decisions, replies) over all seeds.
+    """
+    asked = METRICS[metric]
+    found = [asked.found([one.case for one in group]) for _, group in by_seed(episodes)]
+    values = [each.value for each in found if each.value is not None]
     if not values:
         return None
-    places = METRICS[metric].places
     half = t_half_width(values)
     return {
         "value": round(fmean(values), 6),
         "half_width": None if half is None else round(half, 6),
+        "interval": _rounded(asked.interval(unit for each in found for unit in each.units)),
+        "known": sum(each.known for each in found),
+        "unknown": sum(each.unknown for each in found),
         "seeds": len(values),
+        "seeds_unknown": len(found) - len(values),
         "problems": len({one.case.problem.id for one in episodes}),
-        "places": places,
+        "places": asked.places,
     }
+
+
+def _rounded(found: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if found is None else (round(found[0], 6), round(found[1], 6))
 
 
 def by_seed(episodes: Iterable[Episode]) -> list[tuple[int, list[Episode]]]:
@@ -120,6 +133,6 @@ def rates(episodes: Sequence[Episode]) -> dict[str, float]:
 
 
 def accuracy_interval(episodes: Sequence[Episode]) -> tuple[float, float] | None:
-    """The bootstrap interval of the accuracy, in percent, over problems."""
-    found = mean_interval([100 * rate for rate in rates(episodes).values()])
-    return None if found is None else (round(found[0], 6), round(found[1], 6))
+    """The interval of the accuracy, in percent, over problems."""
+    accuracy = METRICS["accuracy"]
+    return _rounded(accuracy.interval(accuracy.found([one.case for one in episodes]).units))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from streams.analysis.cases import chosen, read
+from streams.analysis.cases import Reading, chosen, read
 from streams.analysis.figures import analysis
 from streams.analysis.report import html, markdown
 from streams.cli.errors import OK, usage
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json, say
 from streams.cli.places import folder_of
+from streams.grading.grader import Grading
 
 if TYPE_CHECKING:
     from streams.cli.setup import Models
@@ -30,13 +31,8 @@ def analyse(
         if models is not None:
             shadows = _audit(opened, run, models)
             say(f"{shadows} shadow runs on the log")
-        reading = read(opened)
-    everything = list(reading.cases())
-    cases = chosen(everything, run)
-    if not cases:
-        what = "no closed episode" if run is None else f"no closed episode of {run!r}"
-        raise usage(what, field="RUN", error="run.unknown", hint="metalogue log stats")
-    made = analysis(cases, everything, reading.shadows)
+        with Grading() as grading:
+            made = _analysis(read(opened, grading.remembered()), run)
     written = write(made, place)
     if json:
         out_json(made)
@@ -45,6 +41,15 @@ def analyse(
     out()
     out("written " + " ".join(str(path) for path in written))
     return OK
+
+
+def _analysis(reading: Reading, run: str | None) -> dict[str, Any]:
+    everything = list(reading.cases())
+    cases = chosen(everything, run)
+    if not cases:
+        what = "no closed episode" if run is None else f"no closed episode of {run!r}"
+        raise usage(what, field="RUN", error="run.unknown", hint="metalogue log stats")
+    return analysis(cases, everything, reading.shadows)
 
 
 def _audit(log: SqliteLog, run: str | None, models: Models) -> int:

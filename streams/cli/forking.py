@@ -150,13 +150,13 @@ def _rightly(right: Sequence[bool], spread: tuple[float, float] | None) -> str:
 def _tell_all(log: SqliteLog, parent: str, done: Sequence[Forked], json: bool) -> None:
     """What came of all samples together: their answers, how many were right, what they cost."""
     from streams.analysis.cases import RIGHT, read
-    from streams.analysis.intervals import mean_interval
+    from streams.analysis.intervals import of_outcomes
 
     case = next(case for case in read(log).cases() if case.episode == parent)
     judged = [case.judged(each.closed.answer) for each in done]
     right = [each for each in judged if each is not None]
     answers = Counter(each.closed.answer or "no answer" for each in done)
-    spread = mean_interval(right)
+    spread = of_outcomes(right)
     told: dict[str, Any] = {
         "parent": parent,
         "samples": len(done),

@@ -15,8 +15,10 @@ import os
 import select
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.util import find_spec
 from threading import Lock
 from typing import Final, Self, cast, get_args
@@ -128,6 +130,10 @@ class Grading:
         if found.outcome != "unknown" or answer is None:
             return found
         return self._second(found, answer, reference)
+
+    def remembered(self) -> Callable[..., Grade]:
+        """``grade_now`` that asks the same only once, for those that judge many answers of few kinds."""
+        return lru_cache(maxsize=65_536)(self.grade_now)
 
     @property
     def worker_id(self) -> int | None:

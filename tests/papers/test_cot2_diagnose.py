@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -28,7 +29,19 @@ from handlers.policies.cot2_meta.search import Search
 from handlers.policies.cot2_meta.search import run as search
 from handlers.policies.cot2_meta.trace import Tree, Twig, actions_by_depth, tree_of
 from schemas.asking import Steps
-from tests.papers.cot2_says import GOOD, TASK, always, ran, scores, setting, sure, thought
+from schemas.events.search import FrontierScored, NodePruned
+from schemas.questions import Complete
+from tests.papers.cot2_says import (
+    GOOD,
+    TASK,
+    always,
+    ran,
+    scores,
+    setting,
+    steps_asked,
+    sure,
+    thought,
+)
 from tests.papers.test_cot2_ledger import fickle
 from tests.scripted import run
 
@@ -185,11 +198,36 @@ def test_prune_precision_and_false_prune_rate_sum_to_one() -> None:
 
 
 @pytest.mark.claim("cot2-g2")
+def test_a_shadow_run_goes_on_with_the_spared_node_first() -> None:
+    """By value the worst branch came last or never, and a branch that nobody went on with counted as well pruned."""
+
+    def poor_first() -> Callable[[Complete], str]:
+        model = always(trust=0.5)
+
+        def reply(question: Complete) -> str:
+            bad = "thought 1" in dict(question.variables).get("trajectory", "")
+            if question.role == "oracle" and bad:
+                return scores(*[(0.1, 0.1, 0.1)] * steps_asked(question))
+            return sure(0.1) if question.role == "confidence" and bad else str(model(question))
+
+        return reply
+
+    own = ran(poor_first(), primary_calls=16)
+    first = own.of(NodePruned)[0].node
+    relaxed = ran(poor_first(), primary_calls=16, shadow_from=first)
+    spared = [event.chosen for event in relaxed.of(FrontierScored)]
+    assert spared[1] == first
+    assert spared.count(first) == 1
+    twigs = tree_of(relaxed.trace).nodes
+    assert any(twig.parent == first for twig in twigs.values())
+
+
+@pytest.mark.claim("cot2-g2")
 def test_the_oracle_gap_compares_top_leaves_of_both_runs() -> None:
     assert [twig.id for twig in top_leaves(MISLED, 1)] == ["1.0.0"]
     assert oracle_gap([(MISLED, MISLED)], [right]) == 1.0
     assert oracle_gap([(MISLED, MISLED)], [right], k=1) == 0.0
-    assert oracle_gap([], []) == 0.0
+    assert oracle_gap([], []) is None
 
 
 @pytest.mark.claim("cot2-metrics")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.policies.mc2.measure import (
-    Guided,
-    interval,
-    relevance,
-    restart_shares,
-    without_question,
-)
-from handlers.policies.mc2.reflect import Mc2Reflection
-from tests.papers.mc2_says import PROBLEM, answering, episode, full_memory, reflected, rounds
+from handlers.policies.mc2.measure import Guided, relevance, without_question
+from streams.analysis.statistics import t_half_width
+from streams.bench.metrics import METRICS
+from tests.papers.mc2_says import PROBLEM, answering, episode, full_memory, rounds
 from tests.scripted import shown
+from tests.streams.bench.worlds import case
 
 GAME24 = [
     ((85, 89, 92), "88.67 ± 8.72"),
@@ -25,24 +21,27 @@ GAME24 = [
 @pytest.mark.claim("mc2-ci")
 @pytest.mark.parametrize(("values", "printed"), GAME24)
 def test_interval_over_three_seeds(values: tuple[int, ...], printed: str) -> None:
-    mean, half = interval(values)
+    half = t_half_width(values)
     assert half is not None
-    assert f"{mean:.2f} ± {half:.2f}" == printed
+    assert f"{sum(values) / len(values):.2f} ± {half:.2f}" == printed
 
 
 @pytest.mark.claim("mc2-ci")
 def test_one_value_has_no_interval() -> None:
-    assert interval([3.0]) == (3.0, None)
-    with pytest.raises(ValueError, match="no values"):
-        interval([])
+    assert t_half_width([3.0]) is None
+    assert t_half_width([]) is None
 
 
 def test_restart_shares() -> None:
     """D11: of decisions, and of episodes."""
     played = [(("NO", 1),), (("YES", 3), ("NO", 1)), (("YES", 3), ("YES", 3), ("YES", 3))]
-    found = [Mc2Reflection.model_validate(reflected(rounds(*one))) for one in played]
-    assert restart_shares(found) == (4 / 6, 2 / 3)
-    assert restart_shares([]) == (None, None)
+    found = [
+        case(str(at), events=[event for _, event in rounds(*one).trace.events])
+        for at, one in enumerate(played)
+    ]
+    assert METRICS["restarts"].of(found) == pytest.approx(400 / 6)
+    assert METRICS["restarted"].of(found) == pytest.approx(200 / 3)
+    assert METRICS["restarts"].of([]) is METRICS["restarted"].of([]) is None
 
 
 @pytest.mark.claim("mc2-fig-06")

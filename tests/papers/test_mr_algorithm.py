@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from handlers.policies.meta_reasoner.measure import curve, rewards, unique_strategies
+from handlers.policies.meta_reasoner.measure import curve, meant, own, rewards
+from handlers.policies.meta_reasoner.settings import constants
 from schemas.events.episode import Embedded
 from schemas.events.reasoning import Generated
 from schemas.events.strategy import (
@@ -17,6 +18,7 @@ from schemas.events.strategy import (
     StrategyProposed,
 )
 from schemas.questions import Complete, Embed
+from streams.bench.metrics import METRICS
 from tests.papers.mr_says import (
     TASK,
     after,
@@ -31,6 +33,7 @@ from tests.papers.mr_says import (
     summary,
 )
 from tests.scripted import shown
+from tests.streams.bench.worlds import case
 
 FIXED = paper(strategies="fixed")
 
@@ -224,8 +227,32 @@ def test_the_sum_of_the_log_is_the_curve() -> None:
 
 def test_unique_strategies_are_those_pulled() -> None:
     ran = episode(model(5), paper(strategies="fixed", warmup_pulls=1))
-    assert unique_strategies([ran.trace]) == 3
-    assert unique_strategies([]) == 0
+    pulled = [event for _, event in ran.trace.events]
+    assert METRICS["strategies"].of([case("q", events=pulled)]) == 3
+    assert METRICS["strategies"].of([]) is None
+
+
+def test_an_arm_is_what_learning_made_of_it_whatever_an_episode_called_it() -> None:
+    """Each episode calls its first proposal by the same number: 4 were printed where 17 were used."""
+    said = ["Use the factor 4 last.", "Look for a difference of one.", "Use the factor 4 last."]
+    settings = paper(choice="linucb", strategies="dynamic")
+    ran = [episode(model(2, note=lambda at, text=text: noted(text)), settings) for text in said]
+    summaries = [(f"p/{at}", summary(each, settings)) for at, each in enumerate(ran)]
+    local = {event.arm for each in ran for event in each.of(StrategyProposed)}
+    assert len(local) == 1
+    (mine,) = local
+    assert mine is not None
+    found = meant([(summaries, constants(settings))])
+    first, second, again = (found[f"p/{at}"][mine] for at in range(3))
+    assert first == again != second
+    assert own("p/0", ran[0].trace, found["p/0"]) == {mine: first}
+    assert own("p/9", ran[0].trace, {}) == {mine: f"{mine} of p/9"}
+    chosen = StrategyChosen(round=1, arm=mine, how="explore")
+    cases = [
+        case(str(at), events=[chosen], arms={mine: each})
+        for at, each in enumerate((first, second, again))
+    ]
+    assert METRICS["strategies"].of(cases) == 2
 
 
 def test_what_is_left_to_learn_is_json() -> None:

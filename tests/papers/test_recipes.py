@@ -262,14 +262,22 @@ def check_page(recipe: Recipe, made: dict[str, Any], page: str) -> None:
         for (name, row), shown in zip(table.rows.items(), told["rows"], strict=True):
             parts: list[str] = []
             for paper, cell in zip(row.paper, shown["cells"], strict=True):
-                ours = cell["ours"]
-                half = ours and ours["half_width"] is not None
-                mine = (
-                    r"not measured" if ours is None else rf"-?[\d,.]+{' ± ' if half else ''}[\d,.]*"
-                )
+                mine = _figure(cell["ours"])
                 parts += [re.escape("–" if paper is None else str(paper)), mine]
             line = r" \| ".join([re.escape(name), *parts])
             assert re.search(rf"^\| {line} \|$", page, re.MULTILINE), line
+
+
+def _figure(ours: dict[str, Any] | None) -> str:
+    """How our figure is printed: over seeds, over problems, and of how many where some are unknown."""
+    if ours is None:
+        return r"not measured"
+    number = r"-?[\d,.]+"
+    half = "" if ours["half_width"] is None else f" ± {number}"
+    spread = "" if ours["interval"] is None else rf" \[{number}, {number}\]"
+    known, unknown = ours["known"], ours["unknown"]
+    left = f", {known:,} of {known + unknown:,}" if unknown else ""
+    return f"{number}{half}{spread}{left}"
 
 
 OURS = {

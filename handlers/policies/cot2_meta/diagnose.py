@@ -1,6 +1,7 @@
 """Diagnostics of trees whose answers can be judged: flow, repairs, audit, failure classes.
 
-References never enter an episode; here ``right`` says afterwards what an answer is worth.
+References never enter an episode; here ``right`` says afterwards what an answer is worth. What nobody can
+judge is neither right nor wrong: it is counted by itself.
 
 Source: CoT2-Meta § H.2 to H.4, tables 15, 19 to 21, 25; our D11.
 """
@@ -16,8 +17,9 @@ from handlers.answers.alike import kinds
 from handlers.learning.metrics import entropy_share
 from handlers.policies.cot2_meta.trace import Tree, Twig
 
-Right: TypeAlias = Callable[[str | None], bool]
-Flow: TypeAlias = Literal["correct", "repaired", "over-pruned", "abstained", "incorrect"]
+Right: TypeAlias = Callable[[str | None], bool | None]
+"""Whether an answer is right; none where nobody can say."""
+Flow: TypeAlias = Literal["correct", "repaired", "over-pruned", "abstained", "incorrect", "unknown"]
 Failure: TypeAlias = Literal["F1", "F2", "F3", "F4", "unclassified"]
 
 
@@ -25,12 +27,15 @@ def flow(tree: Tree, answer: str | None, right: Right) -> Flow:
     """Where an episode ended, from the root to its outcome (figure 5c)."""
     if answer is None:
         return "abstained"
-    if right(answer):
+    ending = right(answer)
+    if ending is None:
+        return "unknown"
+    if ending:
         ended = tree.decided.node if tree.decided is not None else None
         mended = any(tree.nodes[node].repairs is not None for node in tree.path(ended))
         return "repaired" if mended else "correct"
     pruned = [twig for twig in tree.nodes.values() if twig.status == "pruned"]
-    return "over-pruned" if any(right(twig.answer) for twig in pruned) else "incorrect"
+    return "over-pruned" if any(right(twig.answer) is True for twig in pruned) else "incorrect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class Repairs:
     rescued: int = 0
     right_before: int = 0
     hurt: int = 0
+    unknown: int = 0
+    """Repairs whose trajectory before or after nobody can judge: in no other count."""
 
     def __add__(self, other: Repairs) -> Repairs:
         return Repairs(
@@ -48,6 +55,7 @@ class Repairs:
             self.rescued + other.rescued,
             self.right_before + other.right_before,
             self.hurt + other.hurt,
+            self.unknown + other.unknown,
         )
 
     @property
@@ -72,8 +80,16 @@ def repairs(tree: Tree, right: Right) -> Repairs:
     for twig in tree.nodes.values():
         if twig.repairs is not None:
             before, after = right(tree.nodes[twig.repairs].answer), right(twig.answer)
-            found += Repairs(not before, after and not before, before, before and not after)
+            found += _repair(before, after)
     return found
+
+
+def _repair(before: bool | None, after: bool | None) -> Repairs:
+    if before is None or after is None:
+        return Repairs(unknown=1)
+    if before:
+        return Repairs(right_before=1, hurt=not after)
+    return Repairs(wrong_before=1, rescued=after)
 
 
 def parse_rates(trees: Iterable[Tree]) -> dict[str, float]:
@@ -93,12 +109,44 @@ def mean_calls(primary: float, share: float, fallback: int = 16) -> float:
 # ── Audit ────────────────────────────────────────────────────────────────────────────────────
 
 
+def below(tree: Tree, node: str) -> list[Twig]:
+    """A node and everything that grew under it, or was made by repairing that."""
+    found: dict[str, Twig] = {}
+    for at, twig in tree.nodes.items():
+        if at == node or twig.parent in found or twig.repairs in found:
+            found[at] = twig
+    return [*found.values()]
+
+
+def spared(tree: Tree, node: str, right: Right) -> bool | None:
+    """Whether a pruned branch can still reach a right answer: looked for under the spared node alone.
+
+    Unknown where the shadow run never went on with it, or came to an answer there that nobody can judge.
+    Source: CoT2-Meta § G.2.
+    """
+    grown = below(tree, node)
+    judged = [right(twig.answer) for twig in grown if twig.answer is not None]
+    if any(judged):
+        return True
+    reached = bool(judged) or len(grown) > 1
+    return False if reached and None not in judged else None
+
+
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Pruned branches, and how many of them a relaxed shadow run brings to a right answer."""
+    """Pruned branches that a relaxed shadow run went on with, and how many it brought to a right answer."""
 
     pruned: int
     brought_right: int
+    unknown: int = 0
+    """Those that it did not bring to an answer that somebody can judge: in no share."""
+
+    @classmethod
+    def of(cls, found: Iterable[bool | None]) -> Audit:
+        """The audit of these branches."""
+        each = [*found]
+        known = [one for one in each if one is not None]
+        return cls(len(known), sum(known), len(each) - len(known))
 
     @property
     def false_prune_rate(self) -> float | None:
@@ -117,27 +165,41 @@ def top_leaves(tree: Tree, k: int) -> list[Twig]:
     return sorted(answered, key=lambda twig: -(twig.value or 0.0))[:k]
 
 
-def oracle_gap(pairs: Sequence[tuple[Tree, Tree]], right: Sequence[Right], k: int = 3) -> float:
-    """Share with a right leaf in the shadow's top k − share whose own top leaf was right (D11)."""
-    if not pairs:
-        return 0.0
-    shadow = sum(
-        any(judge(leaf.answer) for leaf in top_leaves(relaxed, k))
-        for (_, relaxed), judge in zip(pairs, right, strict=True)
-    )
-    own = sum(
-        any(judge(leaf.answer) for leaf in top_leaves(tree, 1))
-        for (tree, _), judge in zip(pairs, right, strict=True)
-    )
-    return (shadow - own) / len(pairs)
+def oracle_gap(
+    pairs: Sequence[tuple[Tree, Tree]], right: Sequence[Right], k: int = 3
+) -> float | None:
+    """Share with a right leaf in the shadow's top k − share whose own top leaf was right (D11).
+
+    Over the pairs of trees that can be judged; unknown without any.
+    """
+    each = [
+        (_among(judge, top_leaves(relaxed, k)), _among(judge, top_leaves(tree, 1)))
+        for (tree, relaxed), judge in zip(pairs, right, strict=True)
+    ]
+    known = [shadow - own for shadow, own in each if shadow is not None and own is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _among(right: Right, leaves: Iterable[Twig]) -> bool | None:
+    """Whether one of these is right; unknown where none is and one cannot be judged."""
+    judged = [right(leaf.answer) for leaf in leaves]
+    return True if any(judged) else None if None in judged else False
 
 
 def inverted(tree: Tree, right: Right) -> int:
     """Pairs of answered leaves in which the wrong one's v_proc exceeds the right one's."""
     scored = [(right(t.answer), t.v_proc) for t in tree.leaves if t.answer is not None]
-    goods = [v for good, v in scored if good and v is not None]
-    bads = [v for good, v in scored if not good and v is not None]
+    goods = [v for good, v in scored if good is True and v is not None]
+    bads = [v for good, v in scored if good is False and v is not None]
     return sum(bad > good for bad in bads for good in goods)
+
+
+def misjudged(tree: Tree, right: Right) -> bool | None:
+    """F2: whether such a pair is there; unknown where there is none yet and a leaf cannot be judged."""
+    if inverted(tree, right):
+        return True
+    answers = (twig.answer for twig in tree.leaves if twig.answer is not None)
+    return None if any(right(answer) is None for answer in answers) else False
 
 
 # ── Failure classes ──────────────────────────────────────────────────────────────────────────
@@ -163,7 +225,7 @@ def failure(case: Failed) -> Failure:
         return "F2"
     if case.shadow_solves:
         return "F3"
-    if case.baselines_fail and not any(case.right(t.answer) for t in case.tree.nodes.values()):
+    if case.baselines_fail and all(case.right(t.answer) is False for t in case.tree.nodes.values()):
         return "F4"
     return "F1" if _undecided(case) else "unclassified"
 

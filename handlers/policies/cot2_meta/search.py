@@ -85,13 +85,20 @@ def run(search: Search) -> Steps[None]:
 def _select(search: Search, open_nodes: Sequence[Node]) -> Steps[Node]:
     """Line 3: argmax Score; then N and vis(n) count one more."""
     order = controller.ranked(open_nodes, search.selections, search.settings, search.task.seed)
+    chosen = _audited(search, open_nodes) or order[0][0]
     yield FrontierScored(
         round=search.selections,
         scores=tuple((node.id, score) for node, score in order),
-        chosen=order[0][0].id,
+        chosen=chosen.id,
         left=search.left if search.bounded else None,
     )
-    return order[0][0]
+    return chosen
+
+
+def _audited(search: Search, open_nodes: Sequence[Node]) -> Node | None:
+    """The node that a shadow run is about, until it went on with it: what the audit asks (D11)."""
+    mine = search.settings.shadow_from
+    return next((node for node in open_nodes if node.id == mine and not node.visits), None)
 
 
 def _expand(search: Search, node: Node) -> Steps[None]:

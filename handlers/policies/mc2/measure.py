@@ -1,57 +1,19 @@
-"""Figures that reports print beside the paper's: restarts, intervals, and how well guidance fits.
+"""A figure that reports print beside the paper's: how well guidance fits its problem.
 
-Source: MC² figures 1, 3 and 6, App. E; Table 1 (intervals).
+Source: MC² figure 6, App. E.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TypeAlias
 
 from handlers.learning.cosine import cosine
-from handlers.policies.mc2.reflect import Mc2Reflection
 from schemas.identity import hash01
 
 Vector: TypeAlias = Sequence[float]
-
-RESTART = 3
-STUDENT_T = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-"""The 97.5 % point of Student's t by degrees of freedom, from 1."""
-NORMAL = 1.960
-
-
-def interval(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean, and half the width of its 95 % interval (Student t); unknown for a single value.
-
-    Three seeds: mean ± 4.303·s/√3, with s over n - 1. Raises ``ValueError`` for no values.
-    """
-    if not values:
-        raise ValueError("no values")
-    if len(values) == 1:
-        return values[0], None
-    freedom = len(values) - 1
-    t = STUDENT_T[freedom - 1] if freedom <= len(STUDENT_T) else NORMAL
-    return fmean(values), t * stdev(values) / math.sqrt(len(values))
-
-
-def restart_shares(reflections: Iterable[Mc2Reflection]) -> tuple[float | None, float | None]:
-    """Share of restarts among decisions, and of episodes with one; unknown without any (D11)."""
-    found = list(reflections)
-    actions = [action for one in found for action in one.actions]
-    restarted = sum(RESTART in one.actions for one in found)
-    return _share(actions.count(RESTART), len(actions)), _share(restarted, len(found))
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
 
 # ── Does guidance fit its problem? ───────────────────────────────────────────────────────────
 

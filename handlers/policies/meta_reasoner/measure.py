@@ -5,11 +5,13 @@ Source: Meta-Reasoner eq. (1), figure 3; table 7 (unique strategies); App. B (tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import Any, TypeAlias
 
+from handlers.learning.bandits import arms_of, folded, settled
 from handlers.policies.base import Trace
-from schemas.events.strategy import RewardJudged, StrategyChosen
+from schemas.events.strategy import RewardJudged, StrategyProposed
 from schemas.identity import hash01
 
 
@@ -24,16 +26,36 @@ def curve(values: Iterable[float]) -> list[float]:
     return list(accumulate(values))
 
 
-def unique_strategies(traces: Iterable[Trace]) -> int:
-    """Arms that were pulled at least once (table 7: #US)."""
-    return len(
-        {
-            event.arm
-            for trace in traces
-            for _, event in trace.events
-            if isinstance(event, StrategyChosen) and event.arm is not None
-        }
-    )
+Members: TypeAlias = Sequence[tuple[str, Mapping[str, Any]]]
+"""The episodes of a batch, each with what it left to learn from."""
+
+
+def meant(batches: Iterable[tuple[Members, Mapping[str, Any]]]) -> dict[str, dict[str, str]]:
+    """For each episode the scope's arm that each arm it proposed became; the batches of a scope, in order.
+
+    Episodes number what they propose from the arms that they know, so one number is several arms: an arm is
+    what learning made of it. One that learning refused stays the episode's own.
+    """
+    found: dict[str, dict[str, str]] = {}
+    arms = None
+    for members, constants in batches:
+        arms = arms_of({}, constants) if arms is None else arms
+        for episode, summary in members:
+            places = folded(arms, summary, constants)
+            proposed = (proposal["id"] for proposal in summary.get("proposals", ()))
+            found[episode] = {arm: arms[places[arm]].id for arm in proposed if arm in places}
+        arms = [settled(arm, constants) for arm in arms]
+    return found
+
+
+def own(episode: str, trace: Trace, known: Mapping[str, str]) -> dict[str, str]:
+    """The arms that an episode added, by the names that they have over all episodes."""
+    added = [
+        event.arm
+        for _, event in trace.events
+        if isinstance(event, StrategyProposed) and event.result == "added" and event.arm is not None
+    ]
+    return {arm: known.get(arm, f"{arm} of {episode}") for arm in added}
 
 
 def training_sample(

@@ -29,6 +29,7 @@ from streams.cli.opening import open_log
 from streams.cli.output import out, out_json, say
 from streams.cli.places import folder_of
 from streams.cli.setup import Duty, Models, world_of
+from streams.grading.grader import Grading
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
@@ -117,11 +118,11 @@ def run(wanted: Wanted, *, json: bool) -> int:
     for stage in stages:
         _produce(log, recipe, stage, stages, found)
         code = _work(log, wanted) or code
-    with closing(open_log(log)) as opened:
-        results = gather(opened, planner.cells(), found)
-    results.absent = frozenset(planner.absent)
     said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
-    made = report(recipe, results, found, said)
+    with closing(open_log(log)) as opened, Grading() as grading:
+        results = gather(opened, planner.cells(), found, grading.remembered())
+        results.absent = frozenset(planner.absent)
+        made = report(recipe, results, found, said)
     _tell(made, write(made, folder, recipe.recipe), json=json)
     return code
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handlers.learning import metrics
 from streams.analysis import statistics as ours
-from streams.analysis.intervals import mean_interval
+from streams.analysis.intervals import mean_interval, of_outcomes, wilson
 
 stats: Any = import_module("scipy.stats")
 scores: Any = import_module("sklearn.metrics")
@@ -117,11 +117,11 @@ def test_the_frontier_keeps_what_nothing_beats() -> None:
 
 
 def covered(truth: float, draw: Callable[[random.Random], list[bool]], times: int) -> float:
-    """How often the bootstrap interval of an accuracy holds the truth."""
+    """How often the interval of an accuracy holds the truth."""
     chance = random.Random(4)
     held = 0
     for _ in range(times):
-        found = mean_interval(draw(chance))
+        found = of_outcomes(draw(chance))
         held += found is not None and found[0] <= truth <= found[1]
     return held / times
 
@@ -131,7 +131,7 @@ def test_intervals_cover_the_truth_at_their_rate(truth: float) -> None:
     times = 1_000
     rate = covered(truth, lambda chance: [chance.random() < truth for _ in range(200)], times)
     low, high = (float(bound) / times for bound in stats.binom.interval(0.999, times, 0.95))
-    assert low - 0.01 <= rate <= high + 0.01  # the percentile bootstrap is a little short of 95 %
+    assert low - 0.01 <= rate <= high + 0.01
 
 
 def test_the_t_interval_covers_the_truth_at_its_rate() -> None:
@@ -175,9 +175,20 @@ def test_a_few_pairs_without_a_difference_prove_nothing() -> None:
     assert 0.15 < sure[0] < sure[1] == 1.0
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=40))
-def test_the_quick_interval_is_the_slow_one(right: list[bool]) -> None:
-    slow = metrics.interval(
-        len(right), lambda drawn: metrics.accuracy([right[at] for at in drawn]), resamples=50
-    )
-    assert mean_interval(right, resamples=50) == pytest.approx(slow, abs=NEAR)
+@given(st.integers(0, 60), st.integers(1, 60))
+def test_a_share_s_interval_is_wilsons(right: int, more: int) -> None:
+    count = right + more
+    theirs = stats.binomtest(right, count).proportion_ci(method="wilson")
+    assert wilson(right / count, count) == (near(float(theirs.low)), near(float(theirs.high)))
+    assert of_outcomes([True] * right + [False] * more) == (near(theirs.low), near(theirs.high))
+
+
+@given(st.lists(numbers, min_size=2, max_size=30))
+def test_a_mean_s_interval_is_students(values: list[float]) -> None:
+    found = mean_interval([(value, 1) for value in values])
+    half = ours.t_half_width(values)
+    assert found is not None
+    assert half is not None
+    mean = sum(values) / len(values)
+    assert found == (near(mean - half), near(mean + half))
+    assert mean_interval([(1.0, 1)]) is None

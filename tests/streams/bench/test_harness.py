@@ -17,9 +17,10 @@ from streams.analysis.cases import read
 from streams.bench.compare import arms
 from streams.bench.curves import read as recorded
 from streams.bench.curves import votes_by_n
-from streams.bench.metrics import METRICS, samples
+from streams.bench.metrics import METRICS
 from streams.bench.recipe import BadRecipe, load
 from streams.bench.recipe import read as read_recipe
+from streams.bench.sampled import samples
 from streams.cli.bench.progress import BenchView
 from streams.datasets.hub import NoHub, fetch
 from streams.runtime.embedded.log import SqliteLog

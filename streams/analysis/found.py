@@ -1,0 +1,103 @@
+"""A figure with what it rests on: of how many things it is, how many nobody knows, and its interval.
+
+A metric is either a mean over *units* (answers, decisions, calls), each of a problem, or something of the
+whole that is no mean (a calibration error, an area). What is unknown is in no mean, and always counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import TypeAlias
+
+from streams.analysis.cases import Case
+from streams.analysis.intervals import Parts, mean_interval, share_interval
+
+Cases: TypeAlias = Sequence[Case]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing that a mean is over: the problem that it belongs to, and its value where it is known."""
+
+    problem: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A figure of so many known units; ``unknown`` ones are in none of it."""
+
+    value: float | None
+    known: int
+    unknown: int = 0
+    units: tuple[Unit, ...] = ()
+
+
+Measure: TypeAlias = Callable[[Cases], Found]
+Units: TypeAlias = Callable[[Cases], Iterable[Unit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measure, what it says, how many places of it are printed; shares may be printed in percent."""
+
+    about: str
+    measure: Measure
+    places: int = 2
+    scale: float = 1.0
+    share: bool = False
+    """Whether its units are yes or no."""
+
+    def found(self, cases: Cases) -> Found:
+        """The figure, scaled, with what it rests on."""
+        found = self.measure(cases)
+        value = None if found.value is None else self.scale * found.value
+        return Found(value, found.known, found.unknown, found.units)
+
+    def of(self, cases: Cases) -> float | None:
+        """The figure alone; ``None`` where nothing of it is known."""
+        return self.found(cases).value
+
+    def interval(self, units: Iterable[Unit]) -> tuple[float, float] | None:
+        """The 95 % interval over problems; unknown for what is no mean."""
+        parts = parts_of(units)
+        found = share_interval(parts) if self.share else mean_interval(parts)
+        return None if found is None else (self.scale * found[0], self.scale * found[1])
+
+
+def over(units: Units) -> Measure:
+    """The mean of what is known."""
+
+    def measured(cases: Cases) -> Found:
+        found = tuple(units(cases))
+        known = [unit.value for unit in found if unit.value is not None]
+        mean = fsum(known) / len(known) if known else None
+        return Found(mean, len(known), len(found) - len(known), found)
+
+    return measured
+
+
+def share_of(about: str, units: Units, places: int = 2) -> Metric:
+    """A share of units, in percent."""
+    return Metric(about, over(units), places, 100.0, share=True)
+
+
+def mean_of(about: str, units: Units, places: int = 2) -> Metric:
+    """A mean over units."""
+    return Metric(about, over(units), places)
+
+
+def parts_of(units: Iterable[Unit]) -> Parts:
+    """What the known units of each problem add up to, and of how many."""
+    sums: dict[str, list[float]] = {}
+    for unit in units:
+        if unit.value is not None:
+            sums.setdefault(unit.problem, []).append(unit.value)
+    return [(fsum(values), len(values)) for values in sums.values()]
+
+
+def each(pick: Callable[[Case], float | None]) -> Units:
+    """One unit for every case."""
+    return lambda cases: (Unit(case.problem.id, pick(case)) for case in cases)

@@ -1,0 +1,233 @@
+"""What is measured of mechanisms: decisions, repairs, arms, feelings, replies.
+
+What nobody can judge is an unknown unit of its figure: counted, and in no share.
+
+Source: MC² figure 3, table 4; CoT2-Meta tables 15, 19, 25; Meta-Reasoner figure 3, table 7; MGV App. A, B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from handlers.policies.cot2_meta.diagnose import Repairs, misjudged, repairs
+from handlers.policies.cot2_meta.trace import tree_of
+from handlers.policies.mc2.reflect import grade_of
+from schemas.events.episode import Completed
+from schemas.events.monitoring import ExperienceFelt
+from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReached
+from schemas.events.search import OracleScored
+from schemas.events.strategy import RewardJudged, StrategyChosen
+from streams.analysis.cases import RIGHT, Case
+from streams.analysis.found import Cases, Found, Measure, Unit, Units
+from streams.analysis.statistics import auroc, spearman
+
+# ── Decisions ────────────────────────────────────────────────────────────────────────────────
+
+
+def actions(case: Case) -> list[str]:
+    """What the Controller did, round by round."""
+    return [event.action for _, event in case.trace.events if isinstance(event, ControllerActed)]
+
+
+def restarts(cases: Cases) -> Iterator[Unit]:
+    """Each decision of a Controller: whether it was to restart. Source: MC² figure 3."""
+    for case in cases:
+        yield from (Unit(case.problem.id, act == "restart") for act in actions(case))
+
+
+def restarted(cases: Cases) -> Iterator[Unit]:
+    """Each episode with a Controller: whether it restarted."""
+    for case in cases:
+        if found := actions(case):
+            yield Unit(case.problem.id, "restart" in found)
+
+
+def grade(case: Case) -> str | None:
+    """A, B or C of an episode with a Controller."""
+    found = actions(case)
+    return grade_of(len(found), case.closed.ended_by) if found else None
+
+
+def graded_a(cases: Cases) -> Iterator[Unit]:
+    """Each episode with a grade: whether that is A."""
+    for case in cases:
+        if (found := grade(case)) is not None:
+            yield Unit(case.problem.id, found == "A")
+
+
+def right_of(letter: str) -> Units:
+    """Each episode of a grade: whether it is right."""
+    return lambda cases: (
+        Unit(case.problem.id, RIGHT.get(case.outcome)) for case in cases if grade(case) == letter
+    )
+
+
+def grade_and_outcome(cases: Cases) -> Found:
+    """Spearman's correlation of grade and outcome."""
+    worth = {"A": 2.0, "B": 1.0, "C": 0.0}
+    pairs = [(worth[g], RIGHT.get(c.outcome)) for c in cases if (g := grade(c))]
+    known = [(a, float(b)) for a, b in pairs if b is not None]
+    rho = spearman([a for a, _ in known], [b for _, b in known]) if len(known) > 1 else None
+    return Found(rho, len(known), len(pairs) - len(known))
+
+
+# ── Trees ────────────────────────────────────────────────────────────────────────────────────
+
+
+def mended(cases: Cases) -> Repairs:
+    """What repair did in all trees."""
+    return sum((repairs(tree_of(case.trace), case.judged) for case in cases), Repairs())
+
+
+def _repaired(pick: Callable[[Repairs], tuple[int, int]]) -> Units:
+    def units(cases: Cases) -> Iterator[Unit]:
+        for case in cases:
+            found = repairs(tree_of(case.trace), case.judged)
+            hits, count = pick(found)
+            yield from (Unit(case.problem.id, float(at < hits)) for at in range(count))
+            yield from (Unit(case.problem.id, None) for _ in range(found.unknown))
+
+    return units
+
+
+rescued = _repaired(lambda found: (found.rescued, found.wrong_before))
+"""Each repair of a wrong trajectory: whether that made it right."""
+hurt = _repaired(lambda found: (found.hurt, found.right_before))
+"""Each repair of a right trajectory: whether that made it wrong."""
+
+
+def net_repairs(cases: Cases) -> Found:
+    """Rescued less hurt."""
+    found = mended(cases)
+    judged = found.wrong_before + found.right_before
+    return Found(float(found.net), judged, found.unknown)
+
+
+def parsed(name: str) -> Units:
+    """Each reading of an oracle's reply: whether it came in this way. Source: CoT2-Meta table 25."""
+
+    def units(cases: Cases) -> Iterator[Unit]:
+        for case in cases:
+            if any(isinstance(event, OracleScored) for _, event in case.trace.events):
+                for how, count in tree_of(case.trace).parses.items():
+                    yield from (Unit(case.problem.id, how == name) for _ in range(count))
+
+    return units
+
+
+def misjudgements(cases: Cases) -> Iterator[Unit]:
+    """F2: each wrong episode, whether a wrong leaf's process value exceeds a right one's."""
+    for case in cases:
+        if case.outcome in ("wrong", "withheld"):
+            yield Unit(case.problem.id, misjudged(tree_of(case.trace), case.judged))
+
+
+# ── Arms ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def pulls(case: Case) -> list[tuple[str, float | None]]:
+    """Each choice of an arm, by the arm that was meant, with what its round brought."""
+    events = [event for _, event in case.trace.events]
+    judged = {e.round: e.reward for e in events if isinstance(e, RewardJudged)}
+    return [
+        (case.arms.get(event.arm, event.arm), judged.get(event.round))
+        for event in events
+        if isinstance(event, StrategyChosen) and event.arm is not None
+    ]
+
+
+def strategies(cases: Cases) -> Found:
+    """Arms that were pulled at least once, over all episodes: #US of Meta-Reasoner table 7."""
+    found = [arm for case in cases for arm, _ in pulls(case)]
+    return Found(float(len(set(found))) if found else None, len(found))
+
+
+def reward_of_pulls(cases: Cases) -> Iterator[Unit]:
+    """Each pull with its reward; the first round pulls no arm. Source: Meta-Reasoner figure 3."""
+    for case in cases:
+        yield from (Unit(case.problem.id, reward) for _, reward in advised(case))
+
+
+def advised(case: Case) -> list[tuple[int, float | None]]:
+    """Rounds with advice of any kind, listed or free, each with its reward."""
+    events = [event for _, event in case.trace.events]
+    judged = {e.round: e.reward for e in events if isinstance(e, RewardJudged)}
+    return [(e.round, judged.get(e.round)) for e in events if isinstance(e, StrategyChosen)]
+
+
+def recovered(cases: Cases) -> Iterator[Unit]:
+    """Each episode whose first answer was wrong: whether it ended right."""
+    for case in cases:
+        said = (event.answer for _, event in case.trace.events if isinstance(event, Generated))
+        first = next((answer for answer in said if answer is not None), None)
+        if first is not None and (right := case.judged(first)) is not True:
+            yield Unit(case.problem.id, None if right is None else RIGHT.get(case.outcome))
+
+
+# ── Feelings ─────────────────────────────────────────────────────────────────────────────────
+
+
+def felt(kind: str, *, last: bool = False, of_wrong: bool = False) -> Measure:
+    """How well a feeling tells right answers from wrong ones: the first of its kind, before any attempt.
+
+    Over what was answered: a withheld answer would be wrong because the feeling was low, by the policy's
+    own rule. ``last``: of a judgement of what was done. ``of_wrong``: what is high where it will go wrong.
+    """
+
+    def measured(cases: Cases) -> Found:
+        pairs: list[tuple[float, bool]] = []
+        unknown = 0
+        for case in cases:
+            value = _feeling(case, kind, last)
+            if value is None:
+                continue
+            if case.outcome not in ("right", "wrong"):
+                unknown += 1
+            else:
+                pairs.append((value, (case.outcome == "wrong") is of_wrong))
+        area = auroc([value for value, _ in pairs], [good for _, good in pairs])
+        return Found(area, len(pairs), unknown)
+
+    return measured
+
+
+def _feeling(case: Case, kind: str, last: bool) -> float | None:
+    events = (event for _, event in case.trace.events)
+    found = [e.value for e in events if isinstance(e, ExperienceFelt) and e.experience == kind]
+    return found[-1 if last else 0] if found else None
+
+
+# ── Replies ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _replies(cases: Cases) -> Iterator[tuple[Case, Completed]]:
+    for case in cases:
+        for _, event in case.trace.events:
+            if isinstance(event, Completed) and not event.reused:
+                yield case, event
+
+
+def cut_off(cases: Cases) -> Iterator[Unit]:
+    """Each reply: whether its length cut it off; unknown where the server does not say how it ended."""
+    for case, reply in _replies(cases):
+        yield Unit(case.problem.id, reply.finish == "length" if reply.finish else None)
+
+
+def unguided(cases: Cases) -> Iterator[Unit]:
+    """Each composed guidance: whether a fallback stands in its place."""
+    for case in cases:
+        for _, event in case.trace.events:
+            if isinstance(event, KnowledgeReached):
+                yield Unit(case.problem.id, event.result == "fallback")
+
+
+def unread(cases: Cases) -> Iterator[Unit]:
+    """Each reply that a policy read: whether it could not be read, and a default stands in its place."""
+    for case in cases:
+        for _, event in case.trace.events:
+            parse = getattr(event, "parse", None)
+            if isinstance(parse, str):
+                yield Unit(case.problem.id, parse in UNREAD)
+
+
+UNREAD = frozenset({"fallback", "unreadable", "defaulted"})
