@@ -146,6 +146,8 @@ class Reading:
     references: dict[str, References] = field(default_factory=dict[str, References])
     learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What each scope spent on learning."""
+    makers: dict[str, set[tuple[str, str]]] = field(default_factory=dict[str, set[tuple[str, str]]])
+    """Which model answered in which role while a scope learned."""
     scopes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """The scopes that the problems of each series fell into: a line may carry a domain of its own."""
     probes: dict[str, list[Usage]] = field(default_factory=dict[str, list[Usage]])
@@ -221,6 +223,8 @@ def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
         elif isinstance(record.event, Completed):
             scope = record.episode.removeprefix("b/").rpartition("/")[0]
             reading.learning.setdefault(scope, Spent()).add(record.event)
+            made = (role_of(record.event), record.event.model)
+            reading.makers.setdefault(scope, set()).add(made)
         match record.event:
             case Graded():
                 reading.grades.feed(record.episode, record.event)
@@ -241,6 +245,11 @@ def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
         ):
             reading.probes.setdefault(opened.parent, []).append(paid(journal))
     return reading
+
+
+def role_of(reply: Completed) -> str:
+    """The role that was asked."""
+    return reply.asked.split(" ")[1]
 
 
 def references(log: SqliteLog) -> dict[str, References]:

@@ -102,6 +102,7 @@ METRICS: Mapping[str, Metric] = {
     "coverage": share_of("graded, %", each(lambda case: case.outcome != "unknown")),
     "exact_match": Metric("right answers, share", over(right), 3, share=True),
     "f1": mean_of("token F1", each(lambda case: case.f1), 3),
+    "f1_percent": Metric("token F1, %", over(each(lambda case: case.f1)), scale=100),
     "right": Metric("right answers", _right, 0),
     "commission": share_of("given and wrong, %", each(_ended("wrong"))),
     "omission": share_of("withheld, %", each(_ended("withheld"))),

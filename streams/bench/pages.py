@@ -100,7 +100,7 @@ def _run_line(name: str, run: Mapping[str, Any]) -> str:
 
 def paper_tables(made: Mapping[str, Any]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     """Each of the paper's tables with our figures behind its own: ``paper | ours``."""
-    for each in made["tables"]:
+    for each in (*made["tables"], *made["ours"]):
         model = f" ({each['model']})" if each["model"] else ""
         head = ["", *(part for name in each["columns"] for part in (f"{name}: paper", "ours"))]
         rows = [

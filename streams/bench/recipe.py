@@ -21,6 +21,9 @@ from streams.producing.perturbing import Perturbation
 from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice
 
 FOLDER = Path(__file__).with_name("recipes")
+P_VALUE, TOKENS_PER_POINT = "p_value", "tokens_per_point"
+COMPARED = (P_VALUE, TOKENS_PER_POINT)
+"""Metrics of two runs: McNemar's p-value, and tokens for each point over the other."""
 Figure: TypeAlias = int | float | str | None
 """A paper's figure as printed (``91.38 ± 0.60``), or nothing where it prints none."""
 
@@ -92,12 +95,49 @@ class Place(Part):
     metric: str | None = None
     only: dict[str, str] = Field(default={}, description="Problems of these traits, as level: '5'.")
     walk: PositiveInt | None = Field(default=None, description="Only this pass.")
+    best_of: tuple[str, ...] = Field(
+        default=(), description="The strongest of these runs, by data."
+    )
+    over: tuple[str, ...] = Field(
+        default=(), description="The mean over these data sets, as NAME or NAME by METRIC."
+    )
+    less: tuple[str, ...] = Field(
+        default=(), description="Less the figure of this run; of several, of the strongest."
+    )
+    model: str | None = Field(default=None, description="Whose figure it is, by the model's name.")
+    role: str | None = Field(default=None, description="The role that the model answers in.")
+
+    def of(self, data: str) -> Self:
+        """The same on one data set, by its own metric if it has one in a mean."""
+        name, _, metric = data.partition(" by ")
+        return self.model_copy(update={"data": name, "over": (), "metric": metric or self.metric})
+
+    def by(self, run: str) -> Self:
+        """The same of another run, by itself."""
+        return self.model_copy(update={"run": run, "less": (), "best_of": ()})
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Every run that the figure hangs on."""
+        mine = () if self.run is None else (self.run,)
+        return (*mine, *self.best_of, *self.less)
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The same on each data set that it is of."""
+        datas = self.over or (() if self.data is None else (self.data,))
+        return tuple(self.of(data) for data in datas)
 
 
 class Row(Place):
     """A row: its place and the paper's figures, one for each column."""
 
     paper: tuple[Figure, ...]
+
+    def joined(self, column: Place) -> Place:
+        """What its cell in a column stands for: the row's word, else the column's; traits of both."""
+        mine = {name: getattr(self, name) or getattr(column, name) for name in Place.model_fields}
+        return Place(**mine | {"only": column.only | self.only})
 
 
 class Table(Part):
@@ -141,9 +181,10 @@ class Recipe(Part):
     def _known(self) -> Self:
         for where, place in self._places():
             for kind, name, known in (
-                ("run", place.run, self.runs),
-                ("data", place.data, self.data),
-                ("metric", place.metric, METRICS),
+                *(("run", run, self.runs) for run in place.runs),
+                *(("data", part.data, self.data) for part in place.parts),
+                *(("metric", part.metric, (*METRICS, *COMPARED)) for part in place.parts),
+                ("metric", place.metric, (*METRICS, *COMPARED)),
             ):
                 if name is not None and name not in known:
                     raise ValueError(f"{where}: no {kind} {name!r}; there are {', '.join(known)}")

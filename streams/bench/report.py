@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streams.analysis.figures import confidences, outcomes
+from streams.bench.answered import Answers
 from streams.bench.compare import (
     Groups,
     arms,
@@ -21,7 +22,7 @@ from streams.bench.compare import (
     reward_curve,
 )
 from streams.bench.plan import Cell, Source
-from streams.bench.recipe import Place, Recipe, Table
+from streams.bench.recipe import Recipe, Table
 from streams.bench.results import Episode, Results, accuracy_interval, measured
 
 MEASURED = ("accuracy", "at_least", "coverage", "f1", "calls", "prompt_tokens", "completion_tokens", "tokens",
@@ -35,7 +36,7 @@ def report(
     recipe: Recipe, results: Results, sources: Mapping[str, Source], provenance: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The whole report."""
-    groups = by_data(results)
+    groups, answers = by_data(results), Answers.of(recipe, results, sources)
     return {
         "recipe": recipe.recipe,
         "claims": list(recipe.claims),
@@ -51,7 +52,8 @@ def report(
         },
         "absent": sorted(results.absent),
         "unfinished": _unfinished(results, sources),
-        "tables": [_table(table, recipe, results, sources) for table in recipe.tables],
+        "tables": [_table(table, answers) for table in recipe.tables],
+        "ours": [*answers.alone()],
         "measured": [
             {"data": data, "run": run, **figures(results, run, data, group)}
             for data, runs in groups.items()
@@ -97,14 +99,12 @@ def _unfinished(results: Results, sources: Mapping[str, Source]) -> int:
 # ── The paper's tables ───────────────────────────────────────────────────────────────────────
 
 
-def _table(
-    table: Table, recipe: Recipe, results: Results, sources: Mapping[str, Source]
-) -> dict[str, Any]:
+def _table(table: Table, answers: Answers) -> dict[str, Any]:
     rows = [
         {
             "name": name,
             "cells": [
-                {"paper": paper, **_ours(_joined(column, row), recipe, results, sources)}
+                {"paper": paper, **answers.cell(row.joined(column), table)}
                 for column, paper in zip(table.columns.values(), row.paper, strict=True)
             ],
         }
@@ -112,34 +112,6 @@ def _table(
     ]
     said = {"title": table.title, "model": table.model, "note": table.note}
     return {**said, "columns": list(table.columns), "rows": rows}
-
-
-def _joined(column: Place, row: Place) -> Place:
-    """What a cell stands for: the row's word, else the column's; traits of both."""
-    return Place(
-        run=row.run or column.run,
-        data=row.data or column.data,
-        metric=row.metric or column.metric,
-        only=column.only | row.only,
-        walk=row.walk or column.walk,
-    )
-
-
-def _ours(
-    place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]
-) -> dict[str, Any]:
-    """Our figure, or why there is none. What stands in for a data set is never its figure."""
-    if place.run is None or place.data is None or place.metric is None:
-        return {"ours": None, "why": "not measured: nothing in this build measures it"}
-    if recipe.runs[place.run].policy in results.absent:
-        missing = recipe.runs[place.run].policy
-        return {"ours": None, "why": f"not measured: no policy {missing} in this build"}
-    if sources[place.data].read is None or sources[place.data].stands_in:
-        return {"ours": None, "why": f"not measured: {place.data} is not here"}
-    found = measured(place.metric, results.chosen(place))
-    if found is None:
-        return {"ours": None, "why": "not measured: nothing to measure it on"}
-    return {"ours": found, "why": ""}
 
 
 # ── What was measured ────────────────────────────────────────────────────────────────────────

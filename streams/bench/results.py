@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from handlers.answers.grade import grade_reference
 from schemas.events.episode import Completed
-from streams.analysis.cases import Case, Grades, Reading, read
+from streams.analysis.cases import Case, Grades, Reading, read, role_of
 from streams.analysis.statistics import t_half_width
 from streams.bench.metrics import METRICS, known
 from streams.bench.plan import Cell, Source
@@ -56,6 +56,19 @@ class Results:
         problem = unperturbed(one.case.problem.id)
         traits = self.traits.get(one.cell.data, {}).get(problem, {})
         return all(traits.get(name) in value.split(",") for name, value in only.items())
+
+    def answered(self, run: str) -> set[tuple[str, str]]:
+        """Which model answered in which role of a run, in its episodes and in what it learned from."""
+        mine = [one for (name, _), group in self.groups.items() if name == run for one in group]
+        found = {
+            (role_of(event), event.model)
+            for one in mine
+            for _, event in one.case.trace.events
+            if isinstance(event, Completed)
+        }
+        series = {one.cell.series for one in mine}
+        scopes = {scope for each in series for scope in self.reading.scopes.get(each, ())}
+        return found.union(*(self.reading.makers.get(scope, set()) for scope in scopes))
 
     def models(self) -> list[str]:
         """Which models answered, by the names that they gave."""

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from streams.bench.metrics import METRICS
-from streams.bench.recipe import Recipe, Row, Table, load, names
+from streams.bench.recipe import COMPARED, Recipe, Row, Table, load, names
 from tests.data import shared
 from tests.streams.cli.calling import call
 
@@ -310,14 +310,18 @@ def check_ours(recipe: Recipe, made: dict[str, Any], log: Path) -> None:
             columns = list(table.columns.values())
             for row, shown in zip(table.rows.values(), told["rows"], strict=True):
                 for column, cell in zip(columns, shown["cells"], strict=True):
-                    metric = row.metric or column.metric or ""
-                    assert cell["ours"] is None or metric in METRICS
+                    place = row.joined(column)
+                    metric = place.metric or ""
+                    assert cell["ours"] is None or metric in (*METRICS, *COMPARED)
                     if (
                         cell["ours"] is None
                         or metric not in OURS
                         or column.only
                         or row.only
                         or row.walk
+                        or place.over
+                        or place.less
+                        or place.best_of
                     ):
                         continue
                     key = (row.run or column.run or "", row.data or column.data or "")

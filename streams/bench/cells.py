@@ -1,0 +1,220 @@
+"""A cell of a paper's table: our figure on one data set or a mean over several, alone or against other runs.
+
+A difference is taken problem by problem, over those that are known on both sides; so is its interval. Where
+one of several data sets is not here, their mean is not measured: a mean over others is another figure.
+
+Source: Bonett & Price 2012 (differences of shares); Zou & Donner 2008 (means of several).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import fsum, sqrt
+from statistics import NormalDist, fmean
+from typing import Any
+
+from handlers.learning.metrics import tokens_per_point
+from streams.analysis.intervals import mean_interval
+from streams.analysis.statistics import mcnemar, t_half_width
+from streams.bench.metrics import METRICS
+from streams.bench.plan import Source
+from streams.bench.recipe import COMPARED, P_VALUE, TOKENS_PER_POINT, Place, Recipe
+from streams.bench.results import Episode, Results, by_seed, measured, rates
+
+Told = dict[str, Any]
+
+
+class NotMeasured(Exception):
+    """There is no figure of ours; says why."""
+
+
+def ours(
+    place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]
+) -> dict[str, Any]:
+    """Our figure, or why there is none. What stands in for a data set is never its figure."""
+    try:
+        return {"ours": _figure(place, recipe, results, sources), "why": ""}
+    except NotMeasured as why:
+        return {"ours": None, "why": f"not measured: {why}"}
+
+
+def _figure(place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]) -> Told:
+    if not place.runs or not place.parts or any(part.metric is None for part in place.parts):
+        raise NotMeasured("nothing in this build measures it")
+    for run in place.runs:
+        if recipe.runs[run].policy in results.absent:
+            raise NotMeasured(f"no policy {recipe.runs[run].policy} in this build")
+    for part in place.parts:
+        if sources[part.data or ""].read is None or sources[part.data or ""].stands_in:
+            raise NotMeasured(f"{part.data} is not here")
+    found = [_of_one(part, results) for part in place.parts]
+    return found[0] if not place.over else _mean(found)
+
+
+def _of_one(place: Place, results: Results) -> Told:
+    assert place.metric is not None
+    mine = _strongest(
+        [results.chosen(place.by(run)) for run in place.best_of or (place.run or "",)], place.metric
+    )
+    if not place.less:
+        return _sure(measured(place.metric, mine))
+    others = [run for run in place.less if run != place.run]
+    if not others:
+        raise NotMeasured("it is what the others are compared with")
+    sides = [results.chosen(place.by(run)) for run in others]
+    if place.metric == P_VALUE:
+        return _p_value(mine, _strongest(sides, P_VALUE))
+    if place.metric == TOKENS_PER_POINT:
+        return _tokens_per_point(mine, sides[0])
+    return _difference(place.metric, mine, _strongest(sides, place.metric))
+
+
+def _sure(found: Told | None) -> Told:
+    if found is None:
+        raise NotMeasured("nothing to measure it on")
+    return found
+
+
+def _strongest(sides: Sequence[Sequence[Episode]], metric: str) -> Sequence[Episode]:
+    """The run with the highest figure; the one alone, however it did."""
+    if len(sides) == 1:
+        return sides[0]
+    by = "accuracy" if metric in COMPARED else metric
+    each = [(found["value"], side) for side in sides if (found := measured(by, side))]
+    if len(each) < len(sides):
+        raise NotMeasured("one of the runs that it is compared with has no figure")
+    return max(each, key=lambda one: one[0])[1]
+
+
+# ── Against another run ──────────────────────────────────────────────────────────────────────
+
+
+def _by_problem(metric: str, episodes: Sequence[Episode]) -> dict[str, float | None]:
+    """A metric's mean on each problem, over seeds; unknown on those where none is known."""
+    units: dict[str, list[float]] = {}
+    for unit in METRICS[metric].found([one.case for one in episodes]).units:
+        mine = units.setdefault(unit.problem, [])
+        mine += [] if unit.value is None else [unit.value]
+    return {problem: fmean(values) if values else None for problem, values in units.items()}
+
+
+def _difference(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
+    """The mean difference over problems that are known on both sides, with how many are not."""
+    asked = METRICS[metric]
+    left, right = _by_problem(metric, mine), _by_problem(metric, other)
+    both = [(left[p], right[p]) for p in left.keys() & right.keys()]
+    pairs = [a - b for a, b in both if a is not None and b is not None]
+    if not pairs:
+        raise NotMeasured("nothing to compare it on")
+    spread = _share_spread(pairs) if asked.share else mean_interval([(d, 1) for d in pairs])
+    seeds = [_seed_mean(metric, mine, other, seed) for seed, _ in by_seed(mine)]
+    known = [each for each in seeds if each is not None]
+    return _told(
+        asked.scale * fmean(pairs),
+        spread and (asked.scale * spread[0], asked.scale * spread[1]),
+        t_half_width([asked.scale * each for each in known]),
+        (len(pairs), len(left.keys() | right.keys()) - len(pairs)),
+        asked.places,
+        len(known),
+    )
+
+
+def _share_spread(pairs: Sequence[float]) -> tuple[float, float]:
+    """As ``paired_interval``, where a problem's difference may be a share over seeds."""
+    each = [*pairs, 1.0, -1.0]
+    middle = fsum(each) / len(each)
+    error = sqrt(fsum((d - middle) ** 2 for d in each)) / len(each)
+    half = NormalDist().inv_cdf(0.975) * error
+    return max(middle - half, -1.0), min(middle + half, 1.0)
+
+
+def _seed_mean(
+    metric: str, mine: Sequence[Episode], other: Sequence[Episode], seed: int
+) -> float | None:
+    left, right = (
+        _by_problem(metric, [one for one in side if one.cell.seed == seed])
+        for side in (mine, other)
+    )
+    both = [(left[p], right[p]) for p in left.keys() & right.keys()]
+    pairs = [a - b for a, b in both if a is not None and b is not None]
+    return fmean(pairs) if pairs else None
+
+
+def _p_value(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
+    """McNemar's exact test over problems that most seeds solved."""
+    one, two = rates(mine), rates(other)
+    both = one.keys() & two.keys()
+    wins = sum(one[p] > 0.5 >= two[p] for p in both)
+    losses = sum(two[p] > 0.5 >= one[p] for p in both)
+    if not both:
+        raise NotMeasured("nothing to compare it on")
+    put = {o.case.problem.id for o in (*mine, *other)}
+    return _told(mcnemar(wins, losses), None, None, (len(both), len(put) - len(both)), 4, 1)
+
+
+def _tokens_per_point(mine: Sequence[Episode], greedy: Sequence[Episode]) -> Told:
+    """Tokens spent over another run for each point of accuracy over it."""
+    spent, points, base, level = (
+        _sure(measured(metric, side))
+        for side in (mine, greedy)
+        for metric in ("tokens", "accuracy")
+    )
+    found = tokens_per_point(spent["value"], points["value"], base["value"], level["value"])
+    if found is None:
+        raise NotMeasured("nothing was gained")
+    known = min(each["known"] for each in (spent, points, base, level))
+    unknown = max(each["unknown"] for each in (spent, points, base, level))
+    return _told(found, None, None, (known, unknown), 0, spent["seeds"])
+
+
+# ── Means of columns ─────────────────────────────────────────────────────────────────────────
+
+
+def _mean(found: Sequence[Told]) -> Told:
+    """The unweighted mean of several figures, each of other problems."""
+    bounds = [(each["value"], each["interval"]) for each in found]
+    spread = None
+    value = fmean(each["value"] for each in found)
+    if all(interval is not None for _, interval in bounds):
+        low, high = (_joint(bounds, at) for at in (0, 1))
+        spread = value - low, value + high
+    return _told(
+        value,
+        spread,
+        _half(found),
+        (sum(each["known"] for each in found), sum(each["unknown"] for each in found)),
+        found[0]["places"],
+        min(each["seeds"] for each in found),
+    )
+
+
+def _joint(bounds: Sequence[tuple[float, Any]], at: int) -> float:
+    return sqrt(fsum((value - interval[at]) ** 2 for value, interval in bounds)) / len(bounds)
+
+
+def _half(found: Sequence[Told]) -> float | None:
+    """Half the seeds' interval of the mean, from those of its parts."""
+    sure = [each["half_width"] for each in found if each["half_width"] is not None]
+    return sqrt(fsum(half * half for half in sure)) / len(sure) if len(sure) == len(found) else None
+
+
+def _told(
+    value: float,
+    interval: tuple[float, float] | None,
+    half: float | None,
+    counts: tuple[int, int],
+    places: int,
+    seeds: int,
+) -> Told:
+    """A figure as ``measured`` tells one."""
+    return {
+        "value": round(value, 6),
+        "half_width": None if half is None else round(half, 6),
+        "interval": None if interval is None else tuple(round(bound, 6) for bound in interval),
+        "known": counts[0],
+        "unknown": counts[1],
+        "seeds": seeds,
+        "seeds_unknown": 0,
+        "problems": counts[0],
+        "places": places,
+    }

@@ -1,0 +1,190 @@
+"""Cells of a paper's tables in worlds set by hand: differences, means of columns, and whose figure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import hypot
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from schemas.events.episode import Completed
+from schemas.outcome import Outcome
+from schemas.usage import Usage
+from streams.analysis.intervals import wilson
+from streams.analysis.statistics import mcnemar, paired_interval
+from streams.bench.answered import Answers, same_model
+from streams.bench.cells import ours
+from streams.bench.recipe import Place, Recipe
+from streams.bench.results import Episode, Results
+from tests.streams.bench.worlds import case, episodes
+
+OUT: Mapping[str, Outcome] = {"+": "right", "-": "wrong", "?": "unknown"}
+DATA = ("d", "e")
+
+
+def walk(marks: str, *, seed: int = 0, model: str = "m", tokens: int = 100) -> list[Episode]:
+    """One problem a mark: right, wrong or unknown; each took one call of so many tokens."""
+    reply = Completed(asked="complete thinker x", text="t", finish="stop", model=model)
+    usage = Usage(calls=1, prompt_tokens=tokens, completion_tokens=0)
+    cases = [
+        case(str(at), OUT[mark], [reply], seed=seed, usage=usage) for at, mark in enumerate(marks)
+    ]
+    return episodes(*cases, seed=seed)
+
+
+def recipe(*runs: str, tables: Sequence[Mapping[str, Any]] = ()) -> Recipe:
+    return Recipe.model_validate(
+        {
+            "recipe": "r",
+            "claims": [],
+            "paper": "p",
+            "about": "a",
+            "differs": "d",
+            "data": {name: {"source": "jsonl"} for name in DATA},
+            "runs": {run: {"policy": "cot"} for run in runs},
+            "tables": tables,
+        }
+    )
+
+
+HERE: Any = {name: SimpleNamespace(read="file", stands_in=False) for name in DATA}
+
+
+def figure(place: Place, groups: Mapping[tuple[str, str], list[Episode]], here: Any = HERE) -> Any:
+    results = Results((), groups=dict(groups))
+    made = recipe(*dict.fromkeys(run for run, _ in groups))
+    return ours(place, made, results, cast("Any", here))
+
+
+def test_a_gain_is_taken_problem_by_problem_with_its_interval() -> None:
+    groups = {("a", "d"): walk("+++-?"), ("b", "d"): walk("+--+-")}
+    found = figure(Place(run="a", data="d", metric="accuracy", less=("b",)), groups)["ours"]
+    assert (found["value"], found["known"], found["unknown"]) == (25.0, 4, 1)
+    low, high = paired_interval(2, 1, 4) or (0, 0)
+    assert found["interval"] == (pytest.approx(100 * low), pytest.approx(100 * high))
+    p = figure(Place(run="a", data="d", metric="p_value", less=("b",)), groups)["ours"]
+    assert (p["value"], p["known"], p["unknown"]) == (mcnemar(2, 1), 4, 1)
+
+
+def test_a_gain_is_over_the_strongest_and_of_nothing_over_itself() -> None:
+    groups = {("a", "d"): walk("++++"), ("b", "d"): walk("+---"), ("c", "d"): walk("+++-")}
+    best = Place(run="a", data="d", metric="accuracy", less=("a", "b", "c"))
+    assert figure(best, groups)["ours"]["value"] == 25.0
+    assert (
+        figure(Place(best_of=("b", "c"), data="d", metric="accuracy"), groups)["ours"]["value"]
+        == 75.0
+    )
+    alone = figure(Place(run="a", data="d", metric="accuracy", less=("a",)), groups)
+    assert (alone["ours"], "compared with" in alone["why"]) == (None, True)
+
+
+def test_an_average_of_columns_is_measured_where_all_of_them_are() -> None:
+    """The headline column was empty, whatever was run."""
+    groups = {("a", "d"): walk("+++-"), ("a", "e"): walk("+-" * 8)}
+    place = Place(run="a", over=DATA, metric="accuracy")
+    found = figure(place, groups)["ours"]
+    assert (found["value"], found["known"], found["unknown"]) == (62.5, 20, 0)
+    one, two = wilson(0.75, 4), wilson(0.5, 16)
+    low = 62.5 - 50 * hypot(0.75 - one[0], 0.5 - two[0])
+    high = 62.5 + 50 * hypot(one[1] - 0.75, two[1] - 0.5)
+    assert found["interval"] == (pytest.approx(low), pytest.approx(high))
+    away = {**HERE, "e": SimpleNamespace(read=None, stands_in=False)}
+    assert figure(place, groups, away) == {"ours": None, "why": "not measured: e is not here"}
+    mixed = figure(Place(run="a", over=("d", "e by omission"), metric="accuracy"), groups)["ours"]
+    assert mixed["value"] == 37.5
+
+
+def test_a_mean_of_gains_is_over_the_same_sets() -> None:
+    groups = {
+        ("a", "d"): walk("++"), ("b", "d"): walk("--"),
+        ("a", "e"): walk("+-"), ("b", "e"): walk("+-"),
+    }  # fmt: skip
+    place = Place(run="a", over=DATA, metric="accuracy", less=("b",))
+    assert figure(place, groups)["ours"]["value"] == 50.0
+
+
+def test_tokens_for_each_point_gained() -> None:
+    groups = {("a", "d"): walk("++--", tokens=300), ("b", "d"): walk("+---", tokens=100)}
+    place = Place(run="a", data="d", metric="tokens_per_point", less=("b",))
+    assert figure(place, groups)["ours"]["value"] == 8.0
+    assert figure(place, {**groups, ("a", "d"): walk("+---")})["why"].endswith("nothing was gained")
+
+
+def test_a_difference_over_seeds_has_both_intervals() -> None:
+    mine = [*walk("++", seed=0), *walk("+-", seed=1), *walk("+-", seed=2)]
+    other = [*walk("--", seed=0), *walk("--", seed=1), *walk("+-", seed=2)]
+    found = figure(
+        Place(run="a", data="d", metric="accuracy", less=("b",)),
+        {("a", "d"): mine, ("b", "d"): other},
+    )["ours"]
+    assert found["value"] == 50.0
+    assert found["seeds"] == 3
+    assert found["half_width"] is not None
+
+
+# ── Whose figure it is ───────────────────────────────────────────────────────────────────────
+
+
+def test_models_are_told_apart_by_their_names_whoever_serves_them() -> None:
+    assert same_model("Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct")
+    assert same_model("GPT-4o-mini", "gpt-4o-mini-2024-07-18")
+    assert same_model("Qwen-3-8B", "Qwen3-8B")
+    assert not same_model("GPT-4o", "gpt-4o-mini")
+    assert not same_model("Qwen3-8B", "Qwen3-4B")
+
+
+def printed(tables: Sequence[Mapping[str, Any]], model: str) -> tuple[list[Any], list[Any]]:
+    """Our figures in the paper's tables, and in those of our own."""
+    made = recipe("a", tables=tables)
+    results = Results((), groups={("a", "d"): walk("+-", model=model)})
+    answers = Answers.of(made, results, HERE)
+    theirs = [
+        answers.cell(place, table)["ours"] is not None
+        for table in made.tables
+        for row in table.rows.values()
+        for place in [row.joined(column) for column in table.columns.values()]
+    ]
+    return theirs, [*answers.alone()]
+
+
+def block(model: str, **row: Any) -> dict[str, Any]:
+    return {
+        "title": "T",
+        "model": model,
+        "columns": {"right": {"data": "d", "metric": "accuracy"}},
+        "rows": {name: {"run": "a", "paper": [1], **each} for name, each in row.items()},
+    }
+
+
+def test_a_run_is_printed_in_the_block_of_the_model_that_answered() -> None:
+    """One run stood as "ours" in three blocks."""
+    tables = [block("GPT-4o", mine={}), block("Qwen3-8B", mine={})]
+    assert printed(tables, "Qwen/Qwen3-8B") == ([False, True], [])
+    theirs, own = printed(tables, "another")
+    assert theirs == [False, False]
+    [table] = own
+    assert table["model"] == "another"
+    [row] = table["rows"]
+    assert row["cells"][0]["ours"]["value"] == 50.0
+    assert row["cells"][0]["paper"] is None
+
+
+def test_a_run_is_printed_in_the_row_of_the_model_that_answered() -> None:
+    tables = [block("", one={"model": "GPT-4o"}, two={"model": "GPT-4o-mini"})]
+    assert printed(tables, "gpt-4o-mini-2024-07-18") == ([False, True], [])
+    theirs, own = printed(tables, "another")
+    assert theirs == [False, False]
+    assert [row["name"] for row in own[0]["rows"]] == ["a"]
+
+
+def test_a_row_of_a_judge_is_measured_where_that_one_judged() -> None:
+    tables = [
+        block("", one={"model": "GPT-4o", "role": "judge"}, two={"model": "m", "role": "thinker"})
+    ]
+    assert printed(tables, "m")[0] == [False, True]
+
+
+def test_a_table_of_one_model_is_measured_whoever_answered() -> None:
+    assert printed([block("Claude-4.5", mine={})], "another") == ([True], [])
