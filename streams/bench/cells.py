@@ -17,7 +17,7 @@ from handlers.learning.metrics import tokens_per_point
 from streams.analysis.intervals import mean_interval
 from streams.analysis.statistics import mcnemar, t_half_width
 from streams.bench.metrics import METRICS
-from streams.bench.plan import Source
+from streams.bench.plan import Source, waits_for
 from streams.bench.recipe import COMPARED, P_VALUE, TOKENS_PER_POINT, Place, Recipe
 from streams.bench.results import Episode, Results, by_seed, measured, rates
 
@@ -44,6 +44,8 @@ def _figure(place: Place, recipe: Recipe, results: Results, sources: Mapping[str
     for run in place.runs:
         if recipe.runs[run].policy in results.absent:
             raise NotMeasured(f"no policy {recipe.runs[run].policy} in this build")
+        if (away := waits_for(recipe, sources, run, itself=True)) is not None:
+            raise NotMeasured(f"{away}, which it learns from, is not here")
     for part in place.parts:
         if sources[part.data or ""].read is None or sources[part.data or ""].stands_in:
             raise NotMeasured(f"{part.data} is not here")

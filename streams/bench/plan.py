@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 import orjson
 
 from handlers.policies.base import Policy
+from handlers.policies.meta_reasoner.measure import training_sample
 from schemas.identity import digest
 from schemas.problem import Limits, Problem
-from streams.bench.recipe import BadRecipe, Before, Data, Recipe, Runs
+from streams.bench.recipe import BadRecipe, Before, Data, Recipe, Runs, Sample
 from streams.datasets import open_source
 from streams.producing.perturbing import Perturbation
 from streams.producing.produce import Plan
@@ -36,6 +37,8 @@ class Options:
 
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Paths by the name of a data set or of its reader."""
+    hubs: frozenset[str] = frozenset()
+    """Names of those that a hub holds: a recipe's own range is one of theirs."""
     problems: int | None = None
     """At most so many of each data set."""
     seeds: int | None = None
@@ -72,6 +75,10 @@ class Source:
     only: Mapping[str, str] = field(default_factory=dict[str, str])
     domain: str | None = None
     perturb: Perturbation | None = None
+    keep: frozenset[str] | None = None
+    """The problems that were drawn; nothing where all are."""
+    without: frozenset[str] = frozenset()
+    """Problems that another run learns from."""
 
     @property
     def stands_in(self) -> bool:
@@ -81,7 +88,20 @@ class Source:
     def lines(self) -> Iterator[Line]:
         """Its problems, as ``produce`` reads them."""
         assert self.read is not None
-        return islice(_lines(self.read, self.file, self.only), self.problems)
+        return islice(self.every(), self.problems)
+
+    def every(self) -> Iterator[Line]:
+        """Its problems, however many of them are wanted."""
+        assert self.read is not None
+        for line in _lines(self.read, self.file, self.only):
+            if self._holds(line):
+                yield line
+
+    def _holds(self, line: Line) -> bool:
+        if self.keep is None and not self.without:
+            return True
+        text = problem_of(line)
+        return text not in self.without and (self.keep is None or text in self.keep)
 
     def traits(self) -> dict[str, dict[str, str]]:
         """What reports may sort its problems by, by problem id."""
@@ -110,28 +130,100 @@ class Cell:
 
 
 def sources(recipe: Recipe, options: Options) -> dict[str, Source]:
-    """The recipe's data sets as they were found. Raises ``ValueError`` for a file that is not there."""
-    return {name: _source(name, data, options) for name, data in recipe.data.items()}
+    """The recipe's data sets as they were found. Raises ``ValueError`` for a file that is not there.
+
+    What one run learns from is in no set that others are measured on, nor in a second one that is learned from.
+    """
+    found = {name: _source(name, data, options) for name, data in recipe.data.items()}
+    for name, data in recipe.data.items():
+        if data.sample is not None and _is_read(found[name]):
+            found[name] = _drawn(found[name], data.sample, found)
+    taken: frozenset[str] = frozenset()
+    for name in recipe.learned_from:
+        if _is_read(found[name]):
+            found[name] = _apart(found[name], taken)
+            taken |= {problem_of(line) for line in found[name].every()}
+    for name in found.keys() - {*recipe.learned_from}:
+        if _is_read(found[name]):
+            found[name] = _apart(found[name], taken)
+    return {name: _counted(source, options) for name, source in found.items()}
+
+
+def _is_read(source: Source) -> bool:
+    return source.read is not None and not source.stands_in
+
+
+def problem_of(line: Line) -> str:
+    """A problem's text, by which it is the same wherever it stands."""
+    try:
+        return " ".join(str(orjson.loads(line.raw)["problem"]).split())
+    except (ValueError, KeyError, TypeError):
+        return ""  # producing it says what is wrong with the line
+
+
+def _drawn(source: Source, sample: Sample, found: Mapping[str, Source]) -> Source:
+    """The problems of a sample, none of which stands in the other sets."""
+    outside = {problem_of(line) for name in sample.outside if _is_read(found[name])
+               for line in found[name].every()}  # fmt: skip
+    every = [problem_of(line) for line in source.every()]
+    kept = frozenset(training_sample(every, outside, sample.count, sample.seed))
+    if len(kept) < sample.count:
+        raise ValueError(
+            f"{source.name}: {sample.count} are to be drawn, and there are {len(kept)}"
+        )
+    return replace(source, keep=kept)
+
+
+def _apart(source: Source, taken: frozenset[str]) -> Source:
+    """The set without what is learned from, and how much that takes away."""
+    lost = sum(problem_of(line) in taken for line in source.every())
+    if not lost:
+        return source
+    note = f"{lost} problems that are learned from are left out. {source.note}".strip()
+    return replace(source, without=taken - {""}, note=note)
+
+
+def _counted(source: Source, options: Options) -> Source:
+    if source.read is None:
+        return source
+    found = list(islice(source.every(), options.problems))
+    if not found:
+        why = "nothing of it is left" if source.without else "no item of it has these traits"
+        said = f"{why}{_traits(source.only)}. {source.note}".strip()
+        return Source(source.name, source.wanted, None, note=said)
+    total = hashlib.sha256(b"\n".join(line.raw for line in found)).hexdigest()
+    return replace(source, problems=len(found), sha256=total)
+
+
+def _traits(only: Mapping[str, str]) -> str:
+    return f" ({', '.join(f'{name}: {value}' for name, value in only.items())})" if only else ""
 
 
 def _source(name: str, data: Data, options: Options) -> Source:
     reader = data.source.partition(":")[0]
-    file = options.files.get(name) or options.files.get(reader)
+    own = options.files.get(name) if name != reader else None
+    file = own or options.files.get(reader)
     note = data.note
     if file is None and reader != "game24":
         read = STAND_IN if options.stand_in else None
         hint = f" (hub:{data.hub})" if data.hub else ""
         note = f"not here; give --data {name}=PATH{hint}. {note}".strip()
-    else:
-        read = file if reader == "jsonl" else data.source
+    elif reader == "jsonl":
+        read = file
+    else:  # a file of its own is the set; a hub's, or one for all sets of a reader, has the recipe's range
+        read = reader if own is not None and name not in options.hubs else data.source
     if read is None:
         return Source(name, data.source, None, note=note)
-    file = None if read in (STAND_IN, file) else file
     only = {} if read == STAND_IN else data.only
-    found = list(islice(_lines(read, file, only), options.problems))
-    total = hashlib.sha256(b"\n".join(line.raw for line in found)).hexdigest()
     return Source(
-        name, data.source, read, file, len(found), total, note, only, data.domain, data.perturb
+        name,
+        data.source,
+        read,
+        None if read in (STAND_IN, file) else file,
+        note=note,
+        only=only,
+        domain=data.domain,
+        perturb=data.perturb,
     )
 
 
@@ -171,10 +263,14 @@ class Planner:
             for name, run in self.recipe.runs.items()
             if run.policy not in self.absent
             for data in run.data or tuple(self.recipe.data)
-            if self.sources[data].read is not None
+            if self.sources[data].read is not None and self.waits_for(name) is None
             for seed in self.seeds
             for cell in self._walks(name, data, seed)
         ]
+
+    def waits_for(self, name: str) -> str | None:
+        """A data set that a run learns from, by another or before it, and that is not here."""
+        return waits_for(self.recipe, self.sources, name)
 
     def _walks(self, name: str, data: str, seed: int) -> Iterator[Cell]:
         passes = self.recipe.runs[name].passes
@@ -216,8 +312,8 @@ class Planner:
         return values if start is None else values | {"warm_start": start.scope}
 
     def _before(self, before: Before | None, seed: int) -> Cell | None:
-        """The cell that another begins with; none where its data set is not here."""
-        if before is None or self.sources[before.data].read is None:
+        """The cell that another begins with."""
+        if before is None:
             return None
         return self.cell(before.run, before.data, seed)
 
@@ -234,6 +330,24 @@ class Planner:
         return [stage for stage in stages if stage]
 
 
+def waits_for(
+    recipe: Recipe, found: Mapping[str, Source], name: str, *, itself: bool = False
+) -> str | None:
+    """A data set that a run learned from, and that is not here: without it it is another method.
+
+    ``itself``: nor does another set in its place make it here.
+    """
+    run = recipe.runs[name]
+    for before in (run.warm_from, run.continues):
+        if before is not None:
+            source = found[before.data]
+            if source.read is None or (itself and source.stands_in):
+                return before.data
+            if (further := waits_for(recipe, found, before.run, itself=itself)) is not None:
+                return further
+    return None
+
+
 def _is_here(policy: str, find: Find) -> bool:
     try:
         find(policy)
@@ -244,7 +358,8 @@ def _is_here(policy: str, find: Find) -> bool:
 
 def _domain(source: Source) -> str:
     reader = (source.read or "").partition(":")[0]
-    return reader if source.read and built_in(source.read) else source.domain or source.name
+    mine = source.read and built_in(source.read)
+    return reader.removesuffix("_open") if mine else source.domain or source.name
 
 
 def _scope(policy: Policy[Any], plan: Plan) -> str:

@@ -7,7 +7,7 @@ left unnamed there (a model that we do not train, a table whose values are lost)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -38,6 +38,14 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class Sample(Part):
+    """So many problems drawn at random, none of them a problem of these other sets."""
+
+    count: PositiveInt
+    outside: tuple[str, ...] = ()
+    seed: int = 0
+
+
 class Data(Part):
     """A data set of the recipe."""
 
@@ -48,6 +56,7 @@ class Data(Part):
     only: dict[str, str] = Field(default={}, description="Items of these traits, as field: Math.")
     domain: Name | None = Field(default=None, description="Whose memory a file of yours shares.")
     perturb: Perturbation | None = Field(default=None, description="How its problems are put.")
+    sample: Sample | None = Field(default=None, description="Which of its problems are drawn.")
     note: str = Field(default="", description="What differs from the paper's set.")
 
 
@@ -137,7 +146,7 @@ class Row(Place):
     def joined(self, column: Place) -> Place:
         """What its cell in a column stands for: the row's word, else the column's; traits of both."""
         mine = {name: getattr(self, name) or getattr(column, name) for name in Place.model_fields}
-        return Place(**mine | {"only": column.only | self.only})
+        return column.model_copy(update=mine | {"only": column.only | self.only})
 
 
 class Table(Part):
@@ -180,21 +189,35 @@ class Recipe(Part):
     @model_validator(mode="after")
     def _known(self) -> Self:
         for where, place in self._places():
-            for kind, name, known in (
+            named: list[tuple[str, str | None, Collection[str]]] = [
                 *(("run", run, self.runs) for run in place.runs),
                 *(("data", part.data, self.data) for part in place.parts),
-                *(("metric", part.metric, (*METRICS, *COMPARED)) for part in place.parts),
-                ("metric", place.metric, (*METRICS, *COMPARED)),
-            ):
+                *(("metric", part.metric, (*METRICS, *COMPARED)) for part in (place, *place.parts)),
+            ]
+            for kind, name, known in named:
                 if name is not None and name not in known:
                     raise ValueError(f"{where}: no {kind} {name!r}; there are {', '.join(known)}")
+        for name, data in self.data.items():
+            if data.sample and (away := {*data.sample.outside} - {*self.data}):
+                raise ValueError(f"data.{name}: the recipe has no {', '.join(sorted(away))}")
         for name, run in self.runs.items():
-            named = {*run.data, *run.per_data}
-            named |= {each.data for each in (run.warm_from, run.continues) if each is not None}
-            asked = named - {*self.data} | (run.after - {*self.runs})
+            sets = {*run.data, *run.per_data}
+            sets |= {each.data for each in (run.warm_from, run.continues) if each is not None}
+            asked = sets - {*self.data} | (run.after - {*self.runs})
             if asked:
                 raise ValueError(f"runs.{name}: the recipe has no {', '.join(sorted(asked))}")
         return self
+
+    @property
+    def learned_from(self) -> tuple[str, ...]:
+        """The data sets that runs learn from before others go on with that, in the recipe's order."""
+        named = {
+            before.data
+            for run in self.runs.values()
+            for before in (run.warm_from, run.continues)
+            if before is not None
+        }
+        return tuple(name for name in self.data if name in named)
 
     def _places(self) -> Iterator[tuple[str, Place]]:
         for table in self.tables:

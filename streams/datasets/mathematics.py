@@ -47,5 +47,5 @@ def scibench(path: Path) -> Iterator[Record]:
         problem = text_of(place, item, "problem_text")
         if unit:
             problem = f"{problem} The unit of the answer is {unit}."
-        name = f"{path.stem}-{number}"
-        yield record("scibench", name, problem, label, book=item.get("source"))
+        name, book = f"{path.stem}-{number}", str(item.get("source") or "").strip() or None
+        yield record("scibench", name, problem, label, book=book)

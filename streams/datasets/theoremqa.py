@@ -1,11 +1,13 @@
 """TheoremQA (Chen et al. 2023): theorems applied, with answers of six types.
 
 Items with a picture cannot be asked in words: they are skipped and counted. The label keeps the
-type in its spelling (``True``, ``[0, 5]``, ``(a)``, ``11760``, ``0.33``): the grader reads it.
+type in its spelling (``True``, ``[0, 5]``, ``(a)``, ``11760``, ``0.33``): the grader reads it. The authors'
+file holds answers as JSON values; the hub serves each as a text, with its type beside it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -36,8 +38,23 @@ def _label(place: str, item: Mapping[str, Any]) -> str:
     expected = _TYPES.get(kind)
     if expected is None:
         raise ValueError(f"{place}: Answer_type: {kind!r} is none of {', '.join(_TYPES)}")
+    if isinstance(answer, str) and expected is not str:
+        answer = _typed(answer.strip(), expected)
     if not isinstance(answer, expected) or (expected is int and isinstance(answer, bool)):
         raise ValueError(f"{place}: Answer: not of its type, {kind}")
     if isinstance(answer, list):
         return "[" + ", ".join(map(repr, cast("list[object]", answer))) + "]"
     return str(answer)
+
+
+def _typed(text: str, expected: type) -> object:
+    """An answer that is served as a text, as its type; the text where it is none of that."""
+    if expected is bool:
+        return {"true": True, "false": False}.get(text.casefold(), text)
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if expected is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value

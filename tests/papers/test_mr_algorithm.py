@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -232,11 +233,15 @@ def test_unique_strategies_are_those_pulled() -> None:
     assert METRICS["strategies"].of([]) is None
 
 
+def _noted(text: str, _: int) -> str:
+    return noted(text)
+
+
 def test_an_arm_is_what_learning_made_of_it_whatever_an_episode_called_it() -> None:
     """Each episode calls its first proposal by the same number: 4 were printed where 17 were used."""
     said = ["Use the factor 4 last.", "Look for a difference of one.", "Use the factor 4 last."]
     settings = paper(choice="linucb", strategies="dynamic")
-    ran = [episode(model(2, note=lambda at, text=text: noted(text)), settings) for text in said]
+    ran = [episode(model(2, note=partial(_noted, text)), settings) for text in said]
     summaries = [(f"p/{at}", summary(each, settings)) for at, each in enumerate(ran)]
     local = {event.arm for each in ran for event in each.of(StrategyProposed)}
     assert len(local) == 1

@@ -127,3 +127,25 @@ def test_aime_and_scibench(tmp_path: Path) -> None:
     (one,) = open_source("scibench", path=str(tmp_path / "atkins.json"))
     assert one.get("answer") == "+1.5 km"
     assert one["problem"] == "How far? The unit of the answer is km."
+
+
+def test_theoremqa_s_answers_are_texts_on_its_hub(tmp_path: Path) -> None:
+    rows = [
+        ("bool", "True", "True"),
+        ("integer", "11760", "11760"),
+        ("float", "0.33", "0.33"),
+        ("float", "3", "3.0"),
+        ("option", "(a)", "(a)"),
+        ("list of integer", "[0, 5]", "[0, 5]"),
+        ("list of float", "[0.5, 2]", "[0.5, 2]"),
+    ]
+    lines = [
+        json.dumps({"Question": f"q{at}", "Answer": said, "Answer_type": kind, "Picture": None})
+        for at, (kind, said, _) in enumerate(rows)
+    ]
+    (tmp_path / "hub.jsonl").write_text("\n".join(lines))
+    found = list(open_source("theoremqa", path=str(tmp_path / "hub.jsonl")))
+    assert [one.get("answer") for one in found] == [label for _, _, label in rows]
+    (tmp_path / "f.jsonl").write_text('{"Question": "q", "Answer": "x", "Answer_type": "integer"}')
+    with pytest.raises(ValueError, match="Answer: not of its type, integer"):
+        list(open_source("theoremqa", path=str(tmp_path / "f.jsonl")))

@@ -63,6 +63,7 @@ class SizeOptions:
 
         return Options(
             files=located(self.data),
+            hubs=frozenset(each.partition("=")[0] for each in self.data if "=hub:" in each),
             problems=self.problems or (REDUCED_PROBLEMS if self.reduced else None),
             seeds=self.seeds or (1 if self.reduced else None),
             calls=REDUCED_CALLS if self.reduced else None,

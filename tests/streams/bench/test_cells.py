@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import hypot
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -34,7 +34,11 @@ def walk(marks: str, *, seed: int = 0, model: str = "m", tokens: int = 100) -> l
     return episodes(*cases, seed=seed)
 
 
-def recipe(*runs: str, tables: Sequence[Mapping[str, Any]] = ()) -> Recipe:
+def recipe(
+    *runs: str,
+    tables: Sequence[Mapping[str, Any]] = (),
+    before: Mapping[str, str] | None = None,
+) -> Recipe:
     return Recipe.model_validate(
         {
             "recipe": "r",
@@ -43,7 +47,10 @@ def recipe(*runs: str, tables: Sequence[Mapping[str, Any]] = ()) -> Recipe:
             "about": "a",
             "differs": "d",
             "data": {name: {"source": "jsonl"} for name in DATA},
-            "runs": {run: {"policy": "cot"} for run in runs},
+            "runs": {
+                run: {"policy": "cot", "continues": None if at else before}
+                for at, run in enumerate(runs)
+            },
             "tables": tables,
         }
     )
@@ -55,7 +62,7 @@ HERE: Any = {name: SimpleNamespace(read="file", stands_in=False) for name in DAT
 def figure(place: Place, groups: Mapping[tuple[str, str], list[Episode]], here: Any = HERE) -> Any:
     results = Results((), groups=dict(groups))
     made = recipe(*dict.fromkeys(run for run, _ in groups))
-    return ours(place, made, results, cast("Any", here))
+    return ours(place, made, results, here)
 
 
 def test_a_gain_is_taken_problem_by_problem_with_its_interval() -> None:
@@ -78,6 +85,16 @@ def test_a_gain_is_over_the_strongest_and_of_nothing_over_itself() -> None:
     )
     alone = figure(Place(run="a", data="d", metric="accuracy", less=("a",)), groups)
     assert (alone["ours"], "compared with" in alone["why"]) == (None, True)
+
+
+def test_a_run_that_learned_from_what_is_not_here_has_no_figure() -> None:
+    groups = {("a", "d"): walk("++")}
+    made = recipe("a", "b", before={"run": "b", "data": "e"})
+    for away in (None, "game24:1-2"):
+        here: Any = {**HERE, "e": SimpleNamespace(read=away, stands_in=away is not None)}
+        place = Place(run="a", data="d", metric="accuracy")
+        found = ours(place, made, Results((), groups=groups), here)
+        assert found == {"ours": None, "why": "not measured: e, which it learns from, is not here"}
 
 
 def test_an_average_of_columns_is_measured_where_all_of_them_are() -> None:
