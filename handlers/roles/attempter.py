@@ -58,12 +58,19 @@ FINAL = Field(
     none=True,
 )
 
+NOTES: Mapping[str, str] = {
+    "Finding": """\
+An earlier attempt was checked and did not pass. Section "Finding" is what the check said of it. Do not \
+repeat a fault that it names; where it is mistaken itself, go by the problem.""",
+}
+
 ATTEMPTERS: Mapping[Way, Role] = {
     way: Role.of(
         "reasoner",
         FRAME.format(way=text),
-        sections=("Problem", "Similar cases?"),
+        sections=("Problem", "Similar cases?", "Earlier answer?", "Finding?"),
         reply=(*(GOALS if way in ("decompose", "plan") else ()), FINAL),
+        notes=NOTES,
         template=f"attempt.{way}",
         mends=False,
         reasons=True,

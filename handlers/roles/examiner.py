@@ -64,7 +64,7 @@ APPRAISER = Role.of(
     """\
 You judge how hard a problem will be, before anyone works on it, from what is shown of it and from \
 similar cases and how they went. Do not solve it.""",
-    sections=("Problem?", "Features?", "Similar cases?"),
+    sections=("Problem?", "Features?", "Last result?", "Similar cases?"),
     reply=[
         number("Difficulty", "from 0, comes by itself, to 1, out of reach", unit=True),
         choice("Source", DIAGNOSES, "where the difficulty lies"),

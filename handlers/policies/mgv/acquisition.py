@@ -15,7 +15,7 @@ from typing import Literal
 from handlers.learning.beliefs import KNOWN
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.allocate import Claim, allocate, equal_shares
-from handlers.policies.mgv.attempt import Attempt, assure, equal, execute, known
+from handlers.policies.mgv.attempt import Attempt, Context, assure, equal, execute, known
 from handlers.policies.mgv.feel import diagnose, feel_ease, feel_knowing, stated
 from handlers.policies.mgv.knowledge import Knowledge, Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.settings import AcquisitionSettings
@@ -46,6 +46,8 @@ class Learner:
     limit: int
     experience: Felt = field(default_factory=lambda: Felt(0.5, "feel"))
     made: list[Attempt] = field(default_factory=list[Attempt])
+    rounds: list[int] = field(default_factory=list[int])
+    """The round of each attempt: one in which a share is no call has none."""
     jol: float = 0.0
     best: tuple[float, Attempt] | None = None
     stopped: str | None = None
@@ -109,8 +111,9 @@ def acquire(
             break
         yield from study(learners, open_now, at, settings)
         unfinished = [e for e in unfinished if threshold.confidence - e.jol > CLOSE]
-    for each in learners:
-        yield kept(each, settings)
+    if settings.consolidation == "end":
+        for each in learners:
+            yield kept(each, settings)
     return tuple(concluded(each, each not in unfinished, settings) for each in learners)
 
 
@@ -162,7 +165,7 @@ def work(each: Learner, calls: int, at: int) -> Steps[None]:
     strategy = yield from choose(each, calls, at)
     samples = samples_of(calls, each.settings)
     drawn = sum(len(made.samples) for made in each.made)
-    made = yield from execute(each.mind, strategy, "", round=at, draw=drawn, samples=samples)
+    made = yield from execute(each.mind, strategy, Context(), round=at, draw=drawn, samples=samples)
     try:
         if made.agreement is not None or (made.samples and made.limit is None and calls > 1):
             yield from assure(each.mind, made, at)
@@ -172,6 +175,8 @@ def work(each: Learner, calls: int, at: int) -> Steps[None]:
     if made.limit not in (None, "calls"):
         each.stopped = made.limit
     yield from judge(each, made, at, strategy)
+    if each.settings.consolidation == "verify":
+        yield kept(each, each.settings)
 
 
 def samples_of(calls: int, settings: AcquisitionSettings) -> int:
@@ -203,6 +208,7 @@ def judge(each: Learner, made: Attempt, at: int, strategy: str) -> Steps[None]:
     confirms = settings.overlearning == "confirm"
     equals = sum(equal(made.answer, earlier.answer) for earlier in each.made) if confirms else 0
     each.made.append(made)
+    each.rounds.append(at)
     each.jol = judgement_of_learning(made.q or 0.0, equals, settings.repeat_gain)
     if made.q is None:  # nothing is mastered on it, and nothing was stated
         yield ExperienceFelt(experience="JOL", source="feel", round=at, subject=each.task.subject)
@@ -216,8 +222,8 @@ def judge(each: Learner, made: Attempt, at: int, strategy: str) -> Steps[None]:
 
 def kept(each: Learner, settings: AcquisitionSettings) -> ExperienceKept:
     """Which rounds outlast the episode (line 24)."""
-    rounds = range(1, len(each.made) + 1)
-    return ExperienceKept(rounds=kept_rounds(each.task, rounds, settings.keep), of=len(each.made))
+    rounds = kept_rounds(each.task, each.rounds, settings.keep)
+    return ExperienceKept(rounds=rounds, of=len(each.rounds))
 
 
 def concluded(each: Learner, mastered: bool, settings: AcquisitionSettings) -> Conclusion:

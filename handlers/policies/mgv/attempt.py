@@ -78,12 +78,28 @@ def answer_of(said: Said) -> str | None:
     return None if found is None or found.strip().casefold() in NONE else found
 
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an attempt begins from besides the problem: similar cases, and a checked attempt's outcome."""
+
+    cases: str = ""
+    answer: str = ""
+    """The answer that did not pass."""
+    finding: str = ""
+    """What the check of it said."""
+
+
 def execute(
-    mind: Mind, way: Way, cases: str, *, round: int, draw: int = 0, samples: int = 1
+    mind: Mind, way: Way, context: Context, *, round: int, draw: int = 0, samples: int = 1
 ) -> Steps[Attempt]:
     """One attempt of so many samples. A limit leaves what there is by then, and is named."""
     made = Attempt()
-    own = {"problem": mind.task.stated, "similar_cases": cases}
+    own = {
+        "problem": mind.task.stated,
+        "similar_cases": context.cases,
+        "earlier_answer": context.answer,
+        "finding": context.finding,
+    }
     logprobs = mind.settings.confidence == "implicit"
     sampling = Sampling(max_tokens=mind.settings.output_cap, logprobs=logprobs)
     try:

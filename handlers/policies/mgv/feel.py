@@ -5,16 +5,17 @@ Source: MGV Algorithm 1 line 6, Algorithm 2 line 8, Algorithm 3 line 6.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
+from handlers.answers.alike import alike
 from handlers.learning.texts import features
 from handlers.policies.mgv.knowledge import Mind
 from handlers.policies.mgv.signals import (
     Felt,
     Knowing,
     ease,
+    exclusive,
     feeling_of_knowing,
     level_after,
 )
@@ -60,13 +61,12 @@ def feel_knowing(mind: Mind, round: int, confidences: Sequence[float]) -> Steps[
 
 
 def feel_difficulty(
-    mind: Mind, round: int, confidences: Sequence[float]
+    mind: Mind, round: int, confidences: Sequence[float], last: str = ""
 ) -> Steps[tuple[float, Diagnosis]]:
-    """Level and diagnosis of difficulty; from the second round on outcomes take part."""
-    if mind.settings.assess == "verbal":
-        appraised = yield from _appraise(mind, round)
-        if appraised is not None:  # what cannot be read leaves the feeling
-            return appraised
+    """Level and diagnosis of difficulty; from the second round on outcomes take part.
+
+    ``last`` is the last round's outcome in words.
+    """
     settings, labelled = mind.settings, mind.labelled
     if confidences:
         felt = level_after(labelled, mind.h, confidences, settings.signal)
@@ -74,21 +74,42 @@ def feel_difficulty(
         eol = ease(labelled, mind.h, settings.eol_floor, settings.signal)
         felt = Felt(1 - eol.value, eol.source)
     diagnosis = diagnose(mind, felt)
+    if settings.assess == "verbal" and settings.signal != "feel":
+        appraised = yield from _appraise(mind, last)
+        if appraised is not None:  # what cannot be read leaves the feeling
+            level, diagnosis = appraised
+            felt = exclusive(felt.value, level, True, settings.signal)
     yield stated(mind, "difficulty", round, felt.value, felt.source, h=mind.h, cases=len(labelled))
     return felt.value, diagnosis
 
 
 def diagnose(mind: Mind, felt: Felt) -> Diagnosis:
-    """Where difficulty lies: by feeling only how much of it, by knowledge what most cases had."""
-    if felt.source != "feel":
-        named = [case["diagnosis"] for case in mind.cases if case.get("diagnosis")]
-        if named:
-            return cast("Diagnosis", Counter(named).most_common(1)[0][0])
-    return "complex" if felt.value > mind.settings.complex_above else "plain"
+    """Where difficulty lies: by feeling how much of it, by knowledge what most cases were solved as.
+
+    Cases that were plain say nothing of a problem that feels hard.
+    """
+    level: Diagnosis = "complex" if felt.value > mind.settings.complex_above else "plain"
+    if felt.source == "feel":
+        return level
+    found = (borne_out(case, mind.settings.learn_from) for case in mind.cases)
+    known = list[Diagnosis](each for each in found if each is not None)
+    if not known:
+        return level
+    most = max(known, key=known.count)
+    return level if most == "plain" else most
 
 
-def _appraise(mind: Mind, round: int) -> Steps[tuple[float, Diagnosis] | None]:
-    """One counted call about features, or about the whole problem; none where it cannot be read."""
+def borne_out(case: Mapping[str, Any], learn_from: str) -> Diagnosis | None:
+    """The diagnosis under which a case was solved, where its outcome tells: others were guesses."""
+    for each in reversed(case["tuples"]):
+        by_label = case["outcome"] == "right" and alike(each["answer"], case["answer"])
+        if each["verdict"] == "PASS" if learn_from == "verdict" else by_label:
+            return cast("Diagnosis", each["diagnosis"])
+    return None
+
+
+def _appraise(mind: Mind, last: str) -> Steps[tuple[float, Diagnosis] | None]:
+    """One counted call about the whole problem, or its features; none where it cannot be read."""
     problem = mind.task.problem
     length, quantities, clauses = features(problem)
     seen = {"similar_cases": shown_cases(mind, len(mind.cases))} | (
@@ -96,13 +117,11 @@ def _appraise(mind: Mind, round: int) -> Steps[tuple[float, Diagnosis] | None]:
         if mind.settings.monitor_view == "full"
         else {"features": f"{length} words, {quantities} quantities, {clauses} clauses"}
     )
-    said = yield from APPRAISER.put(seen)
+    said = yield from APPRAISER.put({**seen, "last_result": last})
     level = said.number("Difficulty")
     if level is None:
         return None
-    level = min(1.0, max(0.0, level))
-    yield stated(mind, "difficulty", round, level, "assess")
-    return level, cast("Diagnosis", said.get("Source") or "plain")
+    return min(1.0, max(0.0, level)), cast("Diagnosis", said.get("Source") or "plain")
 
 
 def shown_cases(mind: Mind, most: int) -> str:

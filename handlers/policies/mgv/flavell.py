@@ -15,7 +15,7 @@ from handlers.learning.cosine import cosine
 from handlers.learning.texts import answer_type
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.mgv.abandon import Gone, criterion
-from handlers.policies.mgv.attempt import Attempt, assure, equal, execute, known, surest
+from handlers.policies.mgv.attempt import Attempt, Context, assure, equal, execute, known, surest
 from handlers.policies.mgv.feel import feel_difficulty, shown_cases, stated
 from handlers.policies.mgv.knowledge import Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.settings import FlavellSettings, rule_constants
@@ -47,6 +47,23 @@ class Round:
     scores: tuple[float, ...] = ()
     check: Check | None = None
     passed: bool | None = None
+    finding: str = ""
+    """What the check said."""
+
+    @property
+    def outcome(self) -> str:
+        """The answer, and what the check said of it, in words."""
+        return "\n".join(each for each in (self.made.answer or "no answer", self.finding) if each)
+
+    @property
+    def context(self) -> Context:
+        """What the next attempt is to know of this one: the outcome of a check that it did not pass.
+
+        Source: App. A, G and the last outcome as the context of the next cycle.
+        """
+        if self.passed is not False or not self.finding:
+            return Context()
+        return Context(answer=self.made.answer or "none", finding=self.finding)
 
 
 @dataclass(slots=True)
@@ -125,7 +142,8 @@ def generate(run: Regulation, at: int) -> Steps[None]:
     level, diagnosis, rates = UNMONITORED
     if run.settings.monitor == "on":
         confidences = known([each.made for each in run.rounds])
-        level, diagnosis = yield from feel_difficulty(run.mind, at, confidences)
+        last = run.rounds[-1].outcome if run.rounds else ""
+        level, diagnosis = yield from feel_difficulty(run.mind, at, confidences, last)
         failed = {each.strategy for each in run.rounds if each.passed is False}
         rates = ranked(diagnosis, run.task.domain, run.beliefs, failed)
     strategy = rates[0][0]
@@ -138,7 +156,8 @@ def generate(run: Regulation, at: int) -> Steps[None]:
         subject=run.task.subject,
     )
     draw = sum(each.strategy == strategy for each in run.rounds)
-    made = yield from execute(run.mind, strategy, "", round=at, draw=draw)
+    context = run.rounds[-1].context if run.rounds else Context()
+    made = yield from execute(run.mind, strategy, context, round=at, draw=draw)
     run.rounds.append(Round(level, diagnosis, strategy, made))
     if made.limit is not None:
         raise OutOfLimit(made.limit)
@@ -196,7 +215,7 @@ def examine(run: Regulation, last: Round, at: int) -> Steps[bool | None]:
     }
     said = yield from EXAMINERS[last.check].put(own)
     run.effort += len(said.completions)
-    verdict = said.get("Verdict")
+    verdict, last.finding = said.get("Verdict"), said.get("Finding") or ""
     passed = None if verdict is None else verdict == "PASS"
     flag: Flag | None = None if passed is None else "NO" if passed else "YES"
     yield MonitorReported(round=at, flag=flag, source=said.source, parse=said.parse)

@@ -23,17 +23,17 @@ from schemas.events.reasoning import Generated, MonitorReported, Voted
 def reflect(trace: Trace, conclusion: Conclusion, settings: MgvSettings) -> dict[str, Any]:
     """The summary that cases and beliefs are folded from."""
     rounds: list[dict[str, Any]] = []
-    signals: dict[str, float] = {}
     found: dict[str, Any] = {"vector": None, "knowing": None, "kept": set[int]()}
     for _, event in trace.events:
-        _note(event, rounds, found, signals)
+        _note(event, rounds, found)
+    signals = [each.pop("signals") for each in rounds]
     kept = [each for each in rounds if each["round"] in found["kept"]]
     return {
         "class": _subject(trace).partition("/")[0],
         "vector": found["vector"],
         "diagnosis": rounds[0]["diagnosis"] if rounds else None,
         "confidence": conclusion.confidence,
-        "signals": signals,
+        "signals": _given(conclusion, rounds, signals),
         "knowing": found["knowing"],
         "passed": rounds[-1]["verdict"] == "PASS" if rounds and rounds[-1]["verdict"] else None,
         "ended_by": conclusion.ended_by,
@@ -41,21 +41,30 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: MgvSettings) -> dict
     }
 
 
+def _given(
+    conclusion: Conclusion, rounds: list[dict[str, Any]], signals: list[dict[str, float]]
+) -> dict[str, float]:
+    """How sure the attempt was whose answer was given: the outcome says nothing of the others."""
+    if conclusion.answer is None:
+        return {}
+    both = zip(reversed(rounds), reversed(signals), strict=True)
+    found = [own for each, own in both if each["answer"] == conclusion.answer and own]
+    return found[0] if found else {}
+
+
 def _subject(trace: Trace) -> str:
     felt = (event for _, event in trace.events if isinstance(event, ExperienceFelt))
     return next((event.subject for event in felt), "")
 
 
-def _note(
-    event: Event, rounds: list[dict[str, Any]], found: dict[str, Any], signals: dict[str, float]
-) -> None:
+def _note(event: Event, rounds: list[dict[str, Any]], found: dict[str, Any]) -> None:
     match event:
         case Embedded() if found["vector"] is None:
             found["vector"] = event.vectors[0]
         case ExperienceKept():
             found["kept"] |= set(event.rounds)
         case ExperienceFelt():
-            _felt(event, rounds, found, signals)
+            _felt(event, rounds, found)
         case StrategyMatched(level="cognitive") | SearchSteered():
             rounds.append(_opened(event))
         case _ if rounds:
@@ -64,19 +73,13 @@ def _note(
             pass
 
 
-def _felt(
-    event: ExperienceFelt,
-    rounds: list[dict[str, Any]],
-    found: dict[str, Any],
-    signals: dict[str, float],
-) -> None:
+def _felt(event: ExperienceFelt, rounds: list[dict[str, Any]], found: dict[str, Any]) -> None:
     inputs = dict(event.inputs)
     if event.experience == "FOK" and found["knowing"] is None:
         found["knowing"] = [inputs["known"], inputs["unknown"]]
-    elif event.experience == "confidence":
-        signals |= inputs
-        if rounds:
-            rounds[-1]["confidence"] = event.value
+    elif event.experience == "confidence" and rounds:
+        rounds[-1]["signals"] = inputs
+        rounds[-1]["confidence"] = event.value
 
 
 def _opened(event: StrategyMatched | SearchSteered) -> dict[str, Any]:
@@ -95,6 +98,7 @@ def _opened(event: StrategyMatched | SearchSteered) -> dict[str, Any]:
         "answer": None,
         "confidence": None,
         "effort": 0,
+        "signals": {},
     }
 
 

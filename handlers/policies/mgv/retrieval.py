@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from handlers.policies.base import Conclusion, Task
-from handlers.policies.mgv.attempt import Attempt, assure, execute, known, surest
+from handlers.policies.mgv.attempt import Attempt, Context, assure, execute, known, surest
 from handlers.policies.mgv.feel import feel_knowing, shown_cases
 from handlers.policies.mgv.knowledge import Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.satisfice import (
@@ -67,7 +67,7 @@ def solve(task: Task, settings: RetrievalSettings) -> Steps[Conclusion]:
         ended, limit, made = "limit", reached.which, None
     if settings.consolidation == "end":
         yield kept(search)
-    if ended in ("limit", "max_rounds") and settings.on_stop == "best":
+    if made is None and settings.on_stop == "best":
         made = search.best
     return Conclusion(
         answer=None if made is None else made.answer,
@@ -91,6 +91,8 @@ def seek(search: Search) -> Steps[tuple[str, Attempt | None]]:
         made = yield from search_auto(search, cue, cases, WAYS[width], at)
         entry = Entry(knowing, cue, made.answer, made.q, search.now.confidence)
         search.entries.append(entry)
+        if search.settings.consolidation == "verify":
+            yield kept(search)
         chosen = considered(search, made)
         decision = decide(chosen.answer, chosen.q, search.now.confidence, knowing)
         if decision != "continue":
@@ -139,7 +141,7 @@ def search_auto(search: Search, cue: str, cases: str, way: Way, at: int) -> Step
     earlier = search.by_cue.setdefault(cue, [])
     if earlier and search.settings.search == "automatic":
         return earlier[-1]
-    made = yield from execute(search.mind, way, cases, round=at, draw=len(earlier))
+    made = yield from execute(search.mind, way, Context(cases), round=at, draw=len(earlier))
     if made.limit is not None:
         raise OutOfLimit(made.limit)
     earlier.append(made)

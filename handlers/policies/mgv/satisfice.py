@@ -79,18 +79,22 @@ def confidences(cases: Cases) -> list[float]:
 
 
 def successes(cases: Cases, settings: RetrievalSettings) -> list[float]:
-    """‖FOK_0‖ of successful retrievals: FOK_0 predicted the outcome, or an answer was given."""
+    """‖FOK_0‖ of successful retrievals: FOK_0 predicted the outcome, or an answer was given.
+
+    As much for as against predicts nothing.
+    """
     found: list[float] = []
     for case in cases:
         if not case["knowing"]:
             continue
         knowing = Knowing(*case["knowing"])
+        tied = abs(knowing.known - knowing.unknown) <= CLOSE
         predicted = knowing.known > knowing.unknown
         if settings.success == "answered":
             success = case["answer"] is not None
         else:
             right = case["outcome"] == "right"
-            success = case["outcome"] in ("right", "wrong") and predicted == right
+            success = not tied and case["outcome"] in ("right", "wrong") and predicted == right
         if success:
             found.append(knowing.norm)
     return found

@@ -36,8 +36,8 @@ class MgvSettings(PolicySettings):
     """The first source that is tried; what cannot be had gives way to the next."""
     assess: Literal["learned", "verbal"] = "learned"
     """Whether a model is asked for the difficulty and its source once cases are known."""
-    monitor_view: Literal["features", "full"] = "features"
-    """What that question shows: features of the problem, or all of it."""
+    monitor_view: Literal["full", "features"] = "full"
+    """What that question shows: all of the problem, or features of it."""
     learn_from: Literal["label", "verdict"] = "label"
     recall_k: PositiveInt = 3
     reach: Share = 1.0
@@ -60,7 +60,7 @@ class MgvSettings(PolicySettings):
     retire_trials: PositiveInt = 5
     retire_below: Share = 0.2
     on_stop: Literal["best", "withhold"] = "best"
-    """What a limit or giving up leaves: the answer of highest confidence, or none."""
+    """What a limit, giving up or stopping the search leaves: the answer of highest confidence, or none."""
     unread: Unread = "unknown"
     """What a confidence is that the reply does not tell: unknown, or 0."""
     output_cap: PositiveInt | None = 8_192
