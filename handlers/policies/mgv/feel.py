@@ -91,8 +91,11 @@ def diagnose(mind: Mind, felt: Felt) -> Diagnosis:
     level: Diagnosis = "complex" if felt.value > mind.settings.complex_above else "plain"
     if felt.source == "feel":
         return level
-    found = (borne_out(case, mind.settings.learn_from) for case in mind.cases)
-    known = list[Diagnosis](each for each in found if each is not None)
+    known = list[Diagnosis]()
+    for case in mind.cases:
+        diagnosis = borne_out(case, mind.settings.learn_from)
+        if diagnosis is not None:
+            known.append(diagnosis)
     if not known:
         return level
     most = max(known, key=known.count)
