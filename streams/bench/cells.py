@@ -38,17 +38,26 @@ def ours(
         return {"ours": None, "why": f"not measured: {why}"}
 
 
-def _figure(place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]) -> Told:
+def hindrance(
+    place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]
+) -> str | None:
+    """Why there can be no figure, whatever is run; nothing where there can."""
     if not place.runs or not place.parts or any(part.metric is None for part in place.parts):
-        raise NotMeasured("nothing in this build measures it")
+        return "nothing in this build measures it"
     for run in place.runs:
         if recipe.runs[run].policy in results.absent:
-            raise NotMeasured(f"no policy {recipe.runs[run].policy} in this build")
+            return f"no policy {recipe.runs[run].policy} in this build"
         if (away := waits_for(recipe, sources, run, itself=True)) is not None:
-            raise NotMeasured(f"{away}, which it learns from, is not here")
+            return f"{away}, which it learns from, is not here"
     for part in place.parts:
         if sources[part.data or ""].read is None or sources[part.data or ""].stands_in:
-            raise NotMeasured(f"{part.data} is not here")
+            return f"{part.data} is not here"
+    return None
+
+
+def _figure(place: Place, recipe: Recipe, results: Results, sources: Mapping[str, Source]) -> Told:
+    if (why := hindrance(place, recipe, results, sources)) is not None:
+        raise NotMeasured(why)
     found = [_of_one(part, results) for part in place.parts]
     return found[0] if not place.over else _mean(found)
 

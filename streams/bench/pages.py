@@ -22,8 +22,8 @@ def markdown(made: Mapping[str, Any]) -> str:
     for warning in warnings(made):
         lines += [f"> **{warning}**", ""]
     lines += [f"{made['differs']}", "", *(f"- {line}" for line in provenance(made))]
-    for title, head, rows in paper_tables(made):
-        lines += ["", f"## {title}", "", *table(head, rows)]
+    for title, head, rows, under in paper_tables(made):
+        lines += ["", f"## {title}", "", *table(head, rows), *(["", under] if under else [])]
     lines += ["", "## Measured", "", *table(HEAD, measured_rows(made))]
     for title, details in sections(made):
         lines += ["", f"### {title}", "", *(f"- {line}" for line in details)]
@@ -35,8 +35,8 @@ def html(made: Mapping[str, Any]) -> str:
     parts = [f"<h1>{escape(made['recipe'])}: {escape(made['about'])}</h1>"]
     parts += [f'<p class="warn">{escape(warning)}</p>' for warning in warnings(made)]
     parts += [f"<p>{escape(made['differs'])}</p>", _list(provenance(made))]
-    for title, head, rows in paper_tables(made):
-        parts += [f"<h2>{escape(title)}</h2>", html_table(head, rows)]
+    for title, head, rows, under in paper_tables(made):
+        parts += [f"<h2>{escape(title)}</h2>", html_table(head, rows), f"<p>{escape(under)}</p>"]
     parts += ["<h2>Measured</h2>", html_table(HEAD, measured_rows(made)), *figures(made)]
     for title, details in sections(made):
         parts += [f"<h3>{escape(title)}</h3>", _list(details)]
@@ -98,8 +98,10 @@ def _run_line(name: str, run: Mapping[str, Any]) -> str:
     return f"run {name}: {' '.join(parts)}{'; ' + run['note'] if run['note'] else ''}"
 
 
-def paper_tables(made: Mapping[str, Any]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Each of the paper's tables with our figures behind its own: ``paper | ours``."""
+def paper_tables(
+    made: Mapping[str, Any],
+) -> Iterator[tuple[str, list[str], list[list[str]], str]]:
+    """Each of the paper's tables with our figures behind its own, ``paper | ours``, and the calls of its runs."""
     for each in (*made["tables"], *made["ours"]):
         model = f" ({each['model']})" if each["model"] else ""
         head = ["", *(part for name in each["columns"] for part in (f"{name}: paper", "ours"))]
@@ -107,7 +109,14 @@ def paper_tables(made: Mapping[str, Any]) -> Iterator[tuple[str, list[str], list
             [row["name"], *(part for cell in row["cells"] for part in (_paper(cell), ours(cell)))]
             for row in each["rows"]
         ]
-        yield f"{each['title']}{model}{': ' + each['note'] if each['note'] else ''}", head, rows
+        title = f"{each['title']}{model}{': ' + each['note'] if each['note'] else ''}"
+        yield title, head, rows, _used(each.get("used", {}))
+
+
+def _used(each: Mapping[str, Any]) -> str:
+    """Calls that runs used of those that they were granted."""
+    told = (f"{run} {one['calls']:,.1f} of {one['granted']:,}" for run, one in each.items())
+    return f"Calls used in the mean: {'; '.join(told)}." if each else ""
 
 
 def _paper(cell: Mapping[str, Any]) -> str:

@@ -48,11 +48,14 @@ def report(
         "provenance": {
             **provenance,
             "models": results.models(),
-            "data": [_data(s) for s in sources.values()],
+            "data": [told_of(s) for s in sources.values()],
         },
         "absent": sorted(results.absent),
         "unfinished": _unfinished(results, sources),
-        "tables": [_table(table, answers) for table in recipe.tables],
+        "tables": [
+            {**_table(table, answers), "used": used(table, recipe, results)}
+            for table in recipe.tables
+        ],
         "ours": [*answers.alone()],
         "measured": [
             {"data": data, "run": run, **figures(results, run, data, group)}
@@ -78,7 +81,8 @@ def _run(recipe: Recipe, name: str) -> dict[str, Any]:
     return {**said, "passes": run.passes, "order": run.order}
 
 
-def _data(source: Source) -> dict[str, Any]:
+def told_of(source: Source) -> dict[str, Any]:
+    """A data set as it was found."""
     return {
         "name": source.name,
         "wanted": source.wanted,
@@ -112,6 +116,24 @@ def _table(table: Table, answers: Answers) -> dict[str, Any]:
     ]
     said = {"title": table.title, "model": table.model, "note": table.note}
     return {**said, "columns": list(table.columns), "rows": rows}
+
+
+def used(table: Table, recipe: Recipe, results: Results) -> dict[str, Any]:
+    """For each run of a table that calls are granted to: how many it used of them, in the mean of its problems."""
+    named = dict.fromkeys(
+        run
+        for row in table.rows.values()
+        for column in table.columns.values()
+        for run in row.joined(column).runs
+    )
+    found: dict[str, Any] = {}
+    for run in named:
+        granted = recipe.runs[run].limits.over(recipe.limits).calls
+        mine = [one for (name, _), each in results.groups.items() if name == run for one in each]
+        if granted is not None and mine:
+            calls = sum(one.case.closed.usage.calls for one in mine) / len(mine)
+            found[run] = {"calls": round(calls, 6), "granted": granted}
+    return found
 
 
 # ── What was measured ────────────────────────────────────────────────────────────────────────

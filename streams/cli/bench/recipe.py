@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from schemas.identity import names_a_file
+from streams.bench.forecast import forecast, lines
 from streams.bench.matching import matched_limits
 from streams.bench.pages import html, markdown
 from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources, with_limits
 from streams.bench.recipe import BadRecipe, Recipe, load, names
 from streams.bench.report import report
-from streams.bench.results import gather
+from streams.bench.results import Results, gather
 from streams.cli.errors import OK, usage
-from streams.cli.opening import open_log
+from streams.cli.opening import is_missing, open_log
 from streams.cli.output import out, out_json, say
 from streams.cli.places import folder_of
 from streams.cli.setup import Duty, Models, world_of
@@ -52,6 +53,8 @@ class Wanted:
     totals: Totals | None = None
     own: Sequence[str] = ()
     """The user's own policies, by file."""
+    plan: bool = False
+    """Whether only to say what would be done."""
 
     def command(self) -> str:
         """The command line that runs this again."""
@@ -113,6 +116,8 @@ def run(wanted: Wanted, *, json: bool) -> int:
     except ValueError as error:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
     _need_files(planner)
+    if wanted.plan:
+        return _foretell(planner, log, json=json)
     _say_what(recipe, found, stages)
     folder, code = folder_of(wanted.out, "--out"), OK
     for stage in stages:
@@ -125,6 +130,21 @@ def run(wanted: Wanted, *, json: bool) -> int:
         made = report(recipe, results, found, said)
     _tell(made, write(made, folder, recipe.recipe), json=json)
     return code
+
+
+def _foretell(planner: Planner, log: str, *, json: bool) -> int:
+    """Say what would be done, from the log as it is; no call is made, and no log."""
+    results = Results(())
+    if not is_missing(log):
+        with closing(open_log(log)) as opened:
+            results = gather(opened, planner.cells(), planner.sources)
+    results.absent = frozenset(planner.absent)
+    made = forecast(planner, results)
+    if json:
+        out_json(made)
+    else:
+        out("\n".join(lines(made)))
+    return OK
 
 
 def _recipe(wanted: Wanted) -> Recipe:

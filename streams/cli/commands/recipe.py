@@ -89,6 +89,9 @@ def run_recipe(
     folder: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where RECIPE.md, .json, .html go.")
     ] = "bench",
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what it would do and cost; make no call.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Run a recipe; print the paper's figures beside ours.
@@ -108,5 +111,6 @@ def run_recipe(
         max_concurrency=max_concurrency or episodes_in_flight(),
         totals=totals.totals(),
         own=own,
+        plan=plan,
     )
     return run(wanted, json=json)

@@ -11,12 +11,15 @@ import pytest
 
 from schemas.events.episode import Completed
 from schemas.outcome import Outcome
+from schemas.problem import Limits
 from schemas.usage import Usage
 from streams.analysis.intervals import wilson
 from streams.analysis.statistics import mcnemar, paired_interval
 from streams.bench.answered import Answers, same_model
 from streams.bench.cells import ours
+from streams.bench.pages import paper_tables
 from streams.bench.recipe import Place, Recipe
+from streams.bench.report import used
 from streams.bench.results import Episode, Results
 from tests.streams.bench.worlds import case, episodes
 
@@ -139,6 +142,20 @@ def test_a_difference_over_seeds_has_both_intervals() -> None:
     assert found["value"] == 50.0
     assert found["seeds"] == 3
     assert found["half_width"] is not None
+
+
+def test_a_table_says_how_many_calls_its_methods_used_of_those_granted() -> None:
+    """Trees that answer early stop below the limit: beside one that uses it all, that must be seen."""
+    made = recipe("a", "b", tables=[block("", mine={})]).model_copy(
+        update={"limits": Limits(calls=16)}
+    )
+    results = Results((), groups={("a", "d"): walk("+-"), ("b", "d"): walk("+-")})
+    found = used(made.tables[0], made, results)
+    assert found == {"a": {"calls": 1.0, "granted": 16}}
+    cells = {"columns": ["right"], "rows": [], "title": "T", "model": "", "note": "", "used": found}
+    [(*_, under)] = paper_tables({"tables": [cells], "ours": []})
+    assert under == "Calls used in the mean: a 1.0 of 16."
+    assert used(made.tables[0], recipe("a", tables=[block("", mine={})]), results) == {}
 
 
 # ── Whose figure it is ───────────────────────────────────────────────────────────────────────

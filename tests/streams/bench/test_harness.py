@@ -99,6 +99,42 @@ def test_an_unknown_recipe_and_missing_data_are_wrong_command_lines(
     assert "mc2-tab-01" in call("bench", "list").out
 
 
+def test_a_plan_says_what_would_be_done_and_makes_no_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = changed(["data", "away"], {"source": "jsonl"})
+    recipe["limits"] = {"calls": 6}
+    recipe["tables"][0]["columns"]["else"] = {"data": "away", "metric": "accuracy"}
+    recipe["tables"][0]["rows"]["one"]["paper"] = [1, 2]
+    Path("mine.yaml").write_text(json.dumps(recipe))
+    words = ("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db")
+    told = call(*words, "--plan", "--json")
+    assert told.code == 0, told.err
+    assert not Path("a.db").exists()
+    assert not Path("bench").exists()
+    made = told.json
+    data = {each["name"]: each for each in made["data"]}
+    assert (data["game24"]["problems"], data["away"]["read"]) == (4, None)
+    assert len(data["game24"]["sha256"]) == 64
+    assert [
+        (row["run"], row["problems"], row["calls_at_most"], row["calls"]) for row in made["rows"]
+    ] == [
+        ("one", 4, 24, None),
+        ("two", 4, 24, None),
+    ]
+    assert made["total"]["calls_at_most"] == 48
+    assert made["total"]["calls"] is None
+    [gap] = made["not_measured"]
+    assert (gap["cells"], gap["of"], gap["why"]) == (1, 2, "not measured: away is not here")
+    said = call(*words, "--plan").out
+    assert "run one on game24, 1 walks: 4 problems, 0 closed; at most 24 calls" in said
+    assert "expected unknown calls, unknown tokens, unknown cost" in said
+    assert call(*words, "--limit", "1").code == 0
+    row = call(*words, "--plan", "--json", "--limit", "1").json["rows"][0]
+    assert (row["closed"], row["calls_at_most"], row["calls"], row["tokens"]) == (1, 0, 0.0, 0.0)
+
+
 def test_a_matched_run_has_the_others_tokens_as_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,109 @@
+"""What a recipe would do, before a call is paid: data, rows, calls and tokens, and what stays unmeasured.
+
+Nothing is asked and nothing is announced. How much a problem takes is known only from episodes of the same
+run that the log holds already; without one it is unknown, and what limits allow is said beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from streams.bench.cells import hindrance
+from streams.bench.plan import Cell, Planner
+from streams.bench.report import told_of
+from streams.bench.results import Episode, Results
+
+SPENT = ("calls", "tokens", "cost")
+
+
+def forecast(planner: Planner, results: Results) -> dict[str, Any]:
+    """The whole forecast as plain values. ``results``: what the log holds of it."""
+    rows = [*_rows(planner, results)]
+    return {
+        "recipe": planner.recipe.recipe,
+        "about": planner.recipe.about,
+        "differs": planner.recipe.differs,
+        "backbones": planner.backbones,
+        "data": [told_of(source) for source in planner.sources.values()],
+        "rows": rows,
+        "total": _total(rows),
+        "not_measured": [*_unmeasured(planner, results)],
+    }
+
+
+def _rows(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
+    """Each run on each data set, over its seeds and passes."""
+    cells: dict[tuple[str, str], list[Cell]] = {}
+    for cell in planner.cells():
+        cells.setdefault((cell.run, cell.data), []).append(cell)
+    for (run, data), mine in cells.items():
+        closed = results.groups.get((run, data), [])
+        problems = planner.sources[data].problems * len(mine)
+        left = max(0, problems - len(closed))
+        limit = mine[0].plan.limits.calls
+        every = [one for (name, _), group in results.groups.items() if name == run for one in group]
+        yield {
+            "run": run,
+            "data": data,
+            "walks": len(mine),
+            "problems": problems,
+            "closed": len(closed),
+            "calls_at_most": None if limit is None else left * limit,
+            **{name: _expected(name, every, left) for name in SPENT},
+        }
+
+
+def _expected(name: str, closed: Sequence[Episode], left: int) -> float | None:
+    """What is left to spend, as the run's closed episodes went; unknown without one."""
+    spent = [getattr(one.case.closed.usage, name) for one in closed]
+    known = [float(each) for each in spent if each is not None]
+    if not left:
+        return 0.0
+    return round(left * fmean(known), 6) if known else None
+
+
+def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Sums over all rows; unknown where a row's is."""
+    names = ("problems", "closed", "calls_at_most", *SPENT)
+    each = {name: [row[name] for row in rows] for name in names}
+    return {name: None if None in found else sum(found) for name, found in each.items()}
+
+
+def _unmeasured(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
+    """Cells of the paper's tables that will have no figure of ours, by the reason."""
+    for table in planner.recipe.tables:
+        places = [r.joined(c) for r in table.rows.values() for c in table.columns.values()]
+        said = (hindrance(each, planner.recipe, results, planner.sources) for each in places)
+        for why, count in sorted(Counter(each for each in said if each is not None).items()):
+            told = {"table": table.title, "model": table.model, "cells": count, "of": len(places)}
+            yield {**told, "why": f"not measured: {why}"}
+
+
+def lines(made: Mapping[str, Any]) -> Iterator[str]:
+    """The forecast as people read it."""
+    yield f"{made['recipe']}: {made['about']}"
+    yield f"backbones: {made['backbones']}"
+    for data in made["data"]:
+        found = f"{data['problems']:,} problems, sha256 {(data['sha256'] or '')[:16]}"
+        note = f"; {data['note']}" if data["note"] else ""
+        yield f"data {data['name']} ({data['wanted']}): {found if data['read'] else 'not read'}{note}"
+    for row in made["rows"]:
+        yield f"run {row['run']} on {row['data']}, {row['walks']} walks: {_spent(row)}"
+    yield f"in all: {_spent(made['total'])}; learning and probes come on top"
+    for each in made["not_measured"]:
+        model = f" ({each['model']})" if each["model"] else ""
+        yield f"{each['table']}{model}, {each['cells']} of {each['of']} cells: {each['why']}"
+
+
+def _spent(row: Mapping[str, Any]) -> str:
+    most = row["calls_at_most"]
+    bound = "calls not limited" if most is None else f"at most {most:,} calls"
+    expected = (f"{_number(row[name])} {name}" for name in SPENT)
+    return f"{row['problems']:,} problems, {row['closed']:,} closed; {bound}, expected {', '.join(expected)}"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
