@@ -213,6 +213,8 @@ class Policy(Generic[S]):
     """The scope whose memory this one starts from, if it was set."""
     warm_start: Callable[[Memory], Sequence[Event]] = field(default=lambda source: ())
     """What is taken over from that memory, as learning facts (MC²: K_0)."""
+    most_calls: Callable[[S], int | None] = field(default=lambda settings: None)
+    """How many calls an episode makes at most under these settings, if they say so."""
     confidence_source: str | None = None
     usual: Callable[[Profile, bool], Mapping[str, Any]] = field(default=lambda profile, tools: {})
     """What is set where nobody set it, by the profile and whether tools are configured."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from streams.cli.draining import drain_when_told
 from streams.cli.errors import OK, usage
+from streams.cli.expecting import say_expected
 from streams.cli.kafka_log import hinting, place_of, reached
 from streams.cli.setup import Duty, Models, as_cli
 from streams.cli.working import report, working_world
@@ -47,6 +48,7 @@ def work(
     pages = _pages(metrics, config.kafka.web_port)
     said, home = config.kafka, Path(config.home).expanduser()
     world = working_world(models, duty.totals)
+    say_expected(world, None, duty.policy)
     options: dict[str, Any] = {
         "name": f"{socket.gethostname()}:{os.getpid()}",
         "default_policy": duty.policy,

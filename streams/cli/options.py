@@ -100,6 +100,11 @@ class ModelOptions:
         typer.Option("--price", metavar="MODEL=IN,OUT[,CACHED]", help="Cost of a million tokens."),
     ] = field(default_factory=list[str])
 
+    @property
+    def names_any(self) -> bool:
+        """Whether the command line says anything of models."""
+        return bool(self.backbone or self.role or self.model or self.base_url)
+
     def models(self, limits: Limits | None = None, tools: str | None = None) -> Models:
         """The models that they name. Raises a usage error for two of the same roles."""
         from streams.cli.setup import Models

@@ -22,6 +22,7 @@ from streams.cli.config import load
 from streams.cli.dead_letters import option
 from streams.cli.draining import finished
 from streams.cli.errors import FAILED, OK, SPENT, usage
+from streams.cli.expecting import say_expected_of_one
 from streams.cli.flags import FLAGS
 from streams.cli.opening import open_log
 from streams.cli.options import pairs
@@ -130,6 +131,7 @@ async def _worked(
     memories = memories_of(log, find, admitted.scope)
     work = prepare(episode, admitted, journal, policy, memories, world.description, world.grant)
     if "opened" not in journal:
+        say_expected_of_one(world, log, policy, problem)
         opened = structs.replace(work.opened, purpose="solve")
         writer.keep(opened.settings, settings_text(work.settings))
         writer.state("events", episode, "opened", opened)

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from streams.cli.draining import drain_when_told
 from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
+from streams.cli.expecting import say_expected
 from streams.cli.flags import FLAGS
 from streams.cli.opening import log_path, log_url, need_folder, open_log
 from streams.cli.output import say
@@ -77,6 +78,7 @@ def work(
     with only_worker(path):
         projector = Attached(log, on_change, wanted=tables)
         worker = projector.worker = _worker(log, world, duty, projector)
+        say_expected(world, worker.log, duty.policy)
         if on_start is not None:
             on_start(worker)
         tune_collector()

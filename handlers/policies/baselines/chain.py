@@ -66,6 +66,7 @@ COT = Policy(
     settings=ChainSettings,
     roles=("reasoner",),
     solve=cot,
+    most_calls=lambda settings: 1,
 )
 GREEDY = Policy(
     name="greedy",
@@ -74,4 +75,5 @@ GREEDY = Policy(
     settings=ChainSettings,
     roles=("reasoner",),
     solve=greedy,
+    most_calls=lambda settings: 1,
 )

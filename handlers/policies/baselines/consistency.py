@@ -53,5 +53,6 @@ SELF_CONSISTENCY = Policy(
     settings=ConsistencySettings,
     roles=("reasoner",),
     solve=solve,
+    most_calls=lambda settings: settings.samples,
     confidence_source="vote_share",
 )

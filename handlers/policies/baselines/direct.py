@@ -42,4 +42,5 @@ IO = Policy(
     about="the answer alone, no reasoning",
     settings=ChainSettings,
     solve=io,
+    most_calls=lambda settings: 1,
 )

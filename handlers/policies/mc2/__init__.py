@@ -9,7 +9,7 @@ from handlers.policies.base import Batch, Policy
 from handlers.policies.last_call import answering
 from handlers.policies.mc2.consolidate import consolidate, warm_start
 from handlers.policies.mc2.distil import distil, found_by, kept
-from handlers.policies.mc2.orchestrate import solve
+from handlers.policies.mc2.orchestrate import most_calls, solve
 from handlers.policies.mc2.reflect import reflect
 from handlers.policies.mc2.settings import Mc2Settings, batch_size
 from schemas.asking import Steps
@@ -52,4 +52,5 @@ MC2 = Policy(
     warm_source=lambda settings: settings.warm_start,
     warm_start=warm_start,
     confidence_source="value",
+    most_calls=most_calls,
 )

@@ -70,6 +70,12 @@ def solve(task: Task, settings: Mc2Settings) -> Steps[Conclusion]:
         return _concluded(episode.best, "limit", confidence, limit.which)
 
 
+def most_calls(settings: Mc2Settings) -> int:
+    """Each role and its composer in each round, and again where a reply cannot be read."""
+    reasoning = 4 if settings.ask_again else 3
+    return reasoning if settings.roles == "R" else (reasoning + 8) * settings.max_rounds
+
+
 def orchestrate(episode: Episode) -> Steps[Conclusion]:
     """Reason, monitor, control; at most N rounds. Source: MC² eq. (7), the stop rule."""
     for k in range(episode.settings.max_rounds):

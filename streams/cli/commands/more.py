@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, NewLog, app, group
-from streams.cli.options import Own
+from streams.cli.options import ModelOptions, Own, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -75,7 +75,9 @@ def corpus(
 
 
 @app.command()
+@grouped
 def doctor(
+    *,
     log: NewLog = None,
     adopt: Annotated[
         Optional[str], typer.Option("--adopt", metavar="EPISODE", help="Go on with a parked one.")
@@ -88,10 +90,28 @@ def doctor(
             help="Take out a parked one, or one (or a SCOPE's all) whose policy is not here.",
         ),
     ] = None,
-    own: Own = [],  # noqa: B006 - typer copies it
+    answering: ModelOptions,
+    attempt: Annotated[
+        bool, typer.Option("--try", help="Ask the backbone: each role once, twice if it must be.")
+    ] = False,
+    roles_of: Annotated[
+        list[str],
+        typer.Option("--for", metavar="POLICY", help="Only the roles that this policy asks."),
+    ] = [],  # noqa: B006 - typer copies it
+    own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
-    """Look at machine, configuration and log; say what to do."""
+    """Look at machine, configuration and log; say what to do.
+
+    With a backbone: say what a try of it would take, and with --try ask it.
+    """
+    if attempt or answering.names_any:
+        from streams.cli.doctor.endpoint import attempt as run_it
+        from streams.cli.errors import usage
+
+        if adopt is not None or void is not None:
+            raise usage("a backbone is tried without a log", field="--backbone")
+        return run_it(answering.models(), roles_of, ask=attempt, json=json)
     from streams.cli.doctor.command import doctor as run
 
     return run(log, adopt=adopt, void=void, json=json)
