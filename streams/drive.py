@@ -74,6 +74,8 @@ class Run:
     world: World | None = None
     embedder: str | None = None
     """Whose vectors it is to be given; none: those of its memory."""
+    seeded: bool = False
+    """Whether somebody chose what its draws come from, so that endpoints are told."""
     visited: set[str] = field(default_factory=set[str])
     restated: int = 0
     unkept: Exception | None = None

@@ -26,6 +26,7 @@ from streams.defects import describe
 from streams.drive import Run, World, drive, replayed
 from streams.grants import NO_GRANT, Grant
 from streams.scopes import settings_text
+from streams.seeds import is_chosen
 from streams.unkept import Unkept, refused_by, room_by, unkept_of
 from streams.world import Draining
 
@@ -72,6 +73,7 @@ class Work:
         return Run(
             *(self.episode, self.journal, self.opened.seed, self.memory),
             *(topic, recorder, world, self.embedder),
+            is_chosen(self.admitted.problem, self.opened),
             refused=refused_by(self.unkept),
         )
 

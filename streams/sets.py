@@ -27,6 +27,7 @@ from streams.drive import Run, World, drive
 from streams.episodes import NOT_AN_OUTCOME, Work, concluded, prepare, with_chance
 from streams.grants import NO_GRANT, Grant
 from streams.relay import Closing, closing, trace_of
+from streams.seeds import is_chosen
 from streams.unkept import refused_by
 
 Record = Mapping[str, Event]
@@ -69,6 +70,7 @@ class SetWork:
         unkept = next((each.unkept for each in self.members if each.unkept is not None), None)
         return Run(
             *(self.episode, self.journal, seed, memory, "events", recorder, world),
+            seeded=any(is_chosen(each.admitted.problem, each.opened) for each in self.members),
             refused=refused_by(unkept),
         )
 

@@ -31,12 +31,14 @@ from streams.backbones.port import (
     Stuck,
 )
 from streams.backbones.prices import price_for
+from streams.backbones.shape import description
 from streams.calling import Caller, Draining, Totals, why
 from streams.defects import describe
 from streams.drive import Paused, Run
 from streams.embedders.agreement import need_its_embedder
 from streams.embedders.port import Billing, Embedder
 from streams.grants import Grant
+from streams.seeds import is_used
 from streams.tools import NO_TOOLS, Tools, called
 from streams.trying import Patience
 from streams.twins import luck
@@ -146,7 +148,7 @@ class World:
 
     def _described(self) -> str:
         named = (
-            (f"{role}=" if role != "*" else "") + backbone.name
+            (f"{role}=" if role != "*" else "") + description(backbone)
             for role, backbone in sorted(self.backbones.items())
         )
         return ", ".join(named) + (" (SIMULATED)" if self.simulated else "")
@@ -163,7 +165,7 @@ class World:
             raise Draining
         try:
             if isinstance(question, Complete):
-                request = self._request(run, question, address, reserved)
+                request = self._request(run, question, asked, address, reserved)
                 backbone = self.backbones.get(question.role) or self.backbones["*"]
                 reply = await self._replied(backbone, request, question, run.episode)
                 return normalise.completed(asked, reply)
@@ -226,7 +228,7 @@ class World:
                 raise TypeError(f"nobody here answers a {type(question).__name__}")
 
     def _request(
-        self, run: Run, question: Complete, address: str, reserved: Reservation
+        self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
     ) -> ModelRequest:
         template = question.template
         return ModelRequest(
@@ -236,6 +238,7 @@ class World:
             question.draw,
             template.schema,
             template.reply,
+            run.seeded or is_used(question, asked, address, run.journal),
         )
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:

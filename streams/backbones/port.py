@@ -14,6 +14,9 @@ from schemas.reply import Reply
 class ModelRequest(NamedTuple):
     """One call. ``seed`` is the endpoint's; ``draw`` tells equal prompts of one episode apart.
 
+    ``seeded`` says whether anything hangs on the seed: endpoints are not told of another. Models of this
+    machine draw by it all the same.
+
     ``schema`` is the JSON Schema of the reply, for servers that can constrain their output by one;
     ``reply`` its declaration, for those that take a grammar.
     """
@@ -24,6 +27,7 @@ class ModelRequest(NamedTuple):
     draw: int = 0
     schema: dict[str, Any] | None = None
     reply: Reply | None = None
+    seeded: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,8 @@ class Reusing:
         if isinstance(known, AnswerEvent) and self._holds(question, asked, known, address):
             return reused(known)
         if self.change.sample:
-            run = replace(run, seed=seed_of(run.seed, "sample", self.change.sample))
+            seed = seed_of(run.seed, "sample", self.change.sample)
+            run = replace(run, seed=seed, seeded=True)
         return await self.world.answer(run, question, asked, address, reserved)
 
     def _holds(self, question: Ask[Any], asked: str, known: AnswerEvent, address: str) -> bool:

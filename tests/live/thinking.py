@@ -19,7 +19,8 @@ from tests.endpoint import Answer, Asked, Endpoint, Script, streamed, whole
 
 MODEL = Rehearsal(Options(seed=7))
 KEY = "sk-never-to-be-seen"
-QUICK = "openai?backoff_s=0.01&longest_pause_s=0.05"
+QUICK = "openai?backoff_s=0.01&longest_pause_s=0.05&send_seed=true"
+"""Each call has a seed of its own, by which what became of it is found again."""
 SILENT = Answer(latency_s=3600.0)
 IDLE = ("--until-idle", "--settle", "--no-tables", "--display", "none")
 
@@ -29,7 +30,7 @@ def think(asked: Asked) -> Answer:
     body = asked.body
     messages = tuple((each["role"], each["content"]) for each in body["messages"])
     sampling = Sampling(max_tokens=body.get("max_tokens"))
-    said = MODEL.reply(ModelRequest(messages=messages, sampling=sampling, seed=body["seed"]))
+    said = MODEL.reply(ModelRequest(messages=messages, sampling=sampling, seed=body.get("seed", 0)))
     usage = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
     if body.get("stream"):
         pieces = [said.text[at : at + 40] for at in range(0, len(said.text) or 1, 40)]

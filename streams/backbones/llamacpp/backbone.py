@@ -15,6 +15,7 @@ from streams.backbones.loaded import LoadedModel
 from streams.backbones.openai.faults import Fault, is_too_long
 from streams.backbones.openai.reading import read
 from streams.backbones.port import ModelReply, ModelRequest
+from streams.backbones.shape import differing
 
 
 class LlamaCpp(LoadedModel[Engine]):
@@ -32,6 +33,11 @@ class LlamaCpp(LoadedModel[Engine]):
         super().__init__(path, self._options.slots)
         self._pool = ThreadPoolExecutor(self._options.slots, thread_name_prefix="llamacpp")
         self._given_up: set[Event] = set()
+
+    @property
+    def shape(self) -> str:
+        """Options by which it replies otherwise."""
+        return differing(self._options, "context", "max_tokens", "constrained")
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply. A prompt that the model has no room for is recorded as an error.

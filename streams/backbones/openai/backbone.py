@@ -29,9 +29,11 @@ from streams.backbones.port import (
     SetupBroken,
     Unreachable,
 )
+from streams.backbones.shape import differing
 
 _log = logging.getLogger(__name__)
 
+SHAPING = ("structured", "reasoning_effort", "chat_template_kwargs", "extra_body")
 FINISH: dict[Kind, str] = {"timeout": "timeout", "refusal": "refusal"}  # any other fault: error
 
 
@@ -110,6 +112,11 @@ class OpenAIBackbone:
     def simulated(self) -> bool:
         """Never: a model is behind it."""
         return False
+
+    @property
+    def shape(self) -> str:
+        """Options by which it replies otherwise."""
+        return differing(self._options, *SHAPING)
 
     @property
     def limit(self) -> int:

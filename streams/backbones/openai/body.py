@@ -31,7 +31,7 @@ def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) 
     """The JSON body of one call."""
     messages = [{"role": role, "content": encodable(text)} for role, text in request.messages]
     body: dict[str, Any] = {"model": model, "messages": messages}
-    if options.send_seed:
+    if options.send_seed == "true" or (options.send_seed == "used" and request.seeded):
         body["seed"] = request.seed % _SEEDS
     body |= _sampling(request.sampling, cap_name)
     if options.structured and request.schema is not None:

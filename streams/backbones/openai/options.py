@@ -15,6 +15,7 @@ OFFICIAL = "https://api.openai.com/v1"
 KEY, URL, MODEL = "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"
 NO_KEY = "none"  # what a server without keys is sent
 MASK = "[key]"
+SEEDS = ("used", "true", "false")
 SHORTEST_KEY = 8
 """Characters of a key that is looked for in replies."""
 
@@ -27,13 +28,14 @@ class Options:
     streamed one. ``max_attempts`` counts the attempts that no server answered or that one put off; what
     timed out or came back unreadable is tried once more whatever it says. After ``hedge_s`` without a
     reply a second attempt runs beside the first, and both may be charged: off (0) unless asked for.
-    ``send_seed`` off asks for no seed. ``reasoning_effort`` goes along as it stands, ``chat_template_kwargs``
+    ``send_seed`` tells a seed where something uses it (``used``), always (``true``) or never (``false``).
+    ``reasoning_effort`` goes along as it stands, ``chat_template_kwargs``
     and ``extra_body`` are JSON objects; the latter's fields join the body, above all that we send.
     """
 
     stream: bool = False
     structured: bool = False
-    send_seed: bool = True
+    send_seed: str = "used"
     max_connections: int = 64
     connect_s: float = 5.0
     timeout_s: float = 120.0
@@ -49,6 +51,10 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("chat_template_kwargs", "extra_body"):
             _need_object(name, getattr(self, name))
+        if self.send_seed not in SEEDS:
+            raise ValueError(
+                f"openai option send_seed must be {', '.join(SEEDS)}, not {self.send_seed!r}"
+            )
 
 
 def _same_site(one: str, other: str) -> bool:

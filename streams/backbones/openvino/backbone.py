@@ -17,6 +17,7 @@ from streams.backbones.openvino.messages import Asked, Settings
 from streams.backbones.openvino.options import Options
 from streams.backbones.openvino.process import Child
 from streams.backbones.port import ModelReply, ModelRequest
+from streams.backbones.shape import differing
 
 _SEEDS = 1 << 32
 
@@ -38,6 +39,11 @@ class OpenVino(LoadedModel[Child]):
         need_library()
         self._options = options or Options()
         super().__init__(path, self._options.slots)
+
+    @property
+    def shape(self) -> str:
+        """Options by which it replies otherwise."""
+        return differing(self._options, "context", "max_tokens", "exact")
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply. A prompt that the model has no room for is recorded as an error.

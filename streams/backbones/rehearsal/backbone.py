@@ -6,6 +6,7 @@ A test double for load, crashes and demonstrations; what policies reach on it sa
 from __future__ import annotations
 
 import asyncio
+from dataclasses import fields
 from functools import lru_cache
 
 from streams.backbones.port import ModelReply, ModelRequest
@@ -19,10 +20,12 @@ from streams.backbones.rehearsal.puzzles import PUZZLES
 from streams.backbones.rehearsal.reply import logprob, reply
 from streams.backbones.rehearsal.stories import STORIES
 from streams.backbones.rehearsal.turn import Turn
+from streams.backbones.shape import differing
 
 GROUNDS: tuple[Ground, ...] = (PUZZLES, STORIES, PASSAGES)
 """In the order in which a problem is tried against them; the last one takes any text."""
 MODEL = "rehearsal"
+SHAPING = tuple(each.name for each in fields(Options) if each.name not in ("seed", "latency_ms"))
 
 
 class Rehearsal:
@@ -37,6 +40,11 @@ class Rehearsal:
     def name(self) -> str:
         """``rehearsal(seed=7)``."""
         return f"{MODEL}(seed={self.options.seed})"
+
+    @property
+    def shape(self) -> str:
+        """Options by which it replies otherwise; its seed stands in its name."""
+        return differing(self.options, *SHAPING)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply, after the latency that was set."""

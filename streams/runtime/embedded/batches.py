@@ -114,6 +114,7 @@ async def learn(
     embedder = closed.embedder or scope.memory.changing or closed.measured
     run = Run(
         *(episode, journal, closed.seed, memory, "learning", recorder, world, embedder),
+        seeded=scope.profile == "paper",
         refused=refused_by(unkept),
     )
     if watch is not None:

@@ -25,7 +25,7 @@ def test_default_request_holds_model_messages_and_seed_alone() -> None:
 
 
 def test_a_refused_seed_can_be_left_out() -> None:
-    assert "seed" not in sent(asking(), send_seed=False)
+    assert "seed" not in sent(asking(), send_seed="false")
 
 
 def test_sampling_is_sent_where_it_is_set() -> None:
