@@ -35,3 +35,5 @@ class Answer(Struct):
     usage: Usage
     judgements: Judgements | None = None
     """Said only where some could not be read: where none could, nobody judged what the policy answers."""
+    plain: str | None = None
+    """The answer in plain text, said only where it differs: ``1/2`` beside a fraction in LaTeX."""

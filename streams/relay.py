@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from handlers.answers.grade import CHECKERS
+from handlers.answers.plain import plain_text
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.answer import Judgements
 from schemas.events.base import Event
@@ -84,6 +85,8 @@ def answer_of(
 ) -> dict[str, Any]:
     """What a consumer gets."""
     unread = {"judgements": structs.asdict(judged)} if judged.unread else {}
+    plain = None if closed.answer is None else plain_text(closed.answer)
+    typeset = {} if plain == closed.answer else {"plain": plain}
     return {
         "problem_id": admitted.problem.id,
         "episode": episode,
@@ -97,6 +100,7 @@ def answer_of(
         "calibrated": closed.calibrated,
         "usage": closed.usage.told(),
         **unread,
+        **typeset,
     }
 
 

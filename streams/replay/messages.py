@@ -23,7 +23,7 @@ from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.admission import foreign
 
-LATER_IN_ANSWERS = (("judgements",), ("confidence_source", "calibrated"))
+LATER_IN_ANSWERS = (("plain",), ("judgements",), ("confidence_source", "calibrated"))
 """What answers of earlier builds lack, the newest first."""
 VALUE = "select value from messages where topic = ? and key = ?"
 PROBLEM = "select value from messages where topic = 'problems' and offset = ?"
