@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from handlers.answers.grade import grade_reference
+from handlers.answers.grade import References, grade_reference, references_of
 from handlers.roles.agent import move_of
 
 
-def exact_match(reply: str, reference: str, dataset: str = "hotpotqa") -> float:
+def exact_match(reply: str, reference: References, dataset: str = "hotpotqa") -> float:
     """1 for a right answer, else 0: a call of a tool is no answer yet."""
     answer = move_of(reply).answer
     return float(grade_reference(answer, reference, dataset=dataset).outcome == "right")
 
 
-def f1(reply: str, reference: str, dataset: str = "hotpotqa") -> float:
+def f1(reply: str, reference: References, dataset: str = "hotpotqa") -> float:
     """Token F1 of the answer, from 0 to 1."""
     answer = move_of(reply).answer
     return grade_reference(answer, reference, dataset=dataset).credit or 0.0
@@ -27,12 +27,16 @@ def f1(reply: str, reference: str, dataset: str = "hotpotqa") -> float:
 Scored: TypeAlias = Literal["exact_match", "f1"]
 
 
-def reward(completions: Sequence[Any], reference: Sequence[str], **columns: Any) -> list[float]:
+def reward(
+    completions: Sequence[Any], reference: Sequence[References], **columns: Any
+) -> list[float]:
     """Exact match as TRL asks for it: one for each completion, plain or as a list of messages."""
     return _each(exact_match, completions, reference)
 
 
-def f1_reward(completions: Sequence[Any], reference: Sequence[str], **columns: Any) -> list[float]:
+def f1_reward(
+    completions: Sequence[Any], reference: Sequence[References], **columns: Any
+) -> list[float]:
     """Token F1 as TRL asks for it."""
     return _each(f1, completions, reference)
 
@@ -41,7 +45,9 @@ REWARDS: Mapping[Scored, Callable[..., list[float]]] = {"exact_match": reward, "
 
 
 def _each(
-    rule: Callable[[str, str], float], completions: Sequence[Any], reference: Sequence[str]
+    rule: Callable[[str, References], float],
+    completions: Sequence[Any],
+    reference: Sequence[References],
 ) -> list[float]:
     texts = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
     return [rule(text, wanted) for text, wanted in zip(texts, reference, strict=True)]
@@ -58,6 +64,12 @@ def prompts(groups: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         longest = max(group["rollouts"], key=lambda each: len(each["turns"]))
         yield {
             "prompt": longest["turns"][-1]["prompt"],
-            "reference": str(group["reference"]),
+            "reference": _aliases(group["reference"]),
             "problem": f"{group['domain']}/{group['problem_id']}",
         }
+
+
+def _aliases(said: Any) -> list[str]:
+    """A reference as a list of aliases, one or more: a data set's column is of one type."""
+    found = references_of(said)
+    return [found] if isinstance(found, str) else list(found)

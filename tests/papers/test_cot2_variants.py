@@ -15,6 +15,7 @@ from schemas.events.search import (
     NodeRepaired,
     OracleScored,
 )
+from schemas.questions import Complete
 from schemas.settings import BadSetting
 from tests.papers.cot2_says import GOOD, always, ran, scores, setting, sure, thought
 from tests.scripted import Ran, shown
@@ -143,12 +144,27 @@ def test_mean_calls_of_a_hybrid() -> None:
 
 @pytest.mark.claim("cot2-perturb")
 def test_half_a_scratchpad_keeps_the_step_count() -> None:
-    assert halved(("abcdef", "abcde", "whole")) == ("abc", "abc", "whole")
+    assert halved(("abcdef", "abcde", "newest")) == ("abc", "abc", "new")
     cut = ran(always(step=GOOD), calls=15, scratchpad="half")
     whole = ran(always(step=GOOD), calls=15)
     for one, other in zip(cut.asks("thinker"), whole.asks("thinker"), strict=True):
         steps = [dict(q.variables)["trajectory"].count("[Step ") for q in (one, other)]
         assert steps[0] == steps[1]
+
+
+@pytest.mark.claim("cot2-perturb")
+def test_half_a_scratchpad_changes_every_prompt_that_shows_one() -> None:
+    """With the newest thought whole, none or one of five prompts was another than without S4."""
+    model = always(step=GOOD)
+
+    def longer(question: Complete) -> str:
+        return str(model(question)).replace("thought ", "a thought of many words, the number ")
+
+    cut = ran(longer, calls=16, scratchpad="half")
+    seen = [dict(q.variables)["trajectory"] for q in cut.asks("thinker")]
+    grown = [trajectory for trajectory in seen if trajectory]
+    assert grown
+    assert not any("words, the number" in trajectory for trajectory in grown)
 
 
 OPTIONS = "Which holds?\nA) \\frac{1}{2}\nB) two\nC) \\left(3\\right)\nD) four"

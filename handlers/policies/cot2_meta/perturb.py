@@ -29,8 +29,11 @@ _JITTER: tuple[tuple[str, str], ...] = (
 
 
 def halved(steps: Sequence[str]) -> tuple[str, ...]:
-    """S4: the first half of each earlier thought, the newest whole; as many steps as before."""
-    return (*(step[: (len(step) + 1) // 2] for step in steps[:-1]), *steps[-1:])
+    """S4: the first half of each thought; as many steps as before.
+
+    The newest, too: most prompts of a shallow tree show no other, and would not be truncated at all.
+    """
+    return tuple(step[: (len(step) + 1) // 2] for step in steps)
 
 
 @dataclass(frozen=True, slots=True)

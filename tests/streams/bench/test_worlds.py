@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from schemas.outcome import Outcome
 from schemas.usage import Usage
 from streams.analysis.cases import Case
 from streams.analysis.figures import outcomes
+from streams.analysis.found import Unit
 from streams.analysis.intervals import share_interval, wilson
 from streams.analysis.statistics import paired_interval
 from streams.analysis.trees import tree_figures, under
@@ -331,17 +333,17 @@ def test_seeds_of_one_problem_are_no_more_problems() -> None:
 
 
 WORLDS, PROBLEMS = 400, 60
-Truth = Callable[[int, int], float]
-"""How likely the answer to a problem of a world is right."""
+Truth = Callable[[float], float]
+"""How likely the answer to a problem is right, by what was drawn for it."""
 
 
 def alike(chance: float) -> Truth:
-    return lambda world, problem: chance
+    return lambda drawn: chance
 
 
 def unlike(low: float, high: float) -> Truth:
     """Half of the problems are hard and half are easy."""
-    return lambda world, problem: low if hash01("hard", world, problem) < 0.5 else high
+    return lambda drawn: low if drawn < 0.5 else high
 
 
 @pytest.mark.parametrize(
@@ -358,11 +360,10 @@ def unlike(low: float, high: float) -> Truth:
 def test_the_interval_of_a_share_covers_the_truth(truth: Truth, mean: float, seeds: int) -> None:
     held = 0
     for world in range(WORLDS):
-        parts: list[tuple[float, int]] = []
-        for problem in range(PROBLEMS):
-            chance = truth(world, problem)
-            right = [hash01("right", world, problem, seed) < chance for seed in range(seeds)]
-            parts.append((float(sum(right)), seeds))
+        draw, parts = Random(world).random, list[tuple[float, int]]()
+        for _ in range(PROBLEMS):
+            chance = truth(draw())
+            parts.append((float(sum(draw() < chance for _ in range(seeds))), seeds))
         found = share_interval(parts)
         assert found is not None
         held += found[0] <= mean <= found[1]
@@ -373,10 +374,8 @@ def test_the_interval_of_a_mean_covers_the_truth() -> None:
     """Tokens of a problem, between 100 and 900, by one metric of the recipes."""
     metric, held = METRICS["tokens"], 0
     for world in range(WORLDS):
-        spent = [100 + round(800 * hash01("spent", world, at)) for at in range(PROBLEMS)]
-        usages = [Usage(calls=1, prompt_tokens=each, completion_tokens=0) for each in spent]
-        cases = [case(str(at), "right", usage=usage) for at, usage in enumerate(usages)]
-        found = metric.interval(metric.found(cases).units)
+        draw = Random(world).random
+        found = metric.interval(Unit(str(at), 100 + 800 * draw()) for at in range(PROBLEMS))
         assert found is not None
         held += found[0] <= 500 <= found[1]
     assert 0.92 <= held / WORLDS <= 0.98

@@ -124,3 +124,14 @@ def test_only_labelled_groups_can_be_trained_on(exported: list[dict[str, Any]]) 
     assert len(rows) == 8
     assert rows[0]["prompt"] == exported[0]["rollouts"][0]["turns"][-1]["prompt"]
     assert isinstance(Path(rows[0]["problem"]).name, str)
+    assert rows[0]["reference"] == ["24"]
+
+
+def test_the_best_alias_earns(exported: list[dict[str, Any]]) -> None:
+    """A list of aliases became one text, in brackets and quotes, which no answer is."""
+    aliases = ["New York City", "NYC"]
+    rows = list(prompts([{**exported[0], "reference": aliases}]))
+    assert rows[0]["reference"] == aliases
+    said = [f"<answer>{each}</answer>" for each in ("NYC", "new york city", "Boston")]
+    assert reward(said, [aliases] * 3) == [1.0, 1.0, 0.0]
+    assert f1_reward(said, [aliases] * 3) == [1.0, 1.0, 0.0]
