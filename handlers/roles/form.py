@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from handlers.answers.extract import extract
+from handlers.answers.extract import boxed, extract
 from handlers.roles.objects import objects_in
 from handlers.roles.values import NO_ANSWER, NONE, READERS, Exact, Value
 from schemas.reply import ABOUT, Field, Reply
@@ -122,7 +122,7 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
             continue
         value = _value(field, found.get(field.label, ()), text)
         if isinstance(value, Unreadable) and field.kind == "choice":
-            value = _meant(field, found, reply) or value
+            value = _meant(field, found, reply, text) or value
         if not isinstance(value, Unreadable):
             values[field.label] = value
         elif field.required:
@@ -130,15 +130,19 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
     return values
 
 
-def _meant(field: Field, found: Found, reply: Reply) -> str | None:
-    """The choice of a reply that copied all of them and then gave the answer that goes with only one."""
+def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:
+    """The choice that goes with an answer, of a reply that gave the answer and did not choose.
+
+    It copied all choices above the answer, or left them out and boxed the answer.
+    """
     raws = found.get(field.label, ())
-    if not raws or str(raws[-1]).strip(" *_`\n") != " | ".join(field.choices):
+    if raws and str(raws[-1]).strip(" *_`\n") != " | ".join(field.choices):
         return None
     for other in reply.fields:
         if other.kind == "answer" and other.when is not None and other.when[0] == field.label:
             value = _value(other, found.get(other.label, ()), "")
-            return None if isinstance(value, Unreadable) or other.when[1][1:] else other.when[1][0]
+            given = not isinstance(value, Unreadable) if raws else boxed(text) is not None
+            return other.when[1][0] if given and len(other.when[1]) == 1 else None
     return None
 
 

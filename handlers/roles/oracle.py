@@ -6,7 +6,7 @@ Source: CoT2-Meta § B.3, § B.4, tables 4, 22 and 23.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, cast
@@ -15,6 +15,7 @@ from handlers.roles.again import Heard, Meter, strictly
 from handlers.roles.form import Unreadable
 from handlers.roles.role import FAIR, Role
 from handlers.roles.steps import shown
+from handlers.roles.values import LINE_CHARS
 from schemas.asking import Steps
 from schemas.questions import Complete, Sampling
 from schemas.reply import Field
@@ -25,8 +26,9 @@ JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
 NAMES = ("Semantic", "Logical", "Fix")
 LINE = "Step i: Semantic=0.xx, Logical=0.xx, Fix=0.xx"
 PROMPT = f"""\
-You evaluate processes of reasoning. Given are a problem and a trajectory of numbered steps. Score \
-each of the steps listed in the section "Steps" by itself, with three numbers from 0 to 1:
+You evaluate processes of reasoning. Given are a problem and a trajectory. Each of its steps begins \
+with a mark like [Step i], and whatever is numbered below a mark is part of that one step. Score \
+each of the steps listed in the section "Steps" by itself, as a whole, with three numbers from 0 to 1:
 Semantic: how well the step fits the problem and the goal that is being pursued at this point.
 Logical: how coherent and valid the step is in itself, and how well it supports what follows.
 Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it; 0 where \
@@ -64,6 +66,10 @@ _FIELDS = tuple(
     for name in NAMES
 )
 
+_BELOW = re.compile(
+    rf"[\s\-*•>_`]{{0,12}}(?:{'|'.join(NAMES)})\b[*_`\"' \t]{{0,6}}[=:]", re.IGNORECASE
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -91,12 +97,30 @@ def read_scores(text: str, first: int, last: int) -> Reading:
         else "\n".join(cast("tuple[str, ...]", values["Scores"]))
     )
     found: dict[int, list[str]] = {}
-    for number, rest in _STEP.findall(lines):
-        found.setdefault(int(number), []).append(rest)
+    for number, rest in _rows(lines):
+        found.setdefault(number, []).append(rest)
     wanted = range(first, last + 1)
     steps = tuple(_scores(found.get(number, [])) for number in wanted)
     named = sum(map(len, found.values())) == len(wanted)
     return Reading(steps, named and all(None not in scores for scores in steps))
+
+
+def _rows(text: str) -> Iterator[tuple[int, str]]:
+    """Each step that scores are given for, and what says them: its own line, or a line each below it.
+
+    A step that is only spoken of, as in the reasons for a score, is none.
+    """
+    number, said = 0, ""
+    for line in text.split("\n"):
+        step = _STEP.match(line)
+        if step is not None:
+            if said:
+                yield number, said
+            number, said = int(step[1]), step[2] if any(f.search(step[2]) for f in _FIELDS) else ""
+        elif number and _BELOW.match(line) and len(said) < LINE_CHARS:
+            said = f"{said}, {line[:LINE_CHARS]}"
+    if said:
+        yield number, said
 
 
 def _scores(lines: Sequence[str]) -> Scores:
@@ -129,7 +153,10 @@ def merged(first: Reading, second: Reading) -> Reading:
 
 def question(problem: str, steps: Sequence[str], first: int) -> Complete:
     """The oracle's question about steps ``first`` to the last."""
-    wanted = str(first) if first == len(steps) else f"{first} to {len(steps)}"
+    wanted = f"[Step {first}]"
+    wanted = (
+        f"{wanted}, a single line" if first == len(steps) else f"{wanted} to [Step {len(steps)}]"
+    )
     return ORACLE.question({"problem": problem, "trajectory": shown(steps), "steps": wanted})
 
 

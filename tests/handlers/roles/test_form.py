@@ -313,6 +313,9 @@ def test_a_choice_that_was_left_open_is_told_by_what_was_filled_in() -> None:
     assert said == {"State": "ANSWERED", "Final_answer": "180"}
     for told in ("", "Final_answer:", "Final_answer: None", "I hold \\boxed{3} for likely."):
         assert isinstance(parse(f"State: OPEN | ANSWERED\n{told}", reply), Unreadable)
+    work = "Thought: 60 * 3 * 3.\n\nThus it is \\(\\boxed{540}\\)."
+    assert parse(work, reply) == {"State": "ANSWERED", "Final_answer": "540"}
+    assert isinstance(parse("Thought: 540, I would say.", reply), Unreadable)
     wider = Field("Final_answer", "answer", "x", when=("State", ("OPEN", "ANSWERED")))
     both = Reply((state, wider))
     assert isinstance(parse("State: OPEN | ANSWERED\nFinal_answer: \\boxed{1}", both), Unreadable)

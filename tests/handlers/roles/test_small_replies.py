@@ -18,6 +18,7 @@ import pytest
 from handlers.answers.extract import extract
 from handlers.roles.again import Meter
 from handlers.roles.confidence import read_confidence
+from handlers.roles.oracle import read_scores
 from handlers.roles.reasoner import REASONER
 from handlers.roles.thinker import THINKERS, Thought, think
 from schemas.questions import Completion
@@ -95,3 +96,22 @@ def test_a_thought_that_comes_in_several_blocks_is_read_whole() -> None:
         "9 eggs * $2 = $18",
         "Final answer: 18",
     ]
+
+
+SCORED = "Semantic=0.5, Logical=0.5, Fix=0.0"
+HALF = (Fraction(1, 2), Fraction(1, 2), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"### Step 1: Determine the white fiber.\nIt is 1.\n\n### Scores:\n- Step 1: {SCORED}\n- Step 2: {SCORED}\n\n"
+        "### Reasoning:\n1. **Step 1**: The problem clearly states it. The semantic score is 0.5.\n2. **Step 2**: Similarly.",
+        "Step 1: The white fiber.\nSemantic: 0.5\nLogical: 0.5\nFix: 0.0\n\nStep 2: The total.\n- **Semantic:** 0.5\n"
+        "- **Logical:** 0.5\n- **Fix:** 0.0",
+    ],
+)
+def test_scores_are_told_from_what_is_said_of_them(said: str) -> None:
+    """Reasons below the scores made each step one that is named twice; scores below their step were none."""
+    reading = read_scores(said, 1, 2)
+    assert (reading.steps, reading.whole) == ((HALF, HALF), True)
