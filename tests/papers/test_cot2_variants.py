@@ -107,7 +107,7 @@ def test_switches_of_the_decisions() -> None:
     )
     assert [len(fact.steps) for fact in marked.of(OracleScored)] == [2, 1]
     newest = ran(always(step=GOOD), calls=9, oracle_scope="newest")
-    assert dict(newest.asks("oracle")[2].variables)["steps"] == "2"
+    assert dict(newest.asks("oracle")[2].variables)["steps"] == "[Step 2], a single line"
     shut = ran(always(step=GOOD), calls=16, reopen=False)
     assert all(fact.node != "opened" for fact in shut.of(NodeExpanded)[1:])
     exposed = ran(always(step=GOOD), calls=9, expose_meta=True)

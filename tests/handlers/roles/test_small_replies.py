@@ -20,20 +20,69 @@ from handlers.roles.again import Meter
 from handlers.roles.confidence import read_confidence
 from handlers.roles.oracle import read_scores
 from handlers.roles.reasoner import REASONER
+from handlers.roles.role import Role
 from handlers.roles.thinker import THINKERS, Thought, think
 from schemas.questions import Completion
 from tests.handlers.roles.every import roles
 from tests.handlers.roles.test_strong_replies import wrong
 
 REPLIES = Path(__file__).with_name("qwen_replies.jsonl.gz")
+FIVE = Path(__file__).with_name("qwen_five_systems.jsonl.gz")
+"""What it said to the prompts that came of those replies, by five systems on the first problems of GSM8K."""
+SYSTEMS = {"mc2", "mgv_flavell", "graph_memory", "cot2_meta", "meta_reasoner"}
+SHORT = {"oracle": 4}
+"""Replies by role that are not read at first asking: they scored the numbered lines inside the one step there was."""
 LEFT_OUT = Counter({("consolidator", "M2: missing"): 2})
 """Fields that the model did not write at all."""
 
 
+def kept(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
 @pytest.fixture(scope="module")
 def replies() -> list[dict[str, Any]]:
-    with gzip.open(REPLIES, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    return kept(REPLIES)
+
+
+def test_what_five_systems_ask_is_read_at_first_asking() -> None:
+    """No call is made: the replies are the record's. Shares of each role are printed."""
+    asked, read = Counter[str](), Counter[str]()
+    for reply in kept(FIVE):
+        if reply["first"]:
+            asked[reply["role"]] += 1
+            read[reply["role"]] += problem_of(reply) is None
+    for role, count in sorted(asked.items()):
+        print(f"{role}: {read[role]} of {count} read at first asking")
+    short = {role: count - read[role] for role, count in asked.items() if read[role] < count}
+    assert short == SHORT
+    assert {reply["policy"] for reply in kept(FIVE)} >= SYSTEMS
+
+
+def test_a_boxed_answer_of_the_first_asking_is_the_answer_that_is_read() -> None:
+    """No right first answer is lost by reading."""
+    found = 0
+    for reply in kept(FIVE):
+        boxes = each_box(reply["text"])
+        if reply["role"] == "reasoner" and reply["first"] and reply["finish"] == "stop" and boxes:
+            assert role_of(reply).read(reply["text"]) == {"Final_answer": boxes[-1]}
+            found += 1
+    assert found >= 10
+
+
+def role_of(reply: dict[str, Any]) -> Role:
+    known = {frozenset(field.label for field in role.reply.fields): role for role in roles()}
+    return known[frozenset(reply["labels"])]
+
+
+def problem_of(reply: dict[str, Any]) -> str | None:
+    """Why a reply is not read as its policy reads it; one that was cut off never is."""
+    if reply["finish"] == "length":
+        return "cut"
+    if reply["role"] == "oracle":
+        return None if read_scores(reply["text"], 1, reply["steps"]).whole else "other steps"
+    return wrong(role_of(reply), reply["text"])
 
 
 def test_whole_replies_are_read_unless_they_leave_a_field_out(
@@ -106,7 +155,7 @@ HALF = (Fraction(1, 2), Fraction(1, 2), Fraction(0))
     "said",
     [
         f"### Step 1: Determine the white fiber.\nIt is 1.\n\n### Scores:\n- Step 1: {SCORED}\n- Step 2: {SCORED}\n\n"
-        "### Reasoning:\n1. **Step 1**: The problem clearly states it. The semantic score is 0.5.\n2. **Step 2**: Similarly.",
+        "### Reasoning:\n1. **Step 1**: It is stated. The semantic score is 0.5.\n2. **Step 2**: Similarly.",
         "Step 1: The white fiber.\nSemantic: 0.5\nLogical: 0.5\nFix: 0.0\n\nStep 2: The total.\n- **Semantic:** 0.5\n"
         "- **Logical:** 0.5\n- **Fix:** 0.0",
     ],
