@@ -23,7 +23,7 @@ from threading import RLock
 from typing import Any, TypeAlias, cast
 
 from handlers.policies.base import Policy
-from handlers.policies.registry import POLICIES
+from handlers.policies.registry import ASIDE, POLICIES
 from schemas.identity import names_a_file
 from schemas.settings import meant
 
@@ -96,7 +96,7 @@ class Shelf:
 
         ``FILE.py:NAME@VERSION`` is the given policy of that version, wherever its file lies now.
         """
-        known = POLICIES.get(name)
+        known = POLICIES.get(name) or ASIDE.get(name)
         if known is not None:
             return known
         if names_a_file(name):

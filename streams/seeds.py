@@ -8,12 +8,14 @@ and the simulator, always draw by it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeOpened
 from schemas.problem import Problem
 from schemas.questions import Complete
+
+if TYPE_CHECKING:
+    from streams.drive import Run
 
 
 def is_chosen(problem: Problem, opened: EpisodeOpened) -> bool:
@@ -22,10 +24,11 @@ def is_chosen(problem: Problem, opened: EpisodeOpened) -> bool:
     return repeated or problem.profile == "paper" or opened.parent is not None
 
 
-def is_used(question: Complete, asked: str, address: str, journal: Mapping[str, Event]) -> bool:
-    """Whether this call's draw must differ from another's: of a sample, in a lane, or of a prompt asked before."""
+def is_used(run: Run, question: Complete, asked: str, address: str) -> bool:
+    """Whether this draw was chosen, or must differ from another: a sample, a lane, a prompt that returns."""
     if question.sampling.temperature == 0:
-        return False
-    if question.draw or "." in address:
+        return False  # nothing is drawn
+    if run.seeded or question.draw or "." in address:
         return True
-    return any(isinstance(each, Completed) and each.asked == asked for each in journal.values())
+    known = run.journal.values()
+    return any(isinstance(each, Completed) and each.asked == asked for each in known)

@@ -238,7 +238,7 @@ class World:
             question.draw,
             template.schema,
             template.reply,
-            run.seeded or is_used(question, asked, address, run.journal),
+            is_used(run, question, asked, address),
         )
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:

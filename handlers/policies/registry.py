@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from handlers.policies.answer_judge import JUDGED
 from handlers.policies.base import Policy
 from handlers.policies.bases import BASELINES, SYSTEMS
 from handlers.policies.graph_memory import GRAPH_MEMORY
@@ -20,6 +21,10 @@ POLICIES: Mapping[str, Policy[Any]] = {
     GRAPH_MEMORY.name: GRAPH_MEMORY,
     **BASELINES,
 }
+
+
+ASIDE: Mapping[str, Policy[Any]] = {JUDGED.name: JUDGED}
+"""What only side runs work by: known by name, and in no list."""
 
 
 def find(name: str) -> Policy[Any]:

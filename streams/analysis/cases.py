@@ -22,6 +22,7 @@ from schemas.problem import Problem
 from schemas.usage import Usage
 from state.folds.costs import Spent
 from state.folds.grades import GradesFold, Known
+from streams.analysis.verdicts import Verdict, verdicts
 from streams.policies import NoPolicy, find, find_recorded
 from streams.relay import trace_of
 from streams.replay.differ import paid
@@ -55,6 +56,8 @@ class Case:
     """What the arms that it added are called over all episodes."""
     grade: Grades = grade_reference
     """What its other answers are graded by: what its answer was graded by."""
+    verdict: Verdict | None = None
+    """What a judge said of its answer, where no grader could decide. It is no outcome."""
 
     @property
     def outcome(self) -> Outcome:
@@ -158,6 +161,8 @@ class Reading:
         default_factory=dict[str, dict[int, BatchClosed]]
     )
     """The batches that a bandit learned from, by scope and number."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+    """What judges said of answers, by episode."""
     grade: Grades = grade_reference
 
     def arms(self) -> dict[str, dict[str, str]]:
@@ -196,7 +201,15 @@ class Reading:
                 self.references.get(f"{problem.domain}/{problem.id}"),
                 own(episode, trace, arms.get(episode, {})),
                 self.grade,
+                self.verdicts.get(episode),
             )
+
+    def reference(self, episode: str) -> References | None:
+        """The label of an episode's problem, where one came."""
+        admitted = self.journals.get(episode, {}).get("admitted")
+        if not isinstance(admitted, ProblemAdmitted):
+            return None
+        return self.references.get(f"{admitted.problem.domain}/{admitted.problem.id}")
 
     def shadows(self, parent: str) -> list[Shadow]:
         """Closed forks of an episode at one of its prunes, in the order of the prunes."""
@@ -244,6 +257,7 @@ def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
             and isinstance(closed, EpisodeClosed)
         ):
             reading.probes.setdefault(opened.parent, []).append(paid(journal))
+    reading.verdicts = verdicts(reading.journals, log.text, reading.reference)
     return reading
 
 

@@ -63,6 +63,7 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
     """
     counts = Counter(case.standing for case in cases)
     known = [case.outcome == "right" for case in cases if case.outcome != "unknown"]
+    judged = judge_figures(cases)
     return {
         "problems": len(cases),
         "right": counts["right"],
@@ -78,6 +79,28 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
         "accuracy": metrics.accuracy(known) if known else None,
         "accuracy_interval": _spread(cases),
         "ended_by": dict(Counter(case.closed.ended_by for case in cases).most_common()),
+        **({} if judged is None else {"judge": judged}),
+    }
+
+
+def judge_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
+    """What judges say of what no grader could decide, and the accuracy with it; nothing where none was asked.
+
+    What a judge could not tell stays undecided, and outside of the accuracy.
+    """
+    found = [
+        case.verdict for case in cases if case.standing == "undecided" and case.verdict is not None
+    ]
+    if not found:
+        return None
+    said = Counter(each.said for each in found)
+    graded = [case.outcome == "right" for case in cases if case.outcome != "unknown"]
+    known = [*graded, *[True] * said["right"], *[False] * said["wrong"]]
+    return {
+        **{name: said[name] for name in ("right", "wrong", "unclear")},
+        "accuracy": metrics.accuracy(known) if known else None,
+        "coverage": len(known) / len(cases),
+        "by": sorted({each.by for each in found}),
     }
 
 

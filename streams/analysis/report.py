@@ -12,6 +12,8 @@ from streams.analysis.rewards import reward_plot
 SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
 HEAD = ("run", "n", "accuracy", "95 %", "coverage", "wrong", "withheld", "undecided", "not graded", "calls",
         "tokens", "ECE", "AURC")  # fmt: skip
+JUDGE_HEAD = ("with a judge", "coverage with it")
+"""Columns beside the others, where a judge was asked."""
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:right;"
@@ -25,7 +27,7 @@ def markdown(made: Mapping[str, Any]) -> str:
     lines = [f"# Analysis of {made['episodes']} episodes", ""]
     if made["simulated"]:
         lines += [f"> **{SIMULATED}**", ""]
-    lines += table(HEAD, [_row(name, figures) for name, figures in made["runs"].items()])
+    lines += table(*_overview(made["runs"]))
     for name, figures in made["runs"].items():
         lines += ["", f"## {name}", "", *_details(figures)]
     return "\n".join(lines) + "\n"
@@ -35,6 +37,31 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table's lines in Markdown; the first column is of words."""
     ruler = "|".join(["---", *["---:"] * (len(head) - 1)])
     return [f"| {' | '.join(head)} |", f"|{ruler}|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _overview(runs: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the first table, with the judge's columns where one was asked."""
+    rows = [_row(name, figures) for name, figures in runs.items()]
+    return with_judge(HEAD, rows, [figures.get("judge") for figures in runs.values()])
+
+
+def with_judge(
+    head: Sequence[str], rows: Sequence[Sequence[str]], judges: Sequence[Mapping[str, Any] | None]
+) -> tuple[list[str], list[list[str]]]:
+    """A table with accuracy and coverage of each row as a judge's verdicts make them; as it is without any."""
+    if not any(judges):
+        return list(head), [list(row) for row in rows]
+    said = [
+        ("–", "–") if each is None else (share(each["accuracy"]), share(each["coverage"]))
+        for each in judges
+    ]
+    return [*head, *JUDGE_HEAD], [[*row, *more] for row, more in zip(rows, said, strict=True)]
+
+
+def judge_line(said: Mapping[str, Any]) -> str:
+    """What a judge said of what no grader could decide."""
+    counts = ", ".join(f"{name} {said[name]}" for name in ("right", "wrong", "unclear"))
+    return f"a judge of undecided answers: {counts} ({'; '.join(said['by'])})"
 
 
 def _row(name: str, figures: Mapping[str, Any]) -> list[str]:
@@ -84,6 +111,7 @@ def _details(figures: Mapping[str, Any]) -> list[str]:
     lines = [f"- policy {figures['policy']}, profile {figures['profile']}"]
     lines += [f"- ended by: {_counts(figures['ended_by'])}"]
     lines += [f"- by a person's verdict: {figures['by_person']}"] if figures["by_person"] else []
+    lines += [f"- {judge_line(figures['judge'])}"] if "judge" in figures else []
     lines += [f"- calls: {_counts(figures['calls_by_column'])}"]
     points, each = figures["points_per_1k_tokens"], figures["tokens_per_point"]
     lines += [
@@ -160,7 +188,7 @@ def html(made: Mapping[str, Any]) -> str:
     parts = [f"<h1>Analysis of {made['episodes']} episodes</h1>"]
     if made["simulated"]:
         parts.append(f'<p class="warn">{escape(SIMULATED)}</p>')
-    parts.append(html_table(HEAD, [_row(n, f) for n, f in made["runs"].items()]))
+    parts.append(html_table(*_overview(made["runs"])))
     parts.append(reward_plot(made["runs"]))
     for name, figures in made["runs"].items():
         items = "".join(f"<li>{escape(line[2:])}</li>" for line in _details(figures))

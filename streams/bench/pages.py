@@ -8,7 +8,17 @@ from html import escape
 from typing import Any
 
 from streams.analysis.plots import curves, plot
-from streams.analysis.report import SIMULATED, html_table, number, of_source, page, share, table
+from streams.analysis.report import (
+    SIMULATED,
+    html_table,
+    judge_line,
+    number,
+    of_source,
+    page,
+    share,
+    table,
+    with_judge,
+)
 from streams.bench.report import simulated
 
 CODE = re.compile(r"`([^`]*)`")
@@ -24,7 +34,7 @@ def markdown(made: Mapping[str, Any]) -> str:
     lines += [f"{made['differs']}", "", *(f"- {line}" for line in provenance(made))]
     for title, head, rows, under in paper_tables(made):
         lines += ["", f"## {title}", "", *table(head, rows), *(["", under] if under else [])]
-    lines += ["", "## Measured", "", *table(HEAD, measured_rows(made))]
+    lines += ["", "## Measured", "", *table(*measured_table(made))]
     for title, details in sections(made):
         lines += ["", f"### {title}", "", *(f"- {line}" for line in details)]
     return "\n".join(lines) + "\n"
@@ -37,7 +47,7 @@ def html(made: Mapping[str, Any]) -> str:
     parts += [f"<p>{escape(made['differs'])}</p>", _list(provenance(made))]
     for title, head, rows, under in paper_tables(made):
         parts += [f"<h2>{escape(title)}</h2>", html_table(head, rows), f"<p>{escape(under)}</p>"]
-    parts += ["<h2>Measured</h2>", html_table(HEAD, measured_rows(made)), *figures(made)]
+    parts += ["<h2>Measured</h2>", html_table(*measured_table(made)), *figures(made)]
     for title, details in sections(made):
         parts += [f"<h3>{escape(title)}</h3>", _list(details)]
     return page(made["recipe"], parts)
@@ -147,9 +157,10 @@ def _rests_on(found: Mapping[str, Any]) -> str:
     return (said if found["unknown"] else "") + seeds
 
 
-def measured_rows(made: Mapping[str, Any]) -> list[list[str]]:
-    """What was measured, a row for each data set and run."""
-    return [_measured(each) for each in made["measured"]]
+def measured_table(made: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """What was measured, a row for each data set and run, with the judge's columns where one was asked."""
+    rows = [_measured(each) for each in made["measured"]]
+    return with_judge(HEAD, rows, [each.get("judge") for each in made["measured"]])
 
 
 def _measured(each: Mapping[str, Any]) -> list[str]:
@@ -222,6 +233,8 @@ def _details(each: Mapping[str, Any]) -> Iterator[str]:
     lost = [_lost(each["metrics"][name], what) for name, what in LOST.items()]
     if any(lost):
         yield f"lost: {'; '.join(filter(None, lost))}"
+    if "judge" in each:
+        yield judge_line(each["judge"])
     if each["probes"]["episodes"]:
         yield f"probes: {each['probes']['episodes']} with {each['probes']['calls']} calls"
 

@@ -149,6 +149,7 @@ def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> 
         "episodes": len(cases),
         "backbones": cases[0].opened.backbones,
         "outcomes": {name: said[name] for name in OUTCOMES},
+        **({"judge": said["judge"]} if "judge" in said else {}),
         "ended_by": said["ended_by"],
         "accuracy_interval": accuracy_interval(group),
         "metrics": {name: measured(name, group) for name in MEASURED},

@@ -23,14 +23,28 @@ if TYPE_CHECKING:
 
 
 def analyse(
-    run: str | None, *, log: str | None, folder: str, json: bool, models: Models | None = None
+    run: str | None,
+    *,
+    log: str | None,
+    folder: str,
+    json: bool,
+    models: Models | None = None,
+    judge: str | None = None,
 ) -> int:
-    """Write the three files, and print the Markdown or the JSON. With models, audit prunes first."""
+    """Write the three files, and print the Markdown or the JSON.
+
+    With models, audit prunes first; with a judge, have it asked about what no grader could decide.
+    """
     with closing(open_log(log)) as opened:
         place = folder_of(folder, "--out")
         if models is not None:
             shadows = _audit(opened, run, models)
             say(f"{shadows} shadow runs on the log")
+        if judge is not None:
+            from streams.cli.judging import judge_on
+            from streams.cli.setup import Models
+
+            judge_on(opened, Models(), judge, run)
         with Grading() as grading:
             made = _analysis(read(opened, grading.remembered()), run)
     written = write(made, place)

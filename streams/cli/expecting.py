@@ -14,6 +14,7 @@ from handlers.policies.base import learn_nothing
 from schemas.problem import Problem
 from schemas.settings import BadSetting
 from streams.backbones.prices import price_for
+from streams.cli.flags import FLAGS
 from streams.cli.output import say
 from streams.cli.show.words import kilo, plural
 from streams.episodes import settings_of
@@ -92,7 +93,7 @@ def _cost(each: float | None, problems: int) -> str:
 
 def say_expected(world: World, log: SqliteLog | None, policy: str) -> None:
     """What the problems that wait on a log are expected to take; of one whose problems cannot be counted, each."""
-    if not is_paid(world):
+    if not is_told(world):
         return
     waiting = [] if log is None else list(_waiting(log))
     for name, problem, count in waiting:
@@ -109,12 +110,14 @@ def say_expected_of_one(
     world: World, log: SqliteLog, policy: Policy[Any], problem: Problem
 ) -> None:
     """What one problem is expected to take."""
-    if is_paid(world):
+    if is_told(world):
         say(f"expected: {_each(world, log, policy, problem).told(1)}")
 
 
-def is_paid(world: World) -> bool:
-    """Whether any role is answered by a model that is asked now."""
+def is_told(world: World) -> bool:
+    """Whether it is said: where a model is asked now, to a person (with ``--json`` standard error is for errors)."""
+    if FLAGS.json or FLAGS.display == "none":
+        return False
     kinds = {each.name.partition(":")[0].partition("(")[0] for each in world.backbones.values()}
     return not kinds <= set(FREE)
 

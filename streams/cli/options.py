@@ -64,6 +64,12 @@ Tools = Annotated[
         "--tools", metavar="T", help="What policies may call: corpus:FOLDER, mcp:COMMAND, mcp:URL."
     ),
 ]
+Judge = Annotated[
+    Optional[str],
+    typer.Option(
+        "--judge", metavar="B", help="Ask this backbone about answers that no grader can decide."
+    ),
+]
 Otlp = Annotated[
     Optional[str], typer.Option("--otlp", metavar="URL", help="Send spans to this collector.")
 ]

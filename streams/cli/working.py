@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from streams.cli.draining import drain_when_told
-from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError
+from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
 from streams.cli.expecting import say_expected
 from streams.cli.flags import FLAGS
 from streams.cli.opening import log_path, log_url, need_folder, open_log
@@ -102,6 +102,16 @@ def _worker(
         learning_limits=duty.learning_limits,
         on_change=on_change,
     )
+
+
+def need_end(url: str, *, until_idle: bool) -> None:
+    """Raises a usage error where a judge is to be asked at the end of a worker that has none, or is not alone."""
+    if not until_idle or url.startswith("kafka://"):
+        raise usage(
+            "a judge is asked when the work is done",
+            field="--judge",
+            hint="Give --until-idle; or later, also beside workers: metalogue analyse --judge B",
+        )
 
 
 def working_world(models: Models, totals: Totals | None) -> World:

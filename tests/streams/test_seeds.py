@@ -10,7 +10,9 @@ import pytest
 
 from handlers.policies.baselines.chain import CHAIN
 from schemas.events.episode import Completed
+from schemas.memory import Memory
 from schemas.questions import Complete, Sampling
+from streams.drive import Run
 from streams.seeds import is_used
 from tests.endpoint import Answer, Asked, Endpoint, serving, whole
 from tests.streams.cli.calling import Called, call
@@ -128,10 +130,15 @@ def test_nothing_is_drawn_at_temperature_zero() -> None:
             {"problem": SUM}, draw=draw, sampling=Sampling(temperature=temperature)
         )
 
+    def is_told(asked: Complete, address: str, **more: Any) -> bool:
+        run = Run("e", more.pop("journal", {}), 7, Memory("s", 0), **more)
+        return is_used(run, asked, asked.fingerprint(), address)
+
     plain = question(None)
     known = {"0": Completed(asked=plain.fingerprint(), text="", finish="stop", model="m")}
-    assert is_used(question(None, 1), "x", "1", {})
-    assert is_used(plain, "x", "3.1.0", {})
-    assert is_used(plain, plain.fingerprint(), "1", known)
-    assert not is_used(plain, plain.fingerprint(), "1", {})
-    assert not is_used(question(0.0, 1), "x", "3.1.0", known)
+    assert is_told(question(None, 1), "1")
+    assert is_told(plain, "3.1.0")
+    assert is_told(plain, "1", journal=known)
+    assert is_told(plain, "1", seeded=True)
+    assert not is_told(plain, "1")
+    assert not is_told(question(0.0, 1), "3.1.0", seeded=True)

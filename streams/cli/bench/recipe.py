@@ -51,6 +51,8 @@ class Wanted:
     out: str
     max_concurrency: int
     totals: Totals | None = None
+    judge: str | None = None
+    """Who is asked about answers that no grader can decide."""
     own: Sequence[str] = ()
     """The user's own policies, by file."""
     plan: bool = False
@@ -66,6 +68,7 @@ class Wanted:
             ("--model", models.model),
             ("--base-url", models.base_url),
             ("--tools", models.tools),
+            ("--judge", self.judge),
             *(("--policy", file) for file in self.own),
             ("--reduced", options.stand_in),
             ("--limit", options.problems),
@@ -123,6 +126,10 @@ def run(wanted: Wanted, *, json: bool) -> int:
     for stage in stages:
         _produce(log, recipe, stage, stages, found)
         code = _work(log, wanted) or code
+    if wanted.judge is not None:
+        from streams.cli.judging import judge_log
+
+        judge_log(log, wanted.models, wanted.judge)
     said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
     with closing(open_log(log)) as opened, Grading() as grading:
         results = gather(opened, planner.cells(), found, grading.remembered())

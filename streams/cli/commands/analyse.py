@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.options import Backbone, Own
+from streams.cli.options import Backbone, Judge, Own
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -26,6 +26,7 @@ def analyse(
         bool, typer.Option("--audit", help="First run a shadow for every prune, with --backbone.")
     ] = False,
     backbone: Backbone = None,
+    judge: Judge = None,
     own: Own = [],  # noqa: B006 - typer copies it
     json: Json = False,
 ) -> int:
@@ -34,4 +35,4 @@ def analyse(
     from streams.cli.setup import Models
 
     models = Models(backbone=backbone) if audit else None
-    return work(run, log=log, folder=folder, json=json, models=models)
+    return work(run, log=log, folder=folder, json=json, models=models, judge=judge)

@@ -10,6 +10,7 @@ import typer
 from streams.cli.app import Json, NewLog
 from streams.cli.commands.bench import bench_group
 from streams.cli.options import (
+    Judge,
     LimitOptions,
     MaxConcurrency,
     ModelOptions,
@@ -86,6 +87,7 @@ def run_recipe(
     size: SizeOptions,
     limits: LimitOptions,
     totals: TotalOptions,
+    judge: Judge = None,
     folder: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where RECIPE.md, .json, .html go.")
     ] = "bench",
@@ -112,5 +114,6 @@ def run_recipe(
         totals=totals.totals(),
         own=own,
         plan=plan,
+        judge=judge,
     )
     return run(wanted, json=json)

@@ -10,6 +10,7 @@ import typer
 from streams.cli.app import Json, NewLog, app
 from streams.cli.opening import log_url
 from streams.cli.options import (
+    Judge,
     LimitOptions,
     MaxConcurrency,
     ModelOptions,
@@ -81,6 +82,7 @@ def worker(
     wanted: WorkerOptions,
     limits: LimitOptions,
     totals: TotalOptions,
+    judge: Judge = None,
     no_tables: Annotated[bool, typer.Option("--no-tables", help="Start no projector.")] = False,
     metrics: Annotated[
         Optional[str],
@@ -91,7 +93,7 @@ def worker(
     """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
     from streams.cli.setup import Duty, episodes_in_flight, limits_of, policy_of
-    from streams.cli.working import work
+    from streams.cli.working import need_end, work
 
     models, url = answering.models(limits.limits(), wanted.tools), log_url(log)
     named = [policy_of(name).name for name in wanted.policies] or [policy_of(None).name]
@@ -103,6 +105,8 @@ def worker(
         learning_limits=limits_of(wanted.learning_call_limit, None, None, None),
         totals=totals.totals(),
     )
+    if judge is not None:
+        need_end(url, until_idle=wanted.until_idle)
     if url.startswith("kafka://"):
         from streams.cli.kafka_working import refuse
         from streams.cli.kafka_working import work as work_on_kafka
@@ -110,9 +114,14 @@ def worker(
         refuse(otlp)
         return work_on_kafka(url, models, duty, metrics=metrics)
     with watching(log) as watch:
-        return work(
+        code = work(
             log, models, duty, on_change=watch, tables=not no_tables, metrics=metrics, otlp=otlp
         )
+    if judge is not None:
+        from streams.cli.judging import judge_log
+
+        judge_log(log, models, judge)
+    return code
 
 
 @app.command()

@@ -124,7 +124,8 @@ def attempt(models: Models, policies: Sequence[str], *, ask: bool, json: bool) -
     if not chosen:
         raise usage(f"no role of {', '.join(policies)} is known here", field="--for")
     expected = expectation(world, chosen)
-    say(f"{world.description}: {expected.told()}" if ask else "nothing is asked without --try")
+    if not json:
+        say(f"{world.description}: {expected.told()}" if ask else "nothing is asked without --try")
     try:
         tried = asyncio.run(world.during(_all(world, chosen if ask else [])))
     except BackboneError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from schemas.identity import canonical
@@ -111,6 +112,15 @@ def test_of_the_simulator_nothing_is_said(folder: Path) -> None:
     called = call("worker", "--backbone", "rehearsal", "--until-idle", "--no-tables")
     assert not expected(called)
     assert not expected(call("solve", "1 + 2", "--backbone", "rehearsal"))
+
+
+def test_standard_error_is_for_errors_where_scripts_read_it(folder: Path) -> None:
+    with serving(lambda _: fails(401, "invalid_api_key", "no")) as endpoint:
+        words = ("--backbone", "openai:check", "--base-url", endpoint.url)
+        called = call("solve", "1 + 2", *words, "--json")
+        assert not call("solve", "1 + 3", *words, "--display", "none").err.startswith("expected")
+        tried = call("doctor", *words, "--try", "--for", "io", "--json")
+    assert [json.loads(each.err)["exit"] for each in (called, tried)] == [5, 5]
 
 
 def test_bench_says_it_for_its_cells(folder: Path) -> None:

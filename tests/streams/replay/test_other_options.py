@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,10 +43,11 @@ def test_options_that_change_replies_make_another_model(folder: Path) -> None:
 
 
 def test_a_description_holds_what_replies_hang_on() -> None:
-    def openai(**options: object) -> str:
-        site = {"base_url": "http://127.0.0.1:1", "api_key": "k", "environ": {}}
-        said = OpenAIOptions(**options)  # type: ignore[arg-type]
-        return description(OpenAIBackbone("m", options=said, **site))  # type: ignore[arg-type]
+    def openai(**options: Any) -> str:
+        said = OpenAIOptions(**options)
+        site = "http://127.0.0.1:1"
+        made = OpenAIBackbone("m", base_url=site, api_key="k", options=said, environ={})
+        return description(made)
 
     assert openai(timeout_s=7.0, stream=True, max_connections=2) == "openai:m"
     assert openai(reasoning_effort="high", structured=True) == (

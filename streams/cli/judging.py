@@ -1,0 +1,47 @@
+"""``--judge``: a model is asked about answers that no grader could decide; what it says is recorded beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streams.analysis.cases import chosen, read
+from streams.analysis.verdicts import judge, undecided
+from streams.backbones.port import BackboneError
+from streams.cli.draining import finished
+from streams.cli.expecting import is_told
+from streams.cli.opening import open_log
+from streams.cli.output import say
+from streams.cli.setup import Models, as_cli, world_of
+from streams.cli.show.words import plural
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+def judge_log(url: str | None, models: Models, backbone: str, run: str | None = None) -> None:
+    """Have the undecided answers of a log judged, or those of a run. Raises a ``CliError``."""
+    with closing(open_log(url, writes=True)) as log:
+        judge_on(log, models, backbone, run)
+
+
+def judge_on(log: SqliteLog, models: Models, backbone: str, run: str | None = None) -> None:
+    """The same, on an open log. What was judged on it before costs nothing."""
+    cases = chosen(read(log).cases(), run)
+    put = undecided(cases)
+    left = sum(case.standing == "undecided" for case in cases) - len(put)
+    world = world_of(replace(models, backbone=backbone, roles=[]), patient=False)
+    new = sum(case.verdict is None for case in put)
+    if new and is_told(world):
+        say(f"expected: judge, {plural(new, 'answer')}: {new} to {2 * new} calls; tokens unknown")
+    try:
+        done = finished(world, judge(log, put, world, say))
+    except BackboneError as error:
+        raise as_cli(error) from error
+    said = Counter(each.closed.answer or "unclear" for each in done)
+    counts = ", ".join(f"{name} {said[name]}" for name in ("right", "wrong", "unclear"))
+    made = world.calls_begun
+    held = "" if not left else f"; {left} not put: without a reference, too long, or of a set"
+    say(f"judged {plural(len(done), 'undecided answer')}: {counts}; {plural(made, 'call')}{held}")
