@@ -27,6 +27,10 @@ THEOREMQA: Final = "theoremqa@2"
 SCIBENCH: Final = "scibench@2"
 QA: Final = "qa@2"
 GAME24: Final = "game24@1"
+PYTHON: Final = "python@1"
+"""Of code that nobody ran."""
+CODE: Final = "python"
+"""The data set, or domain, whose answers are code and whose references are its tests."""
 ALIAS_CHARS = 80
 """So much of an alias stands in a grade's reason."""
 _ORDER: Final[Mapping[Outcome, int]] = {"withheld": 0, "wrong": 1, "unknown": 2, "right": 3}
@@ -183,7 +187,12 @@ def _qa(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
     return typed.exact_match(answer, reference), f"f1 {typed.token_f1(answer, reference):.3f}"
 
 
+def _python(answer: str, reference: str, problem: str) -> tuple[Outcome, str]:
+    return "unknown", "not measured: its tests were not run"
+
+
 _RULES: Final[Mapping[str, tuple[str, _Rule]]] = MappingProxyType({
+    CODE: (PYTHON, _python),
     "theoremqa": (THEOREMQA, _theoremqa),
     "scibench": (SCIBENCH, _scibench),
     "hotpotqa": (QA, _qa),

@@ -25,6 +25,8 @@ FORMS: Mapping[str, str] = {
     "theoremqa": """\
 The answer is a number, a list of numbers, True or False, or the letter of an option, as the question asks.""",
     "scibench": "The answer is one decimal number in the unit that the problem names, without the unit.",
+    "python": """\
+The answer is Python code that does what the problem asks for, whole, with nothing left out. It is run as it stands.""",
     "hotpotqa": """\
 The answer is a name, a date, a number, yes or no: the few words that the question asks for, no sentence.""",
 }

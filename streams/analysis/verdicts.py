@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import orjson
 from msgspec import structs
 
-from handlers.answers.grade import References
+from handlers.answers.grade import CODE, References
 from handlers.policies.answer_judge import JUDGED
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened
@@ -59,6 +59,8 @@ def _can_be_put(case: Case) -> bool:
     answer, reference = case.closed.answer, case.reference
     if answer is None or reference is None or case.opened.within is not None:
         return False
+    if CODE in (case.problem.dataset, case.problem.domain):
+        return False  # its references are tests
     return len(answer) + sum(map(len, aliases(reference))) <= MOST_CHARS
 
 

@@ -43,5 +43,5 @@ def judge_on(log: SqliteLog, models: Models, backbone: str, run: str | None = No
     said = Counter(each.closed.answer or "unclear" for each in done)
     counts = ", ".join(f"{name} {said[name]}" for name in ("right", "wrong", "unclear"))
     made = world.calls_begun
-    held = "" if not left else f"; {left} not put: without a reference, too long, or of a set"
+    held = "" if not left else f"; {left} not put: without a reference, code, too long, or of a set"
     say(f"judged {plural(len(done), 'undecided answer')}: {counts}; {plural(made, 'call')}{held}")

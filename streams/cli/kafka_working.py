@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from streams.world import World
 
 T = TypeVar("T")
+ONE_FILE = "A worker on a log of one file does: --log sqlite:PATH"
 
 
 def work(
@@ -44,6 +45,8 @@ def work(
     from streams.runtime.kafka.web import told
     from streams.runtime.progress import Outcome
 
+    if duty.run_code:
+        raise usage("workers on Kafka run no code", field="--run-code", hint=ONE_FILE)
     place, config = place_of(url), load()
     pages = _pages(metrics, config.kafka.web_port)
     said, home = config.kafka, Path(config.home).expanduser()

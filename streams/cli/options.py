@@ -64,6 +64,12 @@ Tools = Annotated[
         "--tools", metavar="T", help="What policies may call: corpus:FOLDER, mcp:COMMAND, mcp:URL."
     ),
 ]
+RunCode = Annotated[
+    bool,
+    typer.Option(
+        "--run-code", help="Run answers that are code against their tests, shut in: no network."
+    ),
+]
 Judge = Annotated[
     Optional[str],
     typer.Option(

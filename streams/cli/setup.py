@@ -33,6 +33,8 @@ class Duty:
     max_concurrency: int = 256
     learning_limits: Limits | None = None
     totals: Totals | None = None
+    run_code: bool = False
+    """Whether answers that are code are run against their tests, shut in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

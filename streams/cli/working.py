@@ -20,6 +20,7 @@ from streams.cli.setup import Duty, Models, as_cli, need_prices, world_of
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from streams.grading.sandbox import Sandbox
     from streams.runtime.embedded.worker import Outcome, Progress, Worker
     from streams.world import Totals, World
 
@@ -101,7 +102,22 @@ def _worker(
         max_concurrency=duty.max_concurrency,
         learning_limits=duty.learning_limits,
         on_change=on_change,
+        sandbox=sandbox_of(duty),
     )
+
+
+def sandbox_of(duty: Duty) -> Sandbox | None:
+    """Where code is run, if this command line says so; where nobody can be shut in, that is said once."""
+    if not duty.run_code:
+        return None
+    from streams.grading.sandbox import Sandbox
+
+    sandbox = Sandbox()
+    missing = sandbox.missing()
+    if missing is None:
+        return sandbox
+    say(f"--run-code: nothing is run, and code is not measured: {missing}")
+    return None
 
 
 def need_end(url: str, *, until_idle: bool) -> None:

@@ -23,9 +23,10 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import Final, Self, cast, get_args
 
-from handlers.answers.grade import Grade, References, agree, best, grade_reference
+from handlers.answers.grade import PYTHON, Grade, References, agree, best, grade_reference
 from schemas.outcome import Outcome
 from streams.child import python, variables
+from streams.grading.sandbox import Sandbox
 
 SYMPY: Final = "sympy@1"
 MATH_VERIFY: Final = "math-verify@1"
@@ -105,11 +106,13 @@ class _Worker:
 class Grading:
     """Grades answers against references; close it, or use it as a context manager.
 
-    ``limit_s`` bounds each second opinion. Safe to share between tasks and threads: one question
-    is put to the worker at a time.
+    ``limit_s`` bounds each second opinion. Code is run in the ``sandbox`` alone. Safe to share between tasks
+    and threads: one question is put to the worker at a time.
     """
 
     limit_s: float = 5.0
+    sandbox: Sandbox | None = None
+    """Where code may be run, if the operator said so."""
     _worker: _Worker = field(default_factory=_Worker, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -152,8 +155,13 @@ class Grading:
         self.close()
 
     def _second(self, found: Grade, answer: str, reference: References) -> Grade:
-        """By the alias that says most for the answer."""
+        """By the alias that says most for the answer; of code, by the tests that it passes."""
         aliases = (reference,) if isinstance(reference, str) else tuple(reference)
+        if found.grader == PYTHON:
+            if self.sandbox is None:
+                return found
+            run = self.sandbox.grade
+            return best((run(answer, each) for each in aliases), aliases)
         return best((self._by_one(found, answer, each) for each in aliases), aliases)
 
     def _by_one(self, found: Grade, answer: str, reference: str) -> Grade:

@@ -53,6 +53,7 @@ class Wanted:
     totals: Totals | None = None
     judge: str | None = None
     """Who is asked about answers that no grader can decide."""
+    run_code: bool = False
     own: Sequence[str] = ()
     """The user's own policies, by file."""
     plan: bool = False
@@ -69,6 +70,7 @@ class Wanted:
             ("--base-url", models.base_url),
             ("--tools", models.tools),
             ("--judge", self.judge),
+            ("--run-code", self.run_code),
             *(("--policy", file) for file in self.own),
             ("--reduced", options.stand_in),
             ("--limit", options.problems),
@@ -221,6 +223,7 @@ def _work(log: str, wanted: Wanted) -> int:
         settle=True,
         max_concurrency=wanted.max_concurrency,
         totals=wanted.totals,
+        run_code=wanted.run_code,
     )
     if log.startswith("kafka://"):
         from streams.cli.kafka_working import work as work_on_kafka

@@ -15,6 +15,7 @@ from streams.cli.options import (
     MaxConcurrency,
     ModelOptions,
     Own,
+    RunCode,
     Tools,
     TotalOptions,
     grouped,
@@ -88,6 +89,7 @@ def run_recipe(
     limits: LimitOptions,
     totals: TotalOptions,
     judge: Judge = None,
+    run_code: RunCode = False,
     folder: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where RECIPE.md, .json, .html go.")
     ] = "bench",
@@ -115,5 +117,6 @@ def run_recipe(
         own=own,
         plan=plan,
         judge=judge,
+        run_code=run_code,
     )
     return run(wanted, json=json)

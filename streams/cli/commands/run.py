@@ -16,6 +16,7 @@ from streams.cli.options import (
     ModelOptions,
     Otlp,
     ReadOptions,
+    RunCode,
     SeriesOptions,
     Tools,
     TotalOptions,
@@ -61,6 +62,7 @@ class WorkerOptions:
     ] = field(default_factory=list[str])
     tools: Tools = None
     max_concurrency: MaxConcurrency = None
+    run_code: RunCode = False
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing can move.")] = (
         False
     )
@@ -104,6 +106,7 @@ def worker(
         max_concurrency=wanted.max_concurrency or episodes_in_flight(),
         learning_limits=limits_of(wanted.learning_call_limit, None, None, None),
         totals=totals.totals(),
+        run_code=wanted.run_code,
     )
     if judge is not None:
         need_end(url, until_idle=wanted.until_idle)

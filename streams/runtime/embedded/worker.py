@@ -19,6 +19,7 @@ from state.collecting import uncollected
 from state.folds.strays import Strays
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
+from streams.grading.sandbox import Sandbox
 from streams.learner import HEARD_KINDS, Learner
 from streams.records import LogRecords
 from streams.relay import Closing, closing
@@ -55,6 +56,7 @@ class Worker:
         max_concurrency: int = 256,
         learning_limits: Limits | None = None,
         on_change: Callable[[Progress], None] | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self.log, self.world = log, world
         self.writer: Writer = log.claim(name)
@@ -62,7 +64,7 @@ class Worker:
             find, LogRecords(log), told=warn_of_lost, strays=Strays(warn_of_stray)
         )
         self.intake = Intake(log, self.writer, find, default_policy, self.learner)
-        self.labels = Labels(log, self.writer, self.learner)
+        self.labels = Labels(log, self.writer, self.learner, sandbox)
         world.references = References(self.labels.grader, self.labels.said)
         limits = learning_limits or Limits()
         self.batches = Batches(
