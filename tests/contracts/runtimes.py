@@ -33,7 +33,7 @@ from streams.trying import Patience
 from streams.world import World
 from tests.fragile import Fragile
 from tests.memory_kafka.broker import Died
-from tests.memory_kafka.fixture import in_memory
+from tests.memory_kafka.fixture import GLANCES, in_memory
 from tests.pupil import Numbers, find
 
 PARTITIONS = 4
@@ -264,7 +264,7 @@ def in_a_file() -> Generator[Runtime]:
 def on_kafka_in_memory() -> Generator[Runtime]:
     """Faust on the transport in memory."""
     with (
-        in_memory(PARTITIONS) as (place, _),
+        in_memory(PARTITIONS, glances=GLANCES) as (place, _),
         TemporaryDirectory() as folder,
         closing(KafkaLog(place, Path(folder))) as log,
     ):

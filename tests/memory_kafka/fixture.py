@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 import pytest
 
-from streams.runtime.kafka import aio, group, topics
+from streams.runtime.kafka import aio, group, idle, ownership, topics, worker
 from streams.runtime.kafka.place import Place
 from tests.memory_kafka.broker import Admin, Broker, Consumer, Producer
 
 NUMBERS = count(1)
+Glance: TypeAlias = tuple[ModuleType, str, float]
+GLANCES: tuple[Glance, ...] = (
+    (worker, "POLL_S", 0.01),
+    (idle, "LOOK_S", 0.02),
+    (ownership, "CHECKPOINT_S", 0.02),
+)
+"""Shorter waits of a worker between its looks: a broker of this process is asked at no cost."""
 
 
 @contextmanager
-def in_memory(partitions: int = 4) -> Generator[tuple[Place, Broker]]:
+def in_memory(
+    partitions: int = 4, *, glances: Iterable[Glance] = ()
+) -> Generator[tuple[Place, Broker]]:
     """Clients and Faust see a broker of this process."""
     name, broker = f"memory{next(NUMBERS)}", Broker()
     Broker.by_name[name] = broker
@@ -26,6 +36,8 @@ def in_memory(partitions: int = 4) -> Generator[tuple[Place, Broker]]:
         for port, client in (("producer", Producer), ("consumer", Consumer), ("admin", Admin)):
             patch.setattr(aio, port, made_by(client))
         patch.setattr(group, "DRIVER", "tests.memory_kafka.transport:Transport")
+        for module, figure, seconds in glances:
+            patch.setattr(module, figure, seconds)
         place = Place.of(f"kafka://{name}:1/t")
         asyncio.run(topics.create(place, partitions))
         yield place, broker
