@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 from streams.bench.metrics import METRICS
 from streams.bench.recipe import COMPARED, Recipe, Row, Table, load, names
+from streams.bench.uncovered import UNCOVERED
 from tests.data import shared
 from tests.streams.cli.calling import call
 
@@ -349,3 +351,45 @@ def test_every_figure_stands_in_the_paper(name: str) -> None:
         for row, _, column, paper in cells(table):
             for number in NUMBER.findall(str(paper or "").replace(",", "")):
                 assert number in printed, (row, column, paper)
+
+
+@cache
+def printed_by() -> list[str]:
+    """What each recipe prints, as its paper calls it."""
+    return [load(name).paper for name in names()]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_table_and_figure_has_a_recipe_or_a_reason(paper: str) -> None:
+    folder = shared().parent / "papers"
+    texts = [file.read_text() for file in folder.glob(f"{PAPERS[paper]}_*.txt")]
+    if not texts:
+        return
+    caption = re.compile(r"(?:^|>)(Table|Figure) (\d+):", re.MULTILINE)
+    printed = {f"{kind.lower()} {number}" for kind, number in caption.findall(texts[0])}
+    [name] = [each for each in UNCOVERED if each.startswith(paper)]
+    ours = [each for each in printed_by() if each.startswith(paper)]
+    named = re.compile(r"(table|figure)s? (\d+)(?: and (\d+))?")
+    found = {
+        f"{kind} {number}"
+        for each in ours
+        for kind, *numbers in named.findall(each)
+        for number in numbers
+        if number
+    }
+    assert printed - found - UNCOVERED[name].keys() == set()
+    assert not found & UNCOVERED[name].keys()
+
+
+def test_the_list_says_what_each_recipe_needs_and_what_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    some = ["mc2-tab-08", "mr-tab-08"]
+    monkeypatch.setattr("streams.cli.bench.listing.names", lambda: some)
+    rows = {row.get("recipe"): row for row in call("bench", "list", "--json").rows}
+    assert {*some} <= rows.keys()
+    assert rows["mc2-tab-08"]["needs"] == {"math500": "hub:HuggingFaceH4/MATH-500"}
+    assert (rows["mr-tab-08"]["measured"], rows["mr-tab-08"]["cells"]) == (0, 6)
+    told = call("bench", "list").out
+    assert "needs math500" in told
+    assert "MC², figure 6: not measured" in told

@@ -22,7 +22,7 @@ from streams.bench.forecast import forecast, lines
 from streams.bench.matching import matched_limits
 from streams.bench.pages import html, markdown
 from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources, with_limits
-from streams.bench.recipe import BadRecipe, Recipe, load, names
+from streams.bench.recipe import BadRecipe, Recipe, load
 from streams.bench.report import report
 from streams.bench.results import Results, gather
 from streams.cli.errors import OK, usage
@@ -280,18 +280,3 @@ def _tell(made: dict[str, Any], written: Sequence[Path], *, json: bool) -> None:
     out(markdown(made).rstrip())
     out()
     out("written " + " ".join(str(path) for path in written))
-
-
-def listed(*, json: bool) -> int:
-    """``bench list``: the recipes of this build."""
-    found = [load(name) for name in names()]
-    rows = [
-        {"recipe": each.recipe, "paper": each.paper, "about": each.about, "data": list(each.data)}
-        for each in found
-    ]
-    for row in rows:
-        if json:
-            out_json(row)
-        else:
-            out(f"{row['recipe']:<14} {row['about']}")
-    return OK

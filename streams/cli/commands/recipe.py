@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @bench_group.command("list")
 def list_recipes(json: Json = False) -> int:
-    """The recipes: a table or figure of a paper each."""
-    from streams.cli.bench.recipe import listed
+    """The recipes, with what each needs; and what has none."""
+    from streams.cli.bench.listing import listed
 
     return listed(json=json)
 
