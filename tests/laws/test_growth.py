@@ -124,7 +124,8 @@ def test_the_law_notices_a_slow_function() -> None:
             text = text[room:]
         return lines
 
-    assert growth(wrapped, Text("", "a", ""))
+    # Whoever else is at work may make the short text take as long as half of the long one, once.
+    assert any(growth(wrapped, Text("", "a", "")) for _ in range(4))
     assert not growth(str.split, Text("", "a ", ""))
 
 
