@@ -54,6 +54,7 @@ ORACLE = Role.of(
 Score: TypeAlias = Fraction | None
 Scores: TypeAlias = tuple[Score, Score, Score]
 NOTHING: Scores = (None, None, None)
+UNNAMED = -1
 
 _STEP = re.compile(
     r"^[\s\-*•>\"'`|\[(#]{0,12}(?:\d{1,4}[.)][ \t*_]{1,6})?step[ \t=#:]{0,4}(\d{1,4})\b[\])*_ \t]{0,6}[:.)\-–,|]?"
@@ -99,6 +100,9 @@ def read_scores(text: str, first: int, last: int) -> Reading:
     found: dict[int, list[str]] = {}
     for number, rest in _rows(lines):
         found.setdefault(number, []).append(rest)
+    alone = found.pop(UNNAMED, [])
+    if first == last and not found:  # of a single step the scores need not say of which
+        found[first] = alone
     wanted = range(first, last + 1)
     steps = tuple(_scores(found.get(number, [])) for number in wanted)
     named = sum(map(len, found.values())) == len(wanted)
@@ -108,16 +112,17 @@ def read_scores(text: str, first: int, last: int) -> Reading:
 def _rows(text: str) -> Iterator[tuple[int, str]]:
     """Each step that scores are given for, and what says them: its own line, or a line each below it.
 
-    A step that is only spoken of, as in the reasons for a score, is none.
+    A step that is only spoken of, as in the reasons for a score, is none. Scores before any step are of none
+    that is named.
     """
-    number, said = 0, ""
+    number, said = UNNAMED, ""
     for line in text.split("\n"):
         step = _STEP.match(line)
         if step is not None:
             if said:
                 yield number, said
             number, said = int(step[1]), step[2] if any(f.search(step[2]) for f in _FIELDS) else ""
-        elif number and _BELOW.match(line) and len(said) < LINE_CHARS:
+        elif _BELOW.match(line) and len(said) < LINE_CHARS:
             said = f"{said}, {line[:LINE_CHARS]}"
     if said:
         yield number, said

@@ -18,7 +18,7 @@ import pytest
 from handlers.answers.extract import extract
 from handlers.roles.again import Meter
 from handlers.roles.confidence import read_confidence
-from handlers.roles.oracle import read_scores
+from handlers.roles.oracle import Reading, read_scores
 from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
 from handlers.roles.thinker import THINKERS, Thought, think
@@ -30,8 +30,10 @@ REPLIES = Path(__file__).with_name("qwen_replies.jsonl.gz")
 FIVE = Path(__file__).with_name("qwen_five_systems.jsonl.gz")
 """What it said to the prompts that came of those replies, by five systems on the first problems of GSM8K."""
 SYSTEMS = {"mc2", "mgv_flavell", "graph_memory", "cot2_meta", "meta_reasoner"}
-SHORT = {"oracle": 4}
-"""Replies by role that are not read at first asking: they scored the numbered lines inside the one step there was."""
+SHORT: dict[str, int] = {}
+"""Replies by role that are not read at first asking."""
+BEFORE = {"oracle": 7}
+"""Of the oracle before its prompt said what a step is: it scored the numbered lines inside the one there was."""
 LEFT_OUT = Counter({("consolidator", "M2: missing"): 2})
 """Fields that the model did not write at all."""
 
@@ -48,15 +50,20 @@ def replies() -> list[dict[str, Any]]:
 
 def test_what_five_systems_ask_is_read_at_first_asking() -> None:
     """No call is made: the replies are the record's. Shares of each role are printed."""
-    asked, read = Counter[str](), Counter[str]()
+    asked, read, before = Counter[str](), Counter[str](), Counter[str]()
     for reply in kept(FIVE):
-        if reply["first"]:
+        wanting = problem_of(reply) is not None
+        if reply["first"] and reply["now"]:
             asked[reply["role"]] += 1
-            read[reply["role"]] += problem_of(reply) is None
+            read[reply["role"]] += not wanting
+        elif reply["first"]:
+            before[reply["role"]] += wanting
     for role, count in sorted(asked.items()):
         print(f"{role}: {read[role]} of {count} read at first asking")
-    short = {role: count - read[role] for role, count in asked.items() if read[role] < count}
-    assert short == SHORT
+    assert {
+        role: count - read[role] for role, count in asked.items() if read[role] < count
+    } == SHORT
+    assert before == BEFORE
     assert {reply["policy"] for reply in kept(FIVE)} >= SYSTEMS
 
 
@@ -164,3 +171,12 @@ def test_scores_are_told_from_what_is_said_of_them(said: str) -> None:
     """Reasons below the scores made each step one that is named twice; scores below their step were none."""
     reading = read_scores(said, 1, 2)
     assert (reading.steps, reading.whole) == ((HALF, HALF), True)
+
+
+def test_scores_of_a_single_step_need_not_name_it() -> None:
+    said = "Semantic: 0.5\nLogical: 0.5\nFix: 0.0"
+    for whole in (said, f"It fits.\n\n{said}", f"Semantic: it fits well.\n\nStep 3: {SCORED}"):
+        assert read_scores(whole, 3, 3) == Reading((HALF,), True)
+    assert not read_scores(said, 2, 3).whole
+    assert not read_scores(f"{said}\n{said}", 3, 3).whole
+    assert not read_scores(f"{said}\nStep 4: {SCORED}", 3, 3).whole
