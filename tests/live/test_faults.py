@@ -168,7 +168,8 @@ def test_solve_ends_when_nobody_answers(folder: Path, monkeypatch: pytest.Monkey
     words = ("solve", "2+2", "-m", "m", "--base-url", url, "--backbone", f"{QUICK}&max_attempts=2")
     dead = call(*words, "--log", folder / "a.db")
     assert (dead.code, dead.out) == (6, "")
-    first, hint = dead.err.strip().splitlines()
+    told, first, hint = dead.err.strip().splitlines()
+    assert told.startswith("expected: at most 1 call; ")
     assert first == f"{url}: connection refused [model.unreachable, exit 6]"
     assert "No problem was closed or charged" in hint
     assert reading(folder / "a.db", seeds) == set()
