@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streams.analysis.cases import Case, read
 from streams.analysis.statistics import mcnemar
@@ -34,6 +34,8 @@ PROBLEMS = Path(__file__).with_name("local.jsonl")
 MODEL = "qwen2.5-coder-1.5b"
 POLICIES, CALLS = ("cot", "mc2"), 9
 """Nine calls are three rounds of `mc2`."""
+SETTINGS: dict[str, dict[str, Any]] = {"mc2": {"guidance": "none"}}
+"""What a few problems teach is of no use to any of them, and would take as long again."""
 TOGETHER = 16
 """Episodes in flight: as many replies are decoded at once."""
 EXPECTED_S, LONGEST_S = 70, 140
@@ -81,8 +83,8 @@ def plan(limit: int, backbone: str) -> Iterable[str]:
     """What is about to be taken: bytes, memory, minutes."""
     model = next(each for each in ggufs() if each.name == MODEL)
     if MODEL in backbone:
-        here = "is here already" if model.path(home()).is_file() else "will be fetched"
-        yield f"{model.about}: {model.bytes / 1e6:,.0f} MB, which {here}; up to 4 GB of memory."
+        here = "are here already" if model.path(home()).is_file() else "will be fetched"
+        yield f"{model.about}; {model.bytes / 1e6:,.0f} MB, which {here}. It takes up to 4 GB of memory."
     else:
         yield f"The model is {backbone}."
     expected, longest = (limit * each / 60 for each in (EXPECTED_S, LONGEST_S))
@@ -117,7 +119,12 @@ def _produce(policy: str, limit: int) -> None:
     from streams.producing.sources import lines_of
 
     plan = Plan(
-        source=str(PROBLEMS), find=find, policy=policy, domain="words", limits=Limits(calls=CALLS)
+        source=str(PROBLEMS),
+        find=find,
+        policy=policy,
+        domain="words",
+        values=SETTINGS.get(policy, {}),
+        limits=Limits(calls=CALLS),
     )
     with closing(open_log(LOG, create=True)) as log:
         Producer(log, plan).run(islice(lines_of(str(PROBLEMS), None), limit))

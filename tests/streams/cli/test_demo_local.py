@@ -60,6 +60,11 @@ def test_both_policies_work_on_the_same_problems_and_more_are_added(
         assert len(row(lines, name)) == len(local.POLICIES), name
     assert any(line.startswith("Of 2 problems only cot had") for line in lines)
     assert any(" times the tokens." in line for line in lines)
+    assert main(["log", "stats", "--json", "--log", local.LOG]) == 0
+    stats = json.loads(capsys.readouterr().out)
+    assert stats["completions"] == sum(map(int, row(lines, "calls"))), (
+        "nothing is spent on learning"
+    )
     lines, said = shown(capsys, "--limit", "3", "--backbone", QUICK)
     assert "4 of 4 closed; going on from there" in said
     assert lines[0].startswith("Metalogue local demo: 6 episodes")
