@@ -248,6 +248,7 @@ def test_a_worker_that_waits_can_be_told_to_stop(folder: Path, stop: signal.Sign
     env = {"OPENAI_BASE_URL": nobody(), "OPENAI_API_KEY": KEY, "OPENAI_MODEL": "m"}
     process = worker(path, "--backbone", f"{QUICK}&max_attempts=1", **env)
     assert process.stderr is not None
+    assert process.stderr.readline().startswith(b"expected: ")
     assert b"[model.unreachable]" in process.stderr.readline()
     limit_s = soon(5)
     process.send_signal(stop)
@@ -263,6 +264,7 @@ def test_an_endpoint_that_is_up_later_is_found(folder: Path) -> None:
     env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY, "OPENAI_MODEL": "m"}
     process = worker(path, "--backbone", f"{QUICK}&max_attempts=1", **env)
     assert process.stderr is not None
+    assert process.stderr.readline().startswith(b"expected: ")
     assert b"[model.unreachable]" in process.stderr.readline()
     endpoint = EndpointAt(url)
     process.communicate(timeout=PATIENCE_S)
