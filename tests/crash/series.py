@@ -190,10 +190,12 @@ class StoppingLog(SqliteLog):
     def __init__(self, path: Path, *, after: int = 1 << 60, commits: int | None = None) -> None:
         super().__init__(path)
         self.after, self.commits = after, commits
+        self.writers: list[Writer] = []
 
     def claim(self, worker: str, partition: int = 0) -> Writer:
         claimed = super().claim(worker, partition)
-        return StoppingWriter(self, claimed.partition, claimed.epoch)
+        self.writers.append(StoppingWriter(self, claimed.partition, claimed.epoch))
+        return self.writers[-1]
 
 
 def whole(kinds: list[str], kept: int) -> int:

@@ -93,15 +93,28 @@ def test_a_log_that_stops_while_it_is_written_leaves_what_the_cut_one_holds(
     check(calm, path, f"after append {after}")
 
 
-@pytest.mark.parametrize(
-    ("concurrency", "commits"),
-    [(256, n) for n in range(1, 52, 10)] + [(1, n) for n in (1, 7, 77, 177, 277)],
-)
+@pytest.fixture(scope="module")
+def commits(calm: Calm, tmp_path_factory: pytest.TempPathFactory) -> dict[int, int]:
+    """The commits of a whole life, by how many episodes go on at once."""
+    found: dict[int, int] = {}
+    for concurrency in (256, 1):
+        folder = tmp_path_factory.mktemp("whole")
+        log = StoppingLog(Path(shutil.copy(calm.before, folder / "whole.db")))
+        worked(quick(log), concurrency=concurrency)
+        found[concurrency] = log.writers[-1].commits
+        log.close()
+    return found
+
+
+@pytest.mark.parametrize("concurrency", [256, 1])
+@pytest.mark.parametrize("place", [0.0, 0.02, 0.25, 0.5, 0.75, 1.0])
 def test_a_stop_between_two_commits_loses_only_what_was_in_flight(
-    calm: Calm, tmp_path: Path, concurrency: int, commits: int
+    calm: Calm, commits: dict[int, int], tmp_path: Path, concurrency: int, place: float
 ) -> None:
+    """Anywhere between the first commit of a life and the one before its last."""
     path = Path(shutil.copy(calm.before, tmp_path / "between.db"))
-    stopped = StoppingLog(path, commits=commits)
+    after = 1 + round(place * (commits[concurrency] - 2))
+    stopped = StoppingLog(path, commits=after)
     first = Counted()
     with pytest.raises(Fenced):
         worked(quick(stopped), concurrency=concurrency, world=first)
@@ -110,7 +123,7 @@ def test_a_stop_between_two_commits_loses_only_what_was_in_flight(
     assert recorded <= first.asked.keys()
     in_flight = len(first.asked) - len(recorded)
     assert in_flight <= concurrency
-    check(calm, path, f"after commit {commits} of {concurrency} at once")
+    check(calm, path, f"after commit {after} of {concurrency} at once")
 
 
 def test_a_log_that_dies_again_and_again_still_comes_to_the_same(
