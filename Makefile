@@ -1,5 +1,5 @@
-# make setup | providers | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | test-models | soak | lint | lock | clean
-# `setup` installs what runs; `providers` and `demo-local` add who else answers; `test*`, `quick`, `soak`, `lint` what checks it.
+# make setup | providers | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | soak | lint | lock | clean
+# `setup` installs what runs; `providers` and `demo-local` add who else answers; `test*` to `mutants`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -12,6 +12,11 @@ WORKERS ?= 2
 N ?= 6
 FROM ?= hub
 ARGS ?=
+SEED ?= 0
+PLACES ?=
+TESTS ?=
+KNOWN ?=
+CHANGED ?=
 QUICK ?= tests/handlers tests/schemas tests/state tests/papers tests/golden
 
 BIN := $(VENV)/bin
@@ -23,7 +28,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup local openvino providers dev demo dashboard demo-local demo-local-first
-.PHONY: test quick test-models soak lock clean
+.PHONY: test quick coverage mutants test-models soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
@@ -74,6 +79,19 @@ test: dev
 # For the inner loop: what a change to handlers, schemas or state breaks first. QUICK=tests/streams/cli: elsewhere.
 quick: dev
 	$(PYTEST) -q -m 'not soak and not models and not slow and not live' $(QUICK) $(ARGS)
+
+# Which lines and branches the suite runs, but for what it starts as processes. QUICK=... ARGS=... as in `quick`.
+coverage: dev
+	$(PYTEST) -q --cov=schemas --cov=handlers --cov=state --cov=streams --cov-branch \
+	  --cov-report=term:skip-covered -m 'not soak and not models and not slow and not live' $(ARGS)
+
+# Small wrong changes, drawn by SEED=, and the tests that touch them; it goes on where it was broken off.
+# PLACES="handlers/policies": elsewhere; TESTS="tests/papers": on these alone. KNOWN=1: those that people made.
+# CHANGED=main: a few, of the files that differ from it.
+mutants: N = 100
+mutants: dev
+	$(BIN)/python -m tests.mutation --n $(N) --seed $(SEED) --workers $(WORKERS) --places '$(PLACES)' --tests '$(TESTS)' \
+	  $(if $(KNOWN),--known) $(if $(CHANGED),--changed $(CHANGED)) $(ARGS)
 
 # On a model of 491 MB (FROM=index: where no hub is reached), one test at a time: each takes all cores.
 test-models: dev
