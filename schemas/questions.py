@@ -162,9 +162,12 @@ class Recall(Ask[Recollection]):
     top: int
     kinds: tuple[str, ...] = ("rule", "lesson")
     exclude: str = ""
+    related: bool = False
+    """Whether lessons that have nothing to do with the query are left out, and each is wanted once."""
 
     def parts(self) -> Sequence[tuple[str, str]]:
-        wanted = digest([self.roles, self.top, self.kinds, self.exclude])
+        related = ("related",) if self.related else ()
+        wanted = digest([self.roles, self.top, self.kinds, self.exclude, *related])
         return (("query", text_digest(self.query)), ("wanted", wanted))
 
 

@@ -26,6 +26,11 @@ def unpack(packed: str) -> tuple[float, ...]:
     return struct.unpack(f"<{len(raw) // 2}e", raw)
 
 
+def width(packed: str) -> int:
+    """How many numbers a packed vector holds."""
+    return len(b64decode(packed)) // 2
+
+
 def as_kept(vector: Sequence[float]) -> tuple[float, ...]:
     """The vector at the precision in which it is kept: live and replayed numbers are equal."""
     return unpack(pack(vector))

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from handlers.learning.cosine import cosine
-from handlers.learning.recall import Hit, nearest
+from handlers.learning.likeness import USUAL, Likeness, likeness_of
+from handlers.learning.recall import Hit, nearest, wanted
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 
@@ -27,6 +28,8 @@ DIGITS = 9
 KEPT = 64
 SMALL = 24
 """So few lessons are scored exactly at once."""
+MORE = 4
+"""So many times more are looked at where too few of the nearest are wanted."""
 
 
 @dataclass(slots=True)
@@ -47,17 +50,28 @@ class Block:
             own.setdefault(item.subject, []).append(row)
         return cls(items, _matrix(items, before), own)
 
-    def nearest(self, question: Recall, query: Sequence[float]) -> list[Hit]:
-        """As ``handlers.learning.recall.nearest``, over the few that can be among the nearest."""
+    def nearest(
+        self, question: Recall, query: Sequence[float], meant: Likeness = USUAL
+    ) -> list[Hit]:
+        """As ``handlers.learning.recall.nearest``, over the few that can be among the nearest.
+
+        Where some of those are not wanted, over more of them.
+        """
         matrix = self.matrix
         if matrix is None or len(self.items) <= SMALL or matrix.shape[1] != len(query):
-            return nearest(self.items, question, query)
-        rows = self._candidates(matrix, question, query)
-        if rows is None:
-            return nearest(self.items, question, query)
-        scored = [(self.items[row], self._exact(row, query)) for row in rows]
-        scored.sort(key=lambda hit: (-hit[1], hit[0].id))
-        return list(scored[: question.top])
+            return nearest(self.items, question, query, meant)
+        top = question.top
+        while True:
+            rows = self._candidates(matrix, replace(question, top=top), query)
+            if rows is None:
+                return nearest(self.items, question, query, meant)
+            scored = [(self.items[row], self._exact(row, query)) for row in rows]
+            scored.sort(key=lambda hit: (-hit[1], hit[0].id))
+            scored = scored[:top]
+            found = wanted(scored, question, meant)
+            if len(found) == question.top or len(scored) < top or scored[-1][1] < meant.floor:
+                return found
+            top *= MORE
 
     def _exact(self, row: int, query: Sequence[float]) -> float:
         packed = self.items[row].vector
@@ -148,11 +162,12 @@ class Mirrors:
     def select(self, memory: Memory, question: Recall, query: Sequence[float]) -> list[Hit]:
         """For each role its rules in order, then its nearest lessons."""
         hits: list[Hit] = []
+        meant = likeness_of(memory.embedder)
         for role in question.roles:
             if "rule" in question.kinds:
                 hits.extend((rule, None) for rule in memory.of(role, "rule"))
             if "lesson" in question.kinds:
-                hits.extend(self.block(memory, role).nearest(question, query))
+                hits.extend(self.block(memory, role).nearest(question, query, meant))
         return hits
 
     def block(self, memory: Memory, role: str) -> Block:

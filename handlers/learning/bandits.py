@@ -10,18 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from handlers.learning.cosine import cosine, rounded
-from schemas.vectors import unpack
+from schemas.vectors import unpack, width
 
 if TYPE_CHECKING:
-    from handlers.learning.linucb import LinUcb, Ridge
+    from handlers.learning.linucb import Dual, DualUcb, LinUcb, Ridge
     from handlers.learning.measured import Measured
     from schemas.events.strategy import Proposed
 
 State = Mapping[str, Any]
+Word: TypeAlias = Literal["retired", "restored"]
 FOREVER = "start"
+BLOCK = 32
+"""Pulls after which a regression is kept for those who need it with some more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,8 @@ class Arm:
     rated: float = 0.0
     """Sum of what retirement looks at: S_p, or R."""
     retired: bool = False
+    word: Word | None = None
+    """What a person said of it, which goes before what was measured."""
     rows: tuple[tuple[str, float], ...] = ()
     inverse: str | None = None
     b: str | None = None
@@ -97,6 +103,30 @@ def regression(arm: Arm, dims: int, constants: State) -> Ridge:
     return made
 
 
+def is_dual(dims: int, constants: State) -> bool:
+    """Whether arms are kept by their pulls for good: in so many dimensions a matrix takes longer."""
+    least = constants.get("dual_from")
+    return least is not None and dims >= least
+
+
+@lru_cache(maxsize=64)
+def dual(
+    rows: tuple[tuple[str, float], ...], dims: int, ridge: float, feature_dims: int | None
+) -> Dual:
+    """The regression of these pulls in its dual form, kept: nobody may change it.
+
+    One that was kept with fewer of them is gone on from, so a memory version costs what is new in it.
+    """
+    from handlers.learning.features import features
+    from handlers.learning.linucb import Dual
+
+    known = (len(rows) - 1) // BLOCK * BLOCK
+    made = dual(rows[:known], dims, ridge, feature_dims).copy() if known > 0 else Dual(dims, ridge)
+    for embedding, reward in rows[max(known, 0) :]:
+        made.add(features(embedding, feature_dims), reward)
+    return made
+
+
 def pulled(arm: Arm, embedding: str, reward: float, rated: float, constants: State) -> Arm:
     """The arm after one more pull."""
     arm = replace(arm, pulls=arm.pulls + 1, rated=arm.rated + rated)
@@ -105,8 +135,8 @@ def pulled(arm: Arm, embedding: str, reward: float, rated: float, constants: Sta
 
 def regressed(arm: Arm, embedding: str, reward: float, constants: State) -> Arm:
     """The arm with one more context and its reward in its regression."""
-    dims = constants["feature_dims"] or len(unpack(embedding))
-    if arm.inverse is None and len(arm.rows) + 1 <= dims // 2:
+    dims = constants["feature_dims"] or width(embedding)
+    if arm.inverse is None and (is_dual(dims, constants) or len(arm.rows) + 1 <= dims // 2):
         return replace(arm, rows=(*arm.rows, (embedding, reward)))
     from handlers.learning.features import features
     from handlers.learning.linucb import kept
@@ -124,8 +154,29 @@ def retires(arm: Arm, constants: State) -> bool:
 
 
 def settled(arm: Arm, constants: State) -> Arm:
-    """The arm, retired if its rewards stay low."""
-    return arm if arm.retired or not retires(arm, constants) else replace(arm, retired=True)
+    """The arm, retired if its rewards stay low and nobody said that it is to stay."""
+    if arm.retired or arm.word is not None or not retires(arm, constants):
+        return arm
+    return replace(arm, retired=True)
+
+
+def mark_of(arm_id: str) -> str:
+    """By what name a person's word on an arm is kept."""
+    return f"arm~{arm_id}"
+
+
+def heeded(state: State, words: Mapping[str, str]) -> State:
+    """The learned state with a person's words, by mark, on its arms."""
+    said = {arm["id"]: words.get(mark_of(arm["id"])) for arm in state.get("arms", ())}
+    if not any(said.values()):
+        return state
+    arms = [
+        {**arm, "word": said[arm["id"]], "retired": said[arm["id"]] == "retired"}
+        if said[arm["id"]]
+        else arm
+        for arm in state["arms"]
+    ]
+    return {**state, "arms": arms}
 
 
 # ── New arms ─────────────────────────────────────────────────────────────────────────────────
@@ -140,10 +191,15 @@ class Fate:
     nearest: str | None = None
     similarity: float | None = None
     reason: str | None = None
+    evicts: str | None = None
+    """The arm that makes room for it."""
 
 
 def fate(vector: str, arms: Sequence[Arm], constants: State) -> Fate:
-    """Merged into the arm that it is like, refused where there is no room, else added."""
+    """Merged into the arm that it is like, refused where there is no room for it, else added.
+
+    Where ``evicts`` is among the constants, the worst of the others makes room.
+    """
     query = unpack(vector)
     likes = [(rounded(cosine(query, unpack(arm.vector))), arm) for arm in arms if arm.vector]
     similarity, nearest = max(
@@ -154,14 +210,38 @@ def fate(vector: str, arms: Sequence[Arm], constants: State) -> Fate:
         if nearest.retired:
             return Fate("refused", None, near, similarity, "like an arm that was retired")
         return Fate("merged", near, near, similarity)
-    if len(arms) >= constants["arm_limit"]:
+    if len(arms) < constants["arm_limit"]:
+        return Fate("added", None, near, similarity)
+    out = worst(arms) if constants.get("evicts") else None
+    if out is None:
         return Fate("refused", None, near, similarity, "as many arms as there may be")
-    return Fate("added", None, near, similarity)
+    return Fate("added", None, near, similarity, evicts=out.id)
+
+
+def worst(arms: Sequence[Arm]) -> Arm | None:
+    """Who makes room: a retired arm, else one with the lowest mean, the oldest of equals.
+
+    Start arms stay, and so does whatever a person spoke of. An arm that was never pulled has Q = 0 (§ 3.3.3).
+    """
+    others = [arm for arm in arms if arm.origin != FOREVER and arm.word is None]
+    return min(
+        others, key=lambda arm: (not arm.retired, rounded(arm.mean), arm.birth), default=None
+    )
+
+
+def admit(
+    arms: list[Arm], came: Fate, when: str, text: str, parent: str | None, vector: str
+) -> Arm:
+    """Have a proposal join the arms, in the place of one that it evicts. The new arm."""
+    new = born(arms, when, text, parent, vector)
+    arms[:] = [arm for arm in arms if arm.id != came.evicts]
+    arms.append(new)
+    return new
 
 
 def born(arms: Sequence[Arm], when: str, text: str, parent: str | None, vector: str) -> Arm:
     """A new arm: the next birth, no pull, so Q = 0 (§ 3.3.3)."""
-    birth = len(arms) + 1
+    birth = max((arm.birth for arm in arms), default=0) + 1
     return Arm(
         id=f"a{birth}",
         birth=birth,
@@ -186,33 +266,35 @@ def linucb(before: State, members: Sequence[Measured], constants: State) -> dict
     return {"arms": [written(settled(arm, constants)) for arm in arms]}
 
 
-def folded(arms: list[Arm], summary: State, constants: State) -> dict[str, int]:
-    """One episode: its proposals, then its rewards; the places of its arms among the scope's."""
-    places = join(arms, summary, constants)
+def folded(arms: list[Arm], summary: State, constants: State) -> dict[str, str]:
+    """One episode: its proposals, then its rewards; the scope's arm for each of its own."""
+    names = join(arms, summary, constants)
     for arm_id, embedding, reward, rated in summary.get("pulls", ()):
-        place = places.get(arm_id)
+        place = _place(arms, names.get(arm_id))
         if place is not None:
             arms[place] = pulled(arms[place], embedding, reward, rated, constants)
-    return places
+    return names
 
 
-def join(arms: list[Arm], summary: State, constants: State) -> dict[str, int]:
-    """An episode's proposals join the arms; places of its arms, which may be another's in the scope."""
-    places = {arm.id: at for at, arm in enumerate(arms)}
+def _place(arms: Sequence[Arm], arm_id: str | None) -> int | None:
+    return next((at for at, arm in enumerate(arms) if arm.id == arm_id), None)
+
+
+def join(arms: list[Arm], summary: State, constants: State) -> dict[str, str]:
+    """An episode's proposals join the arms; the scope's arm for each arm of the episode."""
+    names = {arm.id: arm.id for arm in arms}
     for proposal in summary.get("proposals", ()):
         came = fate(proposal["vector"], arms, constants)
         if came.result == "added":
-            parent = proposal["parent"]
-            place = None if parent is None else places.get(parent)
-            known = None if place is None else arms[place].id
-            arm = born(arms, proposal["when"], proposal["text"], known, proposal["vector"])
-            arms.append(arm)
-            places[proposal["id"]] = len(arms) - 1
+            parent = names.get(proposal["parent"])
+            new = admit(arms, came, proposal["when"], proposal["text"], parent, proposal["vector"])
+            names = {own: arm for own, arm in names.items() if arm != came.evicts}
+            names[proposal["id"]] = new.id
         elif came.arm is not None:
-            places[proposal["id"]] = next(at for at, arm in enumerate(arms) if arm.id == came.arm)
+            names[proposal["id"]] = came.arm
         else:
-            places.pop(proposal["id"], None)
-    return places
+            names.pop(proposal["id"], None)
+    return names
 
 
 # ── Choosing ─────────────────────────────────────────────────────────────────────────────────
@@ -225,12 +307,13 @@ class Bandit:
     arms: list[Arm]
     constants: State
     frozen: bool = False
-    scorer: LinUcb | None = field(default=None, init=False)
+    scorer: LinUcb | DualUcb | None = field(default=None, init=False)
 
     @property
     def competing(self) -> list[Arm]:
-        """The arms that may be chosen."""
-        return [arm for arm in self.arms if not arm.retired]
+        """The arms that may be chosen: those in service, and where there are none the start arms."""
+        live = [arm for arm in self.arms if not arm.retired]
+        return live or [arm for arm in self.arms if arm.origin == FOREVER]
 
     def arm(self, arm_id: str) -> Arm:
         """The arm of this id."""
@@ -240,10 +323,18 @@ class Bandit:
         """Every competing arm's score, by birth."""
         from handlers.learning.features import features
 
-        scorer = self._scorer(len(unpack(embedding)))
+        scorer = self._scorer(width(embedding))
         scored = scorer.scores(features(embedding, self.constants["feature_dims"]))
         both = zip(self.arms, scored, strict=True)
-        return [(arm.id, score) for arm, score in both if not arm.retired]
+        competing = {arm.id for arm in self.competing}
+        return [(arm.id, score) for arm, score in both if arm.id in competing]
+
+    def admit(self, came: Fate, when: str, text: str, vector: str) -> Arm:
+        """Have a proposal join, in the place of one that it evicts. The new arm."""
+        place = None if came.evicts is None else _place(self.arms, came.evicts)
+        if place is not None and self.scorer is not None and place < len(self.scorer.arms):
+            self.scorer.drop(place)
+        return admit(self.arms, came, when, text, came.nearest, vector)
 
     def credit(self, arm_id: str, embedding: str, reward: float, rated: float) -> None:
         """Fold one reward, unless the evaluation is frozen."""
@@ -257,20 +348,26 @@ class Bandit:
             pulls=self.arms[place].pulls + 1,
             rated=self.arms[place].rated + rated,
         )
-        scorer = self._scorer(len(unpack(embedding)))
+        scorer = self._scorer(width(embedding))
         scorer.add(place, features(embedding, self.constants["feature_dims"]), reward)
         self.arms[place] = settled(arm, self.constants)
 
-    def _scorer(self, width: int) -> LinUcb:
-        from handlers.learning.linucb import LinUcb
+    def _scorer(self, embedded: int) -> LinUcb | DualUcb:
+        """The arms' regressions: in their dual form where there are many dimensions."""
+        from handlers.learning.linucb import DualUcb, LinUcb
 
+        dims, known = self.constants["feature_dims"] or embedded, self.constants
         if self.scorer is None:
-            dims = self.constants["feature_dims"] or width
-            exploration = self.constants["exploration"]
-            self.scorer = LinUcb(dims, self.constants["ridge"], exploration)
-        for arm in self.arms[len(self.scorer.arms) :]:
-            self.scorer.grow(regression(arm, self.scorer.dims, self.constants))
-        return self.scorer
+            by_pulls = is_dual(dims, known) and not any(arm.inverse for arm in self.arms)
+            form = DualUcb if by_pulls else LinUcb
+            self.scorer = form(dims, known["ridge"], known["exploration"])
+        scorer = self.scorer
+        for arm in self.arms[len(scorer.arms) :]:
+            if isinstance(scorer, DualUcb):
+                scorer.grow(dual(arm.rows, dims, known["ridge"], known["feature_dims"]))
+            else:
+                scorer.grow(regression(arm, dims, known))
+        return scorer
 
 
 def best(scores: Sequence[tuple[str, float]]) -> str:

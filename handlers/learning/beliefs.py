@@ -125,8 +125,10 @@ CARRIED: Final = ("class", "vector", "diagnosis", "confidence", "signals", "know
 def evidence_of(member: Measured, constants: Mapping[str, Any]) -> Iterator[Evidence]:
     """What a member says of strategies, of the diagnosis, and of the agent itself."""
     summary = member.summary
+    was = borne_out(member, constants)
     for each in summary.get("tuples", ()):
-        yield from tuple_evidence(summary["class"], each, solved_by(member, each, constants))
+        named = each if was is None else {**each, "diagnosis": was}
+        yield from tuple_evidence(summary["class"], named, solved_by(member, each, constants))
     solved = KNOWN.get(member.outcome)
     if constants["learn_from"] == "verdict":
         solved = summary.get("passed")
@@ -135,8 +137,21 @@ def evidence_of(member: Measured, constants: Mapping[str, Any]) -> Iterator[Evid
         error = None if q is None else abs(q - solved)
         agent = key_of("agent", summary["class"], "", "", band_of(q))
         yield Evidence(agent, solved, member.calls, error)
-        task = key_of("task", summary["class"], summary.get("diagnosis") or "", "", "")
+        task = key_of("task", summary["class"], was or summary.get("diagnosis") or "", "", "")
         yield Evidence(task, solved, member.calls)
+
+
+def borne_out(member: Measured, constants: Mapping[str, Any]) -> str | None:
+    """What the problem turned out to be: what the strategy that solved it is for, if one did.
+
+    A strategy that failed before it speaks of such problems too, not of those that it was taken for.
+    ``solved_by`` names the diagnosis of each strategy; batches of earlier builds do not hold it.
+    """
+    known: Mapping[str, str] = constants.get("solved_by", {})
+    for each in member.summary.get("tuples", ()):
+        if each["strategy"] in known and solved_by(member, each, constants):
+            return known[each["strategy"]]
+    return None
 
 
 def solved_by(

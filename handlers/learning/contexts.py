@@ -27,10 +27,10 @@ class Folded:
         """Each pull: its arm in the scope, what its context is made of, and its reward."""
         arms = arms_of(self.before, self.constants)
         for member in self.members:
-            places = join(arms, member.summary, self.constants)
+            names = join(arms, member.summary, self.constants)
             for (arm_id, _, reward, _), text in pulls_of(member):
-                if arm_id in places:
-                    yield arms[places[arm_id]].id, text, reward
+                if arm_id in names:
+                    yield names[arm_id], text, reward
 
 
 def pulls_of(member: Measured) -> Iterator[tuple[Sequence[Any], str | None]]:

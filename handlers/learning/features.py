@@ -6,6 +6,7 @@ hash, so that every machine has the same.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from handlers.learning.linucb import Vector, total
 from schemas.identity import hash01
-from schemas.vectors import unpack
 
 
 @lru_cache(maxsize=8)
@@ -26,10 +26,16 @@ def signs(dims: int, width: int) -> NDArray[np.float64]:
     return np.array(drawn)
 
 
+@lru_cache(maxsize=64)
 def features(embedding: str, dims: int | None) -> Vector:
-    """x of a packed embedding: ``dims`` numbers, or all of them; ‖x‖ = 1, or 0 for a zero vector."""
-    x = np.array(unpack(embedding), dtype=np.float64)
+    """x of a packed embedding: ``dims`` numbers, or all of them; ‖x‖ = 1, or 0 for a zero vector.
+
+    A report is scored and then credited: its x is made once, and nobody may change it.
+    """
+    x = np.frombuffer(b64decode(embedding, validate=True), dtype="<f2").astype(np.float64)
     if dims is not None:
         x = (signs(dims, len(x)) * x[:, None]).sum(axis=0)
     length = float(np.sqrt(total(x * x)))
-    return x / length if length else x
+    x = x / length if length else x
+    x.flags.writeable = False
+    return x

@@ -9,7 +9,6 @@ Source: Meta-Reasoner eq. (2), (3); Li et al. 2010, Algorithm 1.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
 from math import fsum
 from typing import TypeAlias
 
@@ -18,6 +17,10 @@ from numpy.typing import NDArray
 
 DIGITS = 9
 """Decimals to which scores are compared."""
+PART = 128
+"""Rows of a matrix that are multiplied at a time."""
+ROOM = 16
+"""Pulls that a regression in its dual form has room for before it grows."""
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
@@ -29,8 +32,17 @@ def total(values: Vector) -> float:
 
 
 def times(matrix: Matrix, x: Vector) -> Vector:
-    """A symmetric matrix times a vector."""
+    """A vector times a matrix: of a symmetric one that is the matrix times the vector."""
     product: Vector = (matrix * x[:, None]).sum(axis=0)
+    return product
+
+
+def _in_parts(matrix: Matrix, x: Vector) -> Vector:
+    """The same for large ones: so many rows at a time as a core's cache holds, in one fixed order."""
+    columns: int = matrix.shape[1]
+    product = np.zeros(columns)
+    for at in range(0, len(matrix), PART):
+        product += times(matrix[at : at + PART], x[at : at + PART])
     return product
 
 
@@ -88,6 +100,13 @@ class LinUcb:
         self._theta = np.concatenate((self._theta, arm.theta[:, None]), axis=1)
         return len(self.arms) - 1
 
+    def drop(self, place: int) -> None:
+        """Forget an arm; those behind it move up."""
+        del self.arms[place]
+        self._stack = np.delete(self._stack, place, axis=1)
+        self._room = np.empty_like(self._stack)
+        self._theta = np.delete(self._theta, place, axis=1)
+
     def add(self, place: int, x: Vector, reward: float) -> None:
         """Credit a reward to an arm."""
         arm = self.arms[place]
@@ -108,35 +127,102 @@ class LinUcb:
         return arm.inverse.ravel().take(self._half).reshape(self._rows, -1)
 
 
-def dual_score(
-    rows: Sequence[Vector], rewards: Sequence[float], x: Vector, ridge: float, exploration: float
-) -> float:
-    """The same score from the Gram matrix of an arm's pulls: K = XXᵀ, k = Xx.
+class Dual:
+    """One arm's regression kept by its pulls: the columns X, their rewards r, and (λI + XᵀX)⁻¹.
 
-    xᵀθ = kᵀ(λI + K)⁻¹r and xᵀA⁻¹x = (xᵀx − kᵀ(λI + K)⁻¹k)/λ: smaller while pulls are fewer than
-    dimensions.
+    The same regression as ``Ridge``, and smaller while pulls are fewer than dimensions: one more of n pulls
+    takes n(n + d) products instead of d². With k = Xᵀx: xᵀθ = kᵀ(λI + XᵀX)⁻¹r and
+    xᵀA⁻¹x = (xᵀx − kᵀ(λI + XᵀX)⁻¹k)/λ.
     """
-    k = np.array([total(row * x) for row in rows])
-    inverse = _gram_inverse(rows, ridge)
-    solved = times(inverse, k) if rows else k
-    mean = total(solved * np.array(rewards, dtype=np.float64))
-    spread = (total(x * x) - total(solved * k)) / ridge
-    return round(mean + exploration * float(np.sqrt(max(spread, 0.0))), DIGITS) + 0.0
+
+    __slots__ = ("_columns", "_inverse", "_rewards", "_seen", "_weights", "count", "ridge")
+
+    def __init__(self, dims: int, ridge: float) -> None:
+        self.ridge, self.count = ridge, 0
+        self._columns: Matrix = np.empty((dims, ROOM))
+        self._inverse: Matrix = np.empty((ROOM, ROOM))
+        self._rewards: Vector = np.empty(ROOM)
+        self._weights: Vector = np.empty(0)
+        self._seen: tuple[Vector, Vector, Vector] | None = None
+        """The context that was scored last with its products: whoever was scored is credited next."""
+
+    def add(self, x: Vector, reward: float) -> None:
+        """One more pull in the context x."""
+        n = self.count
+        if n == len(self._rewards):
+            self._grow(2 * n)
+        k, solved = self._solved(x)
+        left = self.ridge + total(x * x) - total(k * solved)
+        inverse, scaled = self._inverse, solved / np.sqrt(left)
+        inverse[:n, :n] += scaled[:, None] * scaled[None, :]
+        inverse[:n, n] = inverse[n, :n] = -solved / left
+        inverse[n, n] = 1.0 / left
+        self._columns[:, n] = x
+        self._rewards[n] = reward
+        self.count, self._seen = n + 1, None
+        self._weights = _in_parts(inverse[: n + 1, : n + 1], self._rewards[: n + 1])
+
+    def score(self, x: Vector, exploration: float) -> float:
+        """xᵀθ + c √(xᵀA⁻¹x), rounded as scores are compared. Source: Meta-Reasoner eq. (3)."""
+        k, solved = self._solved(x)
+        spread = (total(x * x) - total(k * solved)) / self.ridge
+        score = total(k * self._weights) + exploration * float(np.sqrt(max(spread, 0.0)))
+        return round(score, DIGITS) + 0.0
+
+    def copy(self) -> Dual:
+        """Another one of the same pulls, which goes on alone."""
+        made = Dual.__new__(Dual)
+        made.ridge, made.count = self.ridge, self.count
+        made._columns, made._inverse = self._columns, self._inverse
+        made._rewards, made._weights, made._seen = self._rewards, self._weights, self._seen
+        made._grow(self.count + ROOM)
+        return made
+
+    def _solved(self, x: Vector) -> tuple[Vector, Vector]:
+        """k = Xᵀx, and (λI + XᵀX)⁻¹k."""
+        if self._seen is None or self._seen[0] is not x:
+            k = _in_parts(self._columns[:, : self.count], x)
+            self._seen = x, k, _in_parts(self._inverse[: self.count, : self.count], k)
+        return self._seen[1:]
+
+    def _grow(self, room: int) -> None:
+        """Room for so many pulls."""
+        n = self.count
+        columns, inverse = np.empty((len(self._columns), room)), np.empty((room, room))
+        rewards = np.empty(room)
+        columns[:, :n], inverse[:n, :n] = self._columns[:, :n], self._inverse[:n, :n]
+        rewards[:n] = self._rewards[:n]
+        self._columns, self._inverse, self._rewards = columns, inverse, rewards
 
 
-def _gram_inverse(rows: Sequence[Vector], ridge: float) -> Matrix:
-    """(λI + XXᵀ)⁻¹, grown by a row and a column for each pull."""
-    inverse: Matrix = np.empty((0, 0))
-    for at, row in enumerate(rows):
-        u = np.array([total(row * other) for other in rows[:at]])
-        v = times(inverse, u) if at else u
-        left = ridge + total(row * row) - total(u * v)
-        grown = np.empty((at + 1, at + 1))
-        grown[:at, :at] = inverse + v[:, None] * v[None, :] / left
-        grown[:at, at] = grown[at, :at] = -v / left
-        grown[at, at] = 1.0 / left
-        inverse = grown
-    return inverse
+class DualUcb:
+    """The regressions of several arms in their dual form: for contexts of many dimensions and few pulls."""
+
+    def __init__(self, dims: int, ridge: float, exploration: float) -> None:
+        self.dims, self.ridge, self.exploration = dims, ridge, exploration
+        self.arms: list[Dual] = []
+        self._own: list[bool] = []
+        """Whether an arm is this one's alone, or others know it too."""
+
+    def grow(self, known: Dual | None = None) -> int:
+        """One arm more, which may be known elsewhere: it is not changed there. Its place."""
+        self.arms.append(known or Dual(self.dims, self.ridge))
+        self._own.append(known is None)
+        return len(self.arms) - 1
+
+    def drop(self, place: int) -> None:
+        """Forget an arm; those behind it move up."""
+        del self.arms[place], self._own[place]
+
+    def add(self, place: int, x: Vector, reward: float) -> None:
+        """Credit a reward to an arm."""
+        if not self._own[place]:
+            self.arms[place], self._own[place] = self.arms[place].copy(), True
+        self.arms[place].add(x, reward)
+
+    def scores(self, x: Vector) -> list[float]:
+        """The score of every arm, rounded. Source: Meta-Reasoner eq. (3)."""
+        return [arm.score(x, self.exploration) for arm in self.arms]
 
 
 # ── As kept ──────────────────────────────────────────────────────────────────────────────────

@@ -69,6 +69,23 @@ def aurc(pairs: Pairs) -> float:
     return fsum(risk for _, risk in curve) / len(curve) if curve else 0.0
 
 
+def aurc_worth(pairs: Pairs) -> list[float]:
+    """What each pair is worth to ``aurc``: their mean is that, and their spread is its own (its influence).
+
+    With risks R_k, the k-th most confident is worth R_k + Σ_{j ≥ k} (wrong_k − R_j) / j.
+    """
+    curve, worth, total = risk_coverage(pairs), [0.0] * len(pairs), 0.0
+    order = sorted(range(len(pairs)), key=lambda at: -pairs[at][0])
+    places = 0.0
+    for k in range(len(pairs), 0, -1):
+        at, risk = order[k - 1], curve[k - 1][1]
+        places += 1 / k
+        total += risk / k
+        worth[at] = risk + (not pairs[at][1]) * places - total
+    shift = aurc(pairs) - fsum(worth) / len(pairs) if pairs else 0.0
+    return [value + shift for value in worth]
+
+
 def selective_accuracy(pairs: Pairs, coverage: float) -> float:
     """Accuracy among the most confident share of answers."""
     kept = max(1, round(coverage * len(pairs)))

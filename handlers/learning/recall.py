@@ -1,7 +1,8 @@
 """Which memory items an episode is reminded of: a pure function of memory, question and query vector.
 
 Source: MC² eq. (12), (15), (16): cosine between the problem and each live lesson, the top k, all if
-fewer. Decisions compare similarities rounded to 1e-9; ties go by id.
+fewer. Decisions compare similarities rounded to 1e-9; ties go by id. Ours: who asks for what is related gets
+nothing below the embedder's floor, and of lessons that say the same the one that is nearest.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handlers.learning.cosine import cosine
+from handlers.learning.likeness import USUAL, Likeness, likeness_of
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import unpack
@@ -19,15 +21,21 @@ Hit = tuple[MemoryItem, float | None]
 def select(memory: Memory, question: Recall, query: Sequence[float]) -> list[Hit]:
     """For each role its rules in order, then its ``top`` nearest lessons."""
     hits: list[Hit] = []
+    meant = likeness_of(memory.embedder)
     for role in question.roles:
         if "rule" in question.kinds:
             hits.extend((rule, None) for rule in memory.of(role, "rule"))
         if "lesson" in question.kinds:
-            hits.extend(nearest(memory.of(role, "lesson"), question, query))
+            hits.extend(nearest(memory.of(role, "lesson"), question, query, meant))
     return hits
 
 
-def nearest(lessons: Sequence[MemoryItem], question: Recall, query: Sequence[float]) -> list[Hit]:
+def nearest(
+    lessons: Sequence[MemoryItem],
+    question: Recall,
+    query: Sequence[float],
+    meant: Likeness = USUAL,
+) -> list[Hit]:
     """The ``top`` lessons most similar to the query that did not come from the same problem."""
     scored = [
         (item, round(cosine(query, unpack(item.vector)), 9) if item.vector else 0.0)
@@ -35,4 +43,28 @@ def nearest(lessons: Sequence[MemoryItem], question: Recall, query: Sequence[flo
         if not question.exclude or item.subject != question.exclude
     ]
     scored.sort(key=lambda hit: (-hit[1], hit[0].id))
-    return [(item, similarity) for item, similarity in scored[: question.top]]
+    return wanted(scored, question, meant)
+
+
+def wanted(
+    scored: Sequence[tuple[MemoryItem, float]], question: Recall, meant: Likeness
+) -> list[Hit]:
+    """The first ``top`` of scored lessons; of related ones only, where those are asked for, each once."""
+    if not question.related:
+        return list(scored[: question.top])
+    found: list[Hit] = []
+    for item, similarity in scored:
+        if similarity < meant.floor or len(found) == question.top:
+            break
+        if not any(same(item, other, meant) for other, _ in found):
+            found.append((item, similarity))
+    return found
+
+
+def same(item: MemoryItem, other: MemoryItem, meant: Likeness) -> bool:
+    """Whether two lessons say the same: by their texts, else by their vectors."""
+    if item.text_digest == other.text_digest:
+        return True
+    if item.vector is None or other.vector is None:
+        return False
+    return round(cosine(unpack(item.vector), unpack(other.vector)), 9) >= meant.same

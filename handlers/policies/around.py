@@ -12,9 +12,10 @@ from typing import Any, Protocol, TypeVar, cast
 
 from schemas.asking import All, Ask, OutOfLimit, Steps
 from schemas.events.base import Event
+from schemas.events.episode import Completed
 from schemas.events.graph import ToolCalled
 from schemas.prompt import Section, Template
-from schemas.questions import Complete, Completion, Recollection, ToolResult
+from schemas.questions import Complete, Completion, Recollection, ToolResult, UseTool
 
 R = TypeVar("R")
 Change = Callable[[Ask[Any]], Ask[Any]]
@@ -73,19 +74,24 @@ class Watcher(Protocol):
 
 @dataclass(slots=True)
 class Watch:
-    """What a wrapped policy did, by addresses of its own: its facts, tool calls and replies."""
+    """What a wrapped policy did, by addresses of its own: its facts, tool calls and replies, in order."""
 
     events: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
-    texts: list[str] = field(default_factory=list[str])
 
     def see(self, address: str, request: object, reply: object) -> None:
         """Take what was yielded at an address, and what came back."""
         if isinstance(request, Event):
             self.events.append((address, request))
         elif isinstance(reply, Completion):
-            self.texts.append(reply.text)
-        elif isinstance(reply, ToolResult):
-            called = ToolCalled(asked="-", tool="-", result=reply.result, text=reply.text)
+            said = Completed(asked="-", text=reply.text, finish=reply.finish, model=reply.model)
+            self.events.append((address, said))
+        elif isinstance(reply, ToolResult) and isinstance(request, UseTool):
+            called = ToolCalled(
+                asked=request.fingerprint(),
+                tool=request.tool,
+                result=reply.result,
+                text=reply.text,
+            )
             self.events.append((address, called))
 
 

@@ -201,6 +201,10 @@ class Policy(Generic[S]):
     found_by: Callable[[MemoryItem, S], str] = field(default=lambda item, settings: item.text)
     """What of a lesson is embedded, should another embedder have to."""
     window: Callable[[S, int | None], int] = field(default=lambda settings, size: size or 10)
+    reads: Callable[[S], bool] = field(default=lambda settings: True)
+    """Whether its episodes read what was learned: those that do not need no batch before theirs."""
+    unlearnable: Callable[[S], str | None] = field(default=lambda settings: None)
+    """Why nothing can be learned under these settings, where that is so."""
     live_batches: Callable[[S], int | None] = field(default=lambda settings: None)
     rule: str | None = None
     """The learning rule (``handlers.learning.rules``) of its arms, weights or beliefs, if it has any."""

@@ -20,20 +20,22 @@ from schemas.reply import Field
 
 TOOL = "search"
 TOPK = 3
+DIGITS = 6
+"""So many digits are no number of passages."""
 PROMPT = """\
 You answer a question and may search for what you do not know, as often as you need. The tool:
 <tools>
 {"name": "search", "arguments": {"query": "text to look for", "topk": "how many passages, 3"}}
 </tools>
-Think first, between <think> and </think>. Then either call the tool, with \
+Say first, in a few sentences, what you know and what is missing. Then either call the tool, with \
 <tool_call>{"name": "search", "arguments": {"query": "..."}}</tool_call>, and its results come back \
-with the question; or give the bare answer between <answer> and </answer>. Instead of the tags you \
-may use the form below."""
+in the next message between <tool_response> and </tool_response>; or give the bare answer between \
+<answer> and </answer>. Instead of the tags you may use the form below."""
 
 AGENT = Role.of(
     "reasoner",
     PROMPT,
-    sections=("Problem", "Guidance?", "Earlier calls?", "Search results?"),
+    sections=("Problem", "Guidance?"),
     reply=[
         choice("Move", ("SEARCH", "ANSWER"), "whether to call the tool or to answer"),
         Field("Query", "text", "the search query", when=("Move", ("SEARCH",))),
@@ -46,6 +48,10 @@ Section "Guidance" was learned from earlier questions: use what fits and ignore 
     template="agent",
     mends=False,
 )
+
+NEITHER = """\
+This reply holds neither a call of the tool nor an answer. Call the tool, between <tool_call> and \
+</tool_call>, or give the bare answer, between <answer> and </answer>."""
 
 _CALL, _ANSWER = Marks.tag("tool_call"), Marks.tag("answer")
 
@@ -93,9 +99,16 @@ def call_of(said: str) -> Call:
     if not isinstance(query, str) or not query.strip():
         return Call("", fault="the call has no query")
     topk = arguments.get("topk", TOPK)
+    if isinstance(topk, str) and topk.strip().isdecimal():  # as many a model spells a number
+        topk = int(topk) if len(topk.strip()) < DIGITS else 0
     if isinstance(topk, bool) or not isinstance(topk, int) or topk < 1:
         return Call(query, fault="topk must be a positive whole number")
     return Call(query, topk, str(said_call.get("name", TOOL)))
+
+
+def response(text: str) -> str:
+    """What a tool returned, as the agent's conversation holds it."""
+    return f"<tool_response>{text}</tool_response>"
 
 
 def _object(value: object) -> dict[str, Any]:

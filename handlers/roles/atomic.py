@@ -8,8 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from handlers.roles.role import Role
-from handlers.roles.thinker import FRAME, GENERATION, SETTLED, SO_FAR, STATE, THOUGHT
+from handlers.roles.role import Role, text
+from handlers.roles.thinker import GENERATION, SETTLED, SO_FAR, STATE
+
+FRAME = """\
+You work on a problem one thought at a time. A thought is one coherent unit of reasoning, such as a \
+part of a derivation, a sub-goal, a check or an intermediate result.
+{task}
+A short problem may be settled in one thought. Once a thought settles the problem, set the state to \
+ANSWERED and give the final answer just as the problem asks for it."""
+THOUGHT = text("Thought", "the next thought, and no other after it")
 
 Action: TypeAlias = Literal["analyse", "step", "reason", "divide", "refine"]
 

@@ -22,9 +22,10 @@ WORDS = 20
 Result: TypeAlias = Literal["composed", "regenerated", "fallback"]
 
 _PROMPT = """\
-You coach the {role} of a group of reasoning models. Below are {given} and what was learned from \
-other problems.
-Read everything, then write {what} for this very case: at most {most} bullets of at most {words} words.
+You coach the {role} of a group of reasoning models. Below are {given}, and what was learned from \
+other problems. You advise and do not solve the problem: write no solution and no answer.
+Read everything, then write {what} for this very case: at most {most} bullets, each a line of at most \
+{words} words.
 {contents}"""
 
 
@@ -159,7 +160,7 @@ def _coach(
     prompt = _PROMPT.format(
         role=role.capitalize(), given=given, what=what, contents=contents, most=most, words=WORDS
     )
-    field = listed(label, f"bullets of at most {WORDS} words each", most=most)
+    field = listed(label, f"bullets, a line of at most {WORDS} words each", most=most)
     sections = (*sections, "Rules?", "Lessons?")
     return Coach(
         Role.of(
@@ -189,7 +190,7 @@ COACHES: Mapping[str, Coach] = {
         "monitor",
         "Review plan",
         5,
-        "the problem, an excerpt of the trajectory under review",
+        "the problem and an excerpt of the trajectory under review",
         ("Problem", "Trajectory"),
         "a review plan",
         "Name the kinds of error that are likely here (logic, arithmetic, conditions and so on), "
@@ -199,7 +200,7 @@ COACHES: Mapping[str, Coach] = {
         "controller",
         "Decision policy",
         5,
-        "the problem, excerpts of the trajectory and of the Monitor's report",
+        "the problem, and excerpts of the trajectory and of the Monitor's report",
         ("Problem", "Trajectory", "Report"),
         "a decision policy",
         "Say which signals here should lead to ACCEPT, PATCH or RESTART, how "

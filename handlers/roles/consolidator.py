@@ -1,4 +1,7 @@
-"""The consolidator: keeps a role's six rules in step with the lessons of the last batches.
+"""The consolidator: keeps a role's rules in step with the lessons of the last batches.
+
+There are two for each role. One writes six rules, neither more nor fewer, as the paper does. The other writes as many
+as its lessons support, up to six, and what it writes is taken as far as it can be used.
 
 Source: MC² eq. (11), § C.5, figures 15, 20 and 25.
 """
@@ -13,7 +16,9 @@ from typing import TypeAlias
 
 from handlers.roles.controller import in_words
 from handlers.roles.form import Unreadable, Values
-from handlers.roles.role import Check, Role, text
+from handlers.roles.role import Check, Role
+from handlers.roles.values import NONE
+from schemas.reply import Field
 
 RULES = 6
 NEW = 2
@@ -21,7 +26,7 @@ NEW = 2
 
 RuleList: TypeAlias = tuple[tuple[str, str], ...]
 
-_PROMPT = """\
+_EXACT = """\
 You keep the long-term knowledge of the {role}: exactly {rules} rules. Below are the present \
 rules, if there are any, and recent micro-lessons, newest first, each marked DO or AVOID.
 Bring the rules up to date:
@@ -33,6 +38,17 @@ are no present rules);
 Each rule is one sentence that can be acted on and checked, without digits, examples or mention \
 of a task. {kind}"""
 
+_UP_TO = """\
+You keep the long-term knowledge of the {role}: a short list of rules, {rules} at most. Below are recent \
+micro-lessons, newest first, each marked DO, AVOID or BOTH. Write down what several of them teach.
+A rule is one general sentence that says what to do and when. It fits other problems too, so it names no \
+number, no person and no thing of a single problem. {kind}
+A few good rules are better than {rules} weak ones: write NONE behind a label that needs no rule."""
+
+_PRESENT = """\
+Section "Rules" holds the present rules. Keep a good one word for word and behind its own label, make one \
+of those that say the same, leave one out only if lessons contradict it, and add at most {new}."""
+
 _KINDS = {
     "reasoner": 'Prefer the forms "do X before Y" and "if this holds, then do that".',
     "monitor": "Each rule says how to detect and locate a mistake, not how to solve.",
@@ -40,15 +56,17 @@ _KINDS = {
 }
 _ROWS = re.compile(r"^[\W_]{0,12}([A-Z])(\d{1,3})[\s*_`]{0,6}[:：.)]", re.MULTILINE | re.IGNORECASE)
 _SENTENCES = re.compile(r"[.!?][\"')\]]{0,3}\s+(?=[A-Z])")
+_BRACKETED = re.compile(r"[ \t]{0,4}\([^()\n]{0,200}\)")
 _SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf)\.", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidator:
-    """The consolidator of one role, whose rules are named by its letter."""
+    """The consolidator of one role, whose rules are named by its letter. ``exact``: six rules, or none are read."""
 
     role: Role
     letter: str
+    exact: bool
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -56,12 +74,19 @@ class Consolidator:
         return tuple(f"{self.letter}{number}" for number in range(1, RULES + 1))
 
     def check(self, previous: Sequence[str] = (), *, strict: bool = False) -> Check:
-        """Six rules, one sentence each, no digit; under ``strict`` at most two new ones."""
+        """One rule at least, or six of one sentence each without a digit; under ``strict`` at most two new ones."""
         return partial(_wrong, self, tuple(previous), strict)
 
     def rules(self, values: Values) -> RuleList:
-        """The rules by id, in order."""
-        return tuple((rule, plain_rule(str(values[rule]))) for rule in self.ids)
+        """The rules by id, in order: all six, or those that can be used, each text once."""
+        if self.exact:
+            return tuple((rule, plain_rule(str(values[rule]))) for rule in self.ids)
+        found: dict[str, tuple[str, str]] = {}
+        for name in self.ids:
+            rule = _usable(str(values.get(name, NONE)))
+            if rule is not None:
+                found.setdefault(rule.casefold(), (name, rule))
+        return tuple(found.values())
 
 
 def plain_rule(said: str) -> str:
@@ -79,6 +104,17 @@ def new_rules(rules: RuleList, previous: Sequence[str]) -> int:
 def _wrong(
     consolidator: Consolidator, previous: tuple[str, ...], strict: bool, values: Values, reply: str
 ) -> Unreadable | None:
+    problem = _inexact(consolidator, values, reply) if consolidator.exact else None
+    rules = () if problem is not None else consolidator.rules(values)
+    if problem is None and not rules:
+        problem = Unreadable("rules", "none that is a general sentence without digits")
+    if problem is None and strict and previous and new_rules(rules, previous) > NEW:
+        problem = Unreadable("rules", f"at most {NEW} may be new")
+    return problem
+
+
+def _inexact(consolidator: Consolidator, values: Values, reply: str) -> Unreadable | None:
+    """Why these are not six rules, each once, of one sentence without a digit. Source: MC² § C.5."""
     rows = [(found[1].upper(), found[2]) for found in _ROWS.finditer(reply)]
     named = sorted(letter + number for letter, number in rows if letter == consolidator.letter)
     if named and named != list(consolidator.ids):
@@ -92,34 +128,54 @@ def _wrong(
             return Unreadable(name, problem)
     if len({rule.casefold() for _, rule in rules}) < RULES:
         return Unreadable("rules", "two of them say the same")
-    if strict and previous and new_rules(rules, previous) > NEW:
-        return Unreadable("rules", f"at most {NEW} may be new")
     return None
 
 
 def _unfit(rule: str) -> str | None:
-    if any(map(str.isdecimal, rule)):
+    if _counts(rule):
         return "must hold no digits"
     if _SENTENCES.search(_SHORT.sub("", rule)):
         return "must be one sentence"
     return None
 
 
-def _consolidator(role: str) -> Consolidator:
+def _counts(rule: str) -> bool:
+    return any(map(str.isdecimal, rule))
+
+
+def _usable(said: str) -> str | None:
+    """A rule without what does not belong to it: its bullet, rules beyond the sixth, brackets that hold numbers.
+
+    What still holds a digit speaks of one problem, and is none.
+    """
+    surplus = _ROWS.search(said, 1)
+    rule = plain_rule(said[: surplus.start()] if surplus else said).lstrip("-*• ")
+    rule = _BRACKETED.sub(lambda found: "" if _counts(found[0]) else found[0], rule)
+    return None if not rule or rule == NONE or _counts(rule) else rule
+
+
+def _consolidator(role: str, *, exact: bool) -> Consolidator:
     letter = role[0].upper()
+    about = "a rule, one sentence without digits"
     reply = [
-        text(f"{letter}{number}", "a rule, one sentence without digits")
+        Field(f"{letter}{number}", "text", about if exact else f"{about}, or NONE", required=exact)
         for number in range(1, RULES + 1)
     ]
-    prompt = _PROMPT.format(role=role.capitalize(), rules="six", new="two", kind=_KINDS[role])
+    words = {"role": role.capitalize(), "rules": "six", "new": "two", "kind": _KINDS[role]}
     made = Role.of(
         "consolidator",
-        prompt,
+        (_EXACT if exact else _UP_TO).format(**words),
         sections=("Rules?", "Lessons"),
         reply=reply,
-        template=f"consolidator.{role}",
+        notes={} if exact else {"Rules": _PRESENT.format(**words)},
+        template=f"consolidator.{role}.six" if exact else f"consolidator.{role}",
     )
-    return Consolidator(made, letter)
+    return Consolidator(made, letter, exact)
 
 
-CONSOLIDATORS: Mapping[str, Consolidator] = {role: _consolidator(role) for role in _KINDS}
+CONSOLIDATORS: Mapping[str, Consolidator] = {
+    role: _consolidator(role, exact=False) for role in _KINDS
+}
+"""By role: up to six rules."""
+SIX: Mapping[str, Consolidator] = {role: _consolidator(role, exact=True) for role in _KINDS}
+"""By role: six rules, as in the paper."""

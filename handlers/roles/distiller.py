@@ -13,42 +13,67 @@ from functools import partial
 from handlers.roles.controller import ACTIONS, NUMBERED, in_words
 from handlers.roles.form import Unreadable, Values, parse, render_reply
 from handlers.roles.role import Check, Role, choice, listed, text
+from handlers.roles.values import ECHO
 from schemas.reply import Field, Reply
 
 POLARITY = {
     "do": "DO: this attempt was accepted at once. Teach what to repeat.",
     "avoid": "AVOID: this attempt failed in every round. Teach what to avoid and how to see it.",
+    "both": """\
+BOTH: a first attempt was sent back, and the next one was accepted. Teach what was wrong with the first, how \
+that could be seen, and what the second did instead.""",
+    "patched": """\
+BOTH: a slip in this attempt was mended, and nobody checked the result. Teach how to see such a slip, and how to \
+avoid it.""",
 }
 """What the section "Polarity" says."""
 
 _SHARED = """
-You see the problem, an excerpt of the last trajectory, the Monitor's report and the Controller's \
-decision, as far as there are any. The section "Polarity" says whether this case is one to repeat \
-or one to avoid. The task and its numbers may be mentioned, except where the format bars digits; \
-the descriptor is the key by which the lesson is found again for similar problems."""
+You see one finished case: the problem, an excerpt of the last trajectory, and the Monitor's report and \
+the Controller's decision, as far as there are any. The section "Polarity" says whether what was done is \
+to be repeated or avoided. Fill in every line of the form in a few words. The numbers of the case may be \
+mentioned, except where the form bars digits."""
 
 _REASONER = f"""\
 You write a micro-lesson for a Reasoner: one short example of how to carry out a solution, drawn \
 from one case.{_SHARED}
-Prefer imperative steps. Leave the rules about the form of the answer as they are."""
+Write steps as commands. Leave the rules about the form of the answer as they are."""
 
 _MONITOR = f"""\
 You write a micro-lesson for a Monitor: one short example of how to find the decisive fault in a \
 trajectory, or how to make sure that there is none, drawn from one case.{_SHARED}
-Teach detecting and locating, not solving, and leave the form of the Monitor's summary as it is."""
+Teach how to find and locate a fault, not how to solve the problem. Where the report found none, teach how \
+to make sure of that: such work is checked step by step too. Leave the form of the Monitor's summary as it is."""
 
 _CONTROLLER = f"""\
 You write a micro-lesson for a Controller: one short example of how signals lead to one of its actions, \
 ACCEPT, PATCH or RESTART, drawn from one case.{_SHARED}
-Teach routing, not solving. Advice for a restart stays abstract and gives no solution away."""
+Teach which action to take, not how to solve the problem. Advice for a restart names no number and gives \
+no solution away."""
 
 _BATCH = """\
 You write one micro-lesson for the {role}, drawn from a batch of cases.
 Find what recurs, and say what to do and what to avoid, so that the {role} can act on it."""
 
-_DESCRIPTOR = "which kind of problem this is, in a few words and without any digit"
+_DESCRIPTOR = "the kind of problem in three to eight words, without digits or names"
 _EXAMPLE = "Good_error_report_example"
-_SECTIONS = ("Problem", "Polarity", "Outcome?", "Trajectory", "Report?", "Decision?")
+_CORE = {
+    "reasoner": "Execution_recipe",
+    "monitor": "Diagnostic_procedure",
+    "controller": "Decision_rule_used",
+}
+"""What a lesson of a role teaches: without it there is none."""
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_SECTIONS = (
+    *("Problem", "Polarity", "Outcome?", "Course?"),
+    *("Trajectory", "Report?", "Decision?", "Rejected attempt?"),
+)
+_NOTES = {
+    "Course": 'Section "Course" says what each round came to, and how each role did.',
+    "Rejected attempt": """\
+Section "Rejected attempt" is what was sent back before; the trajectory, report and decision are of the attempt \
+that was accepted after it.""",
+}
 _RULE = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("IF", "THEN", "BECAUSE"))
 
 
@@ -60,9 +85,25 @@ class Distiller:
     barred: tuple[str, ...]
     embedded: tuple[str, ...]
 
-    def check(self, last_action: int | None = None) -> Check:
-        """The rules that the fields alone cannot say."""
-        return partial(_wrong, self.barred, last_action)
+    def check(self, last_action: int | None = None, *, strict: bool = True) -> Check:
+        """The rules that the fields alone cannot say; under ``strict`` the paper's, and no field may be missing."""
+        return partial(_wrong if strict else _empty, self, last_action)
+
+    def taken(self, values: Values, last_action: int | None = None) -> Values:
+        """A lesson as it is kept: numbers in barred lines have no figures, and the action is the one that was taken.
+
+        Of a lesson that passed the strict check nothing changes.
+        """
+        barred = {label: _general(str(values[label])) for label in self.barred if label in values}
+        kept = {**values, **barred}
+        if last_action is not None:
+            kept["Action_taken"] = NUMBERED[str(last_action)]
+        return {
+            field.label: kept[field.label]
+            for field in self.role.reply.fields
+            if field.label in kept
+            and (field.when is None or kept.get(field.when[0]) in field.when[1])
+        }
 
     def text(self, values: Values, polarity: str) -> str:
         """The canonical text of a lesson, headed by its polarity."""
@@ -79,27 +120,38 @@ class Distiller:
 
     def found_by(self, text: str, *, descriptor_only: bool = False) -> str:
         """What is embedded of a lesson, from its canonical text; all of it where nothing can be read."""
-        soft = Reply(
-            tuple(replace(field, required=False, when=None) for field in self.role.reply.fields)
-        )
-        values = parse(text.partition("\n")[2], soft)
+        values = parse(text.partition("\n")[2], _at_least(self.role.reply, ()))
         if isinstance(values, Unreadable):
             return text
         return self.embedding_text(values, descriptor_only=descriptor_only)
 
 
 def _wrong(
-    barred: tuple[str, ...], last_action: int | None, values: Values, reply: str
+    distiller: Distiller, last_action: int | None, values: Values, reply: str
 ) -> Unreadable | None:
+    """Why a lesson is not of the paper's form. Source: MC² figures 14, 19 and 24."""
+    whole = parse(reply, distiller.role.reply)
+    if isinstance(whole, Unreadable):
+        return whole
+    copied = next((label for label in whole if label not in values), None)
+    if copied is not None:
+        return Unreadable(copied, ECHO)
     rule, taken = values.get("Decision_rule_used"), values.get("Action_taken")
     if rule is not None and not is_rule(str(rule)):
         return Unreadable("Decision_rule_used", "must read IF ... THEN an action BECAUSE ...")
     known = None if last_action is None else NUMBERED[str(last_action)]
     if None not in (taken, known) and taken != known:
         return Unreadable("Action_taken", f"must be {known}, the action that was taken")
+    barred = (_concrete(label, str(values[label])) for label in distiller.barred)
+    return _empty(distiller, last_action, values, reply) or next(filter(None, barred), None)
+
+
+def _empty(
+    distiller: Distiller, last_action: int | None, values: Values, reply: str
+) -> Unreadable | None:
     if set(values) == {"Descriptor"}:
         return Unreadable("Do", "missing, and so is Avoid")
-    return next(filter(None, (_concrete(label, str(values[label])) for label in barred)), None)
+    return None
 
 
 def is_rule(line: str) -> bool:
@@ -119,6 +171,20 @@ def _concrete(label: str, line: str) -> Unreadable | None:
     return Unreadable(label, "must be one line") if "\n" in line else None
 
 
+def _general(line: str) -> str:
+    """A line of a few words that hold for other problems too: N for each number."""
+    return " ".join(_DIGITS.sub("N", line).split())
+
+
+def _at_least(reply: Reply, needed: tuple[str, ...]) -> Reply:
+    """The form with nothing required but these fields, whatever was chosen."""
+    fields = (
+        field if field.label in needed else replace(field, required=False, when=None, least=0)
+        for field in reply.fields
+    )
+    return Reply(tuple(fields), reply.reasons)
+
+
 def _plain(value: str | tuple[str, ...]) -> str:
     return value if isinstance(value, str) else "\n".join(value)
 
@@ -128,9 +194,15 @@ def _one(
 ) -> Distiller:
     labels = tuple(field.label for field in reply)
     made = Role.of(
-        "distiller", prompt, sections=_SECTIONS, reply=reply, template=f"distiller.{role}"
+        "distiller",
+        prompt,
+        sections=_SECTIONS,
+        reply=reply,
+        notes=_NOTES,
+        template=f"distiller.{role}",
     )
-    return Distiller(made, labels[:barred], embedded)
+    least = _at_least(made.reply, ("Descriptor", _CORE[role]))
+    return Distiller(replace(made, least=least), labels[:barred], embedded)
 
 
 DISTILLERS: Mapping[str, Distiller] = {
@@ -141,7 +213,7 @@ DISTILLERS: Mapping[str, Distiller] = {
             text("Descriptor", _DESCRIPTOR),
             text(
                 "Applicable_when",
-                "what has to hold of a problem for this to help, without any digit",
+                "what such problems have in common, in one line without digits",
             ),
             listed("Execution_recipe", "numbered imperative steps", least=3, most=4),
             Field("Key_checks", "list", "checks", most=4, required=False),
@@ -165,7 +237,12 @@ DISTILLERS: Mapping[str, Distiller] = {
             text("Descriptor", _DESCRIPTOR),
             listed("Red_flags_seen", "red flags, if there are any", least=0, most=3),
             listed("Where_to_check_first", "where to look", least=1, most=1),
-            listed("Diagnostic_procedure", "numbered steps", least=3, most=3),
+            listed(
+                "Diagnostic_procedure",
+                "numbered steps of a check, also where there was no fault",
+                least=3,
+                most=3,
+            ),
             listed("Minimal_countercheck", "one concrete check on this case", least=1, most=1),
             Field(
                 _EXAMPLE,
@@ -190,7 +267,7 @@ DISTILLERS: Mapping[str, Distiller] = {
             listed("Signals_observed", "signals", least=2, most=2),
             text(
                 "Decision_rule_used",
-                "IF a condition holds THEN the action's name BECAUSE of a reason",
+                "one sentence with IF, THEN and BECAUSE in this order: the signal, the action, the reason",
             ),
             choice(
                 "Action_taken",
@@ -218,7 +295,7 @@ def _batch(role: str) -> Distiller:
         Field("Avoid", "list", "what to avoid, a line each", most=4, required=False),
     ]
     prompt = _BATCH.format(role=role.capitalize())
-    sections = ("Do?", "Avoid?")
+    sections = ("Do?", "Avoid?", "Mended?")
     made = Role.of(
         "distiller",
         prompt,
@@ -227,6 +304,7 @@ def _batch(role: str) -> Distiller:
         notes={
             "Do": 'Section "Do" holds cases that were accepted at once.',
             "Avoid": 'Section "Avoid" holds cases that failed in every round.',
+            "Mended": 'Section "Mended" holds cases that were put right by another attempt, or by a patch.',
         },
         template=f"distiller.batch.{role}",
     )

@@ -12,16 +12,18 @@ from handlers.roles.form import Unreadable, Values
 from handlers.roles.role import Check, Role, text
 
 PROMPT = """\
-You read the transcript of an agent's work as a path through a machine of states. Each state stands \
-for what the agent does at that moment. Begin with GS, take only listed transitions, and end with \
-AN where the agent gives an answer, with NA where it gives none, or with ED. Do not judge whether \
-the answer is right. Leave out what only repeats the state before it. You may also reply with one \
-JSON object: {"path": ["GS", …]}."""
+You read the transcript of an agent's work on a problem as a path through a machine of states. Each \
+state stands for what the agent does at that moment; section "Transitions" says what each state means \
+and which states may follow it. The transcript holds the agent's replies, its calls of tools and what \
+came back, in order. Go through it from its beginning and name the state of each thing that the agent \
+does. Begin with GS, take only listed transitions, and end with AN where the agent gives an answer, \
+with NA where it gives none, or with ED. Do not judge whether the answer is right. Leave out what only \
+repeats the state before it. You may also reply with one JSON object: {"path": ["GS", …]}."""
 
 GROUNDER = Role.of(
     "grounder",
     PROMPT,
-    sections=("Transitions", "Transcript"),
+    sections=("Transitions", "Problem", "Transcript"),
     reply=(text("Path", "the states' short names in order, with spaces between"),),
 )
 _STATE = re.compile(r"[A-Z]{2}")
@@ -33,14 +35,11 @@ def path_said(values: Values) -> tuple[str, ...]:
     return tuple(_STATE.findall(said if isinstance(said, str) else str(said)))
 
 
-def on(valid: Callable[[Sequence[str]], bool]) -> Check:
-    """Whether the path is one of the machine's."""
+def on(fault: Callable[[Sequence[str]], str | None]) -> Check:
+    """Whether the path is one of the machine's; ``fault`` says what is wrong with one that is not."""
 
     def wrong(values: Values, reply: str) -> Unreadable | None:
-        if valid(path_said(values)):
-            return None
-        return Unreadable(
-            "Path", "must begin with GS, take listed transitions, end with AN, NA, ED"
-        )
+        found = fault(path_said(values))
+        return None if found is None else Unreadable("Path", found)
 
     return wrong

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import orjson
 
@@ -21,6 +21,7 @@ from handlers.roles.objects import objects_in
 from handlers.roles.role import Check, Role, Said, choice, text
 from schemas.reply import Field
 
+Analysis: TypeAlias = Literal["contrast", "speculative", "positive"]
 WORDS = ("high", "medium", "low")
 HIGH_FROM, LOW_UNDER = 70.0, 50.0
 USUAL: Mapping[str, float] = {"high": 75.0, "medium": 60.0, "low": 40.0}
@@ -28,21 +29,48 @@ USUAL: Mapping[str, float] = {"high": 75.0, "medium": 60.0, "low": 40.0}
 
 PROMPT = """\
 You keep a small set of principles for an agent. A principle says what tends to make work of one \
-kind go well or badly; it is drawn from canonical paths, the states that runs went through. Compare \
-the paths below and decide: create a principle, update one that is there, or skip.
+kind go well or badly; it is drawn from canonical paths, the states that runs went through. Section \
+"Transitions" says what each state means. {analysis} Then decide: create a principle, update one that is \
+there, or skip.
 A principle is general and names no detail of a problem. Whoever reads it can act on it at once. It \
 is hedged as far as the paths are few, it is brief, and it admits what is uncertain. Look for good \
 decisions, for errors that could be avoided, and for the transitions that tell paths apart. Ask \
 yourself whether there is a real pattern, or only a familiar kind of problem; be stricter where a \
 principle may mislead, and prefer simple principles to brittle ones. Weak principles among the \
 present ones are the first to be updated.
-Create only what is distinct from all that is there. Above {limit} principles update one of low or \
+Create only what is distinct from all that is there; what you create is kept beside the rest, so update \
+the principle that says the same already. Above {limit} principles update one of low or \
 medium confidence instead; create only what is exceptional and wholly distinct, and say in your \
 reasoning that there are so many. Skip where paths are unclear, nothing is new, the difference is \
 small, mere familiarity is not excluded, or there are too many principles and no weak one fits.
 Confidence is high, medium or low, with a number from 30 to 85. You may also reply with one JSON \
 object: decision, target_meta_id, reasoning, meta_cognition with summary, strategy_principles \
 (principle, confidence, confidence_score), overall_confidence, evidence_paths, uncertainty_note."""
+
+WORK = """\
+This is an excerpt of what was said and done on that path: use it to see what the path means, and name \
+no detail of it."""
+ANALYSES: Mapping[Analysis, tuple[str, tuple[str, ...]]] = {
+    "contrast": (
+        "Two runs of one problem are shown: the path of the one that was right and the path of the one \
+that was wrong. Find the first decision in which they part, and say what it was that led to the one \
+rather than the other.",
+        ("Path that succeeded", "Work that succeeded?", "Path that failed", "Work that failed?"),
+    ),
+    "speculative": (
+        "No run of this problem was right. The path of a wrong one is shown, and the path by which a \
+similar problem, not this one, was solved. Say what might have helped here; it was not tried, so be \
+modest in confidence and say that it is a guess.",
+        ("Path that failed", "Work that failed?", "Path that succeeded on a similar problem"),
+    ),
+    "positive": (
+        "Every run of this problem was right; the path of one is shown, and there is no failure to hold \
+it against. Say which decisions on it may serve similar problems; ask yourself whether the problem was \
+merely easy, and skip if you cannot tell.",
+        ("Path that succeeded", "Work that succeeded?"),
+    ),
+}
+"""What each analysis asks for and shows. Source: App. B.2 (three scenarios, each with its prompt)."""
 
 _WHEN = ("Decision", ("create", "update"))
 _RATING = re.compile(r"\(\s*+(\w*+)\s*+,?+\s*+([-+\w.]*+)\s*+\)")
@@ -59,15 +87,15 @@ class Inducing(Role):
         return Role.read(self, as_fields(text), check)
 
 
-def inducer(limit: int) -> Inducing:
-    """The Inducer that keeps to so many principles."""
+def inducer(limit: int, analysis: Analysis = "contrast") -> Inducing:
+    """The Inducer of one analysis that keeps to so many principles."""
+    asked, paths = ANALYSES[analysis]
     return Inducing.of(
         "inducer",
-        PROMPT.format(limit=limit),
-        sections=(
-            *("Transitions", "Paths that succeeded?", "Paths that failed?"),
-            *("Principles so far?", "How many there are"),
-        ),
+        PROMPT.format(limit=limit, analysis=asked),
+        sections=("Transitions", *paths, "Principles so far?", "How many there are"),
+        notes={"Work that succeeded": WORK, "Work that failed": WORK},
+        template=f"inducer.{analysis}",
         reply=(
             choice("Decision", ("create", "update", "skip"), "what becomes of the set"),
             Field("Target_meta_id", "text", "the id to update", when=("Decision", ("update",))),

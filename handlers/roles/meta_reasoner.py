@@ -9,30 +9,51 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from handlers.roles.role import Role, choice, text
+from schemas.reply import Field
 
 TOKENS = 256
+GENERAL = "General_strategy"
+"""What a note says for every problem. "Strategy" alone is what models call the first line of a reflection."""
 
 _TASK = """\
 You guide another agent that solves a problem step by step. You know the problem and a report on \
 its progress, not each of its steps; what you want is that it gets there sooner and more surely."""
+
+_JUDGED = """\
+Section "Judgement" is what a judge said of the work so far: use what helps."""
 
 PROMPT = f"""\
 {_TASK}
 Reflect on it first: which strategy the agent follows, whether its progress suffices, which \
 mistakes it has made, where it takes detours or repeats itself. Check the facts: is what it claims \
 true and to the point? Think about what matters most now and which other ways could help. Then \
-settle on one action. Rest everything on the problem and the report, and be brief."""
+settle on one action for this problem. Last, put what is general in it into a strategy that an agent \
+with any other problem could follow, and say what a report shows when it is needed. Rest everything on \
+the problem and the report, and be brief."""
 
 META_REASONER = Role.of(
     "meta_reasoner",
     PROMPT,
-    sections=("Problem", "Report"),
+    sections=("Problem", "Report", "Judgement?"),
     reply=(
         text("Reflection", "strategy, progress, mistakes and detours, in two sentences"),
         text("Fact_check", "what does not hold, or that all does, in a sentence"),
         text("Thought", "what to see in it, and alternatives, in a sentence"),
         text("Action", "what the agent is to do next, as advice to it in a sentence or two"),
+        Field(
+            "When",
+            "text",
+            "what a report on any problem shows when the strategy is needed, in a sentence",
+            required=False,
+        ),
+        Field(
+            GENERAL,
+            "text",
+            "the advice in a sentence that fits any problem, without a number, name or result of this one",
+            required=False,
+        ),
     ),
+    notes={"Judgement": _JUDGED},
 )
 
 PICK = f"""\
@@ -47,12 +68,13 @@ def picker(arms: tuple[str, ...]) -> Role:
     return Role.of(
         "meta_reasoner",
         PICK,
-        sections=("Problem", "Report", "Strategies"),
+        sections=("Problem", "Report", "Judgement?", "Strategies"),
         reply=(
             text("Reflection", "what the report shows"),
             choice("Strategy", arms, "the id of the one that fits"),
         ),
         template="meta_reasoner.pick",
+        notes={"Judgement": _JUDGED},
     )
 
 

@@ -14,9 +14,14 @@ from schemas.events.reasoning import Flag
 from schemas.reply import Field
 
 PROMPT = f"""\
-You monitor the reasoning of another model. Read its trajectory closely and judge whether any step \
-holds a mistake that could change the final answer: a logical flaw, a wrong assumption, an error \
-of computation, or a jump that nothing justifies. {FAIR}"""
+You monitor the reasoning of another model. Go through its trajectory step by step: compare each step \
+with the problem, and do each calculation again. Judge whether any step holds a mistake that could \
+change the final answer: a logical flaw, a wrong assumption, an error of computation, or a jump that \
+nothing justifies. {FAIR}"""
+
+ANALYSIS = (
+    "one line for each step, which does its calculation again and says whether the step holds"
+)
 
 FLAG = "YES: a step holds a mistake that could change the final answer; NO: none does"
 STEP = "the number of the first unreliable step, or NONE"
@@ -27,6 +32,8 @@ MONITOR = Role.of(
     PROMPT,
     sections=("Problem", "Candidate?", "Trajectory", "Guidance?"),
     reply=[
+        # A small model fills in a form before it reasons, so that the form itself begins with the reasoning.
+        Field("Analysis", "text", ANALYSIS, required=False),
         Field("Error_description", "text", DESCRIPTION, required=False),
         Field("Error_step", "text", STEP, required=False),
         choice("Error_found", ("YES", "NO"), FLAG),
@@ -35,7 +42,6 @@ MONITOR = Role.of(
         "Guidance": """\
 Section "Guidance" is a review plan for this trajectory: use what fits and ignore the rest."""
     },
-    reasons=True,
 )
 
 
@@ -56,12 +62,18 @@ def report_of(text: str, *, readable: bool = True) -> Report:
         return Report(None, None, None, text.strip())
     flag = cast("Flag", values["Error_found"])
     return Report(
-        flag, _line(values, "Error_step"), _line(values, "Error_description"), _before(text)
+        flag,
+        _line(values, "Error_step"),
+        _line(values, "Error_description"),
+        _explained(text, values),
     )
 
 
-def _before(text: str) -> str:
-    return preamble(text, MONITOR.reply)
+def _explained(text: str, values: Values) -> str:
+    """What was said in words: before the form, and in its first field."""
+    analysis = values.get("Analysis")
+    said = (preamble(text, MONITOR.reply), analysis if isinstance(analysis, str) else "")
+    return "\n".join(filter(None, said))
 
 
 def _line(values: Values, label: str) -> str | None:

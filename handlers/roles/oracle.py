@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias, cast
 
 from handlers.roles.again import Heard, Meter, strictly
-from handlers.roles.form import Unreadable
+from handlers.roles.form import Unreadable, preamble
 from handlers.roles.role import FAIR, Role
 from handlers.roles.steps import shown
 from handlers.roles.values import LINE_CHARS
@@ -78,6 +78,8 @@ class Reading:
 
     steps: tuple[Scores, ...]
     whole: bool
+    reasons: str = field(default="", compare=False)
+    """What was thought before the scores were given."""
 
 
 def bounded(text: str) -> Fraction | None:
@@ -106,7 +108,10 @@ def read_scores(text: str, first: int, last: int) -> Reading:
     wanted = range(first, last + 1)
     steps = tuple(_scores(found.get(number, [])) for number in wanted)
     named = sum(map(len, found.values())) == len(wanted)
-    return Reading(steps, named and all(None not in scores for scores in steps))
+    whole = named and all(None not in scores for scores in steps)
+    return Reading(
+        steps, whole, "" if isinstance(values, Unreadable) else preamble(text, ORACLE.reply)
+    )
 
 
 def _rows(text: str) -> Iterator[tuple[int, str]]:
@@ -153,7 +158,7 @@ def merged(first: Reading, second: Reading) -> Reading:
          now[2] if now[2] is not None else was[2])
         for was, now in zip(first.steps, second.steps, strict=True)
     )  # fmt: skip
-    return Reading(steps, second.whole)
+    return Reading(steps, second.whole, first.reasons)
 
 
 def question(problem: str, steps: Sequence[str], first: int) -> Complete:

@@ -10,13 +10,14 @@ from handlers.roles.thinker import GENERATION, SETTLED, STATE, THOUGHT
 
 PROMPT = """\
 A trajectory on the problem below went wrong at one step. Section "Fault" names the step and the scores \
-that it was given. Write that step and all that has to follow it anew, as one thought. Once the problem \
-is settled, set the state to ANSWERED and give the final answer in the form that the problem asks for."""
+that it was given. Write that step and all that has to follow it anew, as one thought, and go as far as you \
+can. Once the problem is settled, set the state to ANSWERED and give the final answer in the form that the \
+problem asks for."""
 
 REPAIRER = Role.of(
     "repairer",
     PROMPT,
-    sections=("Problem", "Trajectory?", "Fault", "Rejected steps?"),
+    sections=("Problem", "Trajectory?", "Fault", "Rejected steps?", "Assessment?"),
     reply=(THOUGHT, STATE, SETTLED),
     notes={
         "Trajectory": """\
@@ -24,6 +25,8 @@ Section "Trajectory" holds the steps before that one. They are sound and stay as
 there, and do not begin from scratch.""",
         "Rejected steps": """\
 Section "Rejected steps" holds the step that went wrong and all that followed it.""",
+        "Assessment": """\
+Section "Assessment" is what was thought when the steps were scored; it need not be right.""",
     },
     sampling=GENERATION,
     mends=False,

@@ -76,12 +76,16 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Who is asked, with which prompt. ``mends``: an unreadable reply is asked for once more."""
+    """Who is asked, with which prompt. ``mends``: an unreadable reply is asked for once more.
+
+    ``least`` is the form as it is read, where a reply may hold less than its prompt asks for.
+    """
 
     name: str
     template: Template
     sampling: Sampling = DEFAULT_SAMPLING
     mends: bool = True
+    least: Reply | None = None
 
     @classmethod
     def of(
@@ -121,7 +125,7 @@ class Role:
 
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """The values of a reply, or what is wrong with it."""
-        values = parse(text, self.reply)
+        values = parse(text, self.least or self.reply)
         if not isinstance(values, Unreadable):
             values = self._own(values)
         if isinstance(values, Unreadable) or check is None:
@@ -132,7 +136,7 @@ class Role:
         """Without texts that were copied from the prompt's own instructions: they say nothing."""
         copied = [
             field
-            for field in self.reply.fields
+            for field in (self.least or self.reply).fields
             if field.kind == "text" and self.template.says(str(values.get(field.label, "")))
         ]
         for field in copied:

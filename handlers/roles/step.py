@@ -41,7 +41,7 @@ class Tagged(Role):
 STEP = Tagged.of(
     "step",
     PROMPT,
-    sections=("Problem", "Trajectory?", "Advice?"),
+    sections=("Problem", "Trajectory?", "Advice?", "Steps left?"),
     reply=(
         text("Reasoning", "what the situation calls for, and why"),
         text("Next_step", "the one step to be made now"),
@@ -55,6 +55,9 @@ Section "Trajectory" holds the steps that were made so far: go on from there."""
 Section "Advice" is from an adviser who sees the work from above, and says what is wanted next. When it \
 wants you to go back, put right what it means; when it wants another way, think of one; when it wants \
 you to go on, do what follows. If it asks for several moves, make them in this one step.""",
+        "Steps left": """\
+Section "Steps left" says how the work ends: if this step is the last one, finish the problem in it, whatever \
+that takes, and give the final answer.""",
     },
 )
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 FINAL = "Final answer:"
 
 
-def shown(steps: Sequence[str]) -> str:
-    """The steps as roles see them; empty for the empty trajectory."""
-    return "\n\n".join(f"[Step {at}]\n{step}" for at, step in enumerate(steps, 1))
+def shown(steps: Sequence[str], first: int = 1) -> str:
+    """The steps as roles see them, numbered from ``first``; empty for the empty trajectory."""
+    return "\n\n".join(f"[Step {at}]\n{step}" for at, step in enumerate(steps, first))
 
 
 def with_answer(thought: str, answer: str | None) -> str:

@@ -1,4 +1,7 @@
-"""The Thinker: adds one thought to a trajectory, under one of three strategies.
+"""The Thinker: carries a trajectory on by one thought, under one of three strategies.
+
+A thought is as long as it needs to be. Sixteen calls pay for five thoughts: were each of them a small step, no
+problem of more than two or three would ever be answered in the tree.
 
 Source: CoT2-Meta § 2.2, § B.2.
 """
@@ -25,11 +28,10 @@ GENERATION = Sampling(temperature=0.4, top_p=0.95, max_tokens=2_048)
 """How thoughts, repairs and the samples of the baselines are drawn (§ B.5)."""
 
 FRAME = """\
-You work on a problem one thought at a time. A thought is one coherent unit of reasoning, such as a \
-part of a derivation, a sub-goal, a check or an intermediate result.
+You add one thought to the work on a problem. It is as long as it needs to be.
 {task}
-A short problem may be settled in one thought. Once a thought settles the problem, set the state to \
-ANSWERED and give the final answer just as the problem asks for it."""
+Where the thought settles the problem, set the state to ANSWERED and give the final answer just as the \
+problem asks for it. Otherwise set it to OPEN, and end the thought with what remains to be done."""
 
 SO_FAR = {
     "Trajectory": """\
@@ -39,18 +41,19 @@ Section "Trajectory" holds the thoughts so far: carry them on, and do not repeat
 
 TASKS: Mapping[Strategy, str] = {
     "direct": """\
-Go straight for the final answer: write the next thought on the way to it.""",
+Go straight for the final answer: carry the work on as far as you can, to the answer itself where you can \
+reach it.""",
     "decompose": """\
 Where no sub-goals have been named yet, name the smaller ones that the problem falls into, in an order \
-in which they can be met, and begin to solve them; otherwise go on with those that are still open. That \
-is the next thought.""",
+in which they can be met; otherwise take those that are still open. Solve them one after another, as far as \
+you can, to the answer itself where you can reach it.""",
     "verify": """\
-Inspect the trajectory for local defects: false computations, unfounded claims, lost conditions. \
-Say what you find and put it right; where all is well, say why it holds. That is the next thought. \
-Also say how far you trust the trajectory.""",
+Inspect the trajectory for local defects: false computations, unfounded claims, lost conditions. Say what you \
+find and put it right; where all is well, say why it holds. An answer that holds, or that you have put right, \
+is given again; one that does not hold leaves the problem OPEN. Also say how far you trust the trajectory.""",
 }
 
-THOUGHT = text("Thought", "the next thought, and no other after it")
+THOUGHT = text("Thought", "the thought, whole")
 STATE = choice("State", ("OPEN", "ANSWERED"), "whether the problem remains open after this thought")
 SETTLED = Field(
     "Final_answer", "answer", "the final answer, nothing else", when=("State", ("ANSWERED",))

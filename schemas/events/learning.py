@@ -19,6 +19,7 @@ class SeriesOpened(Event, tag="series.opened"):
     """A finite, ordered set of problems was announced to one scope."""
 
     act: ClassVar[Act] = "learned"
+    latest: ClassVar[tuple[str, ...]] = ("ahead",)
     scope: str
     series: str
     size: NonNegativeInt
@@ -33,6 +34,8 @@ class SeriesOpened(Event, tag="series.opened"):
     seed: NonNegativeInt
     walk: PositiveInt
     order: str = always("released")
+    ahead: bool | None = None
+    """Whether its members read no memory, and so wait for no batch before theirs."""
 
 
 class PositionVoided(Event, tag="position.voided"):

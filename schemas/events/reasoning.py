@@ -53,6 +53,7 @@ class ControllerActed(Event, tag="controller.acted"):
     answer: str | None = None
     """The accepted or patched answer; none after a restart."""
     source: str
+    """Address of the Controller's reply; of the Monitor's, where its clean report accepted by itself."""
     parse: Parse = always("ok")
 
 

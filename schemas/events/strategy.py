@@ -31,6 +31,7 @@ class StrategyProposed(Event, tag="strategy.proposed"):
     """A new strategy came up: it joins the arms, is merged into one, or is refused (line 7)."""
 
     act: ClassVar[Act] = "generated"
+    latest: ClassVar[tuple[str, ...]] = ("evicts",)
     round: NonNegativeInt
     result: Proposed
     arm: str | None = None
@@ -40,6 +41,8 @@ class StrategyProposed(Event, tag="strategy.proposed"):
     similarity: float | None = None
     """Its cosine to the nearest arm."""
     reason: str | None = None
+    evicts: str | None = None
+    """The arm that made room for it."""
     source: str
     parse: Parse = always("ok")
 

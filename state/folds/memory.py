@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from msgspec import structs
 
+from handlers.learning.bandits import heeded
 from handlers.learning.retire import paired, ruled, tallied
 from schemas.events.base import Event
 from schemas.events.learning import (
@@ -189,6 +190,7 @@ class MemoryFold:
         elif closed.retirement is not None:
             standing = tallied(standing, opportunities(closed, self.reflection, self.versions))
         numbers = numbers_of(self, previous, closed, facts, learned)
+        numbers = heeded(numbers, standing.get("ruled", {}))
         return Measures(numbers, standing, labels, closed.retirement)
 
     def reflection(self, episode: str) -> Reflected:

@@ -1,7 +1,10 @@
 """A corpus of passages in one LanceDB table, found by full text, by vector, or by both.
 
 A hybrid search fuses the ranks of both (reciprocal rank fusion). One embedder made all vectors; its name
-stands in every row, and a search with another one is refused.
+stands in every row, and a search with another one is refused. So do the prefixes that it was given: models
+that were trained on ``query: `` and ``passage: `` find little without them.
+
+A corpus is made part by part beside the one that it replaces, and need not fit into memory.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from state.tables.lance import arrow, chunks, connected
+from schemas.identity import text_digest
+from state.tables.lance import arrow, connected
 
 Mode: TypeAlias = Literal["bm25", "vector", "hybrid"]
 MODES: tuple[Mode, ...] = ("bm25", "vector", "hybrid")
 NAME = "passages"
+NEW = "passages-new"
+"""What is being made; left over from a process that died, it is made again."""
 DEPTH = 4
 """A fusion looks at this many times as many passages of either kind."""
 RANK = 60
@@ -41,50 +47,88 @@ class Passage:
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
-def write(
-    folder: Path,
-    passages: Iterable[tuple[Passage, Sequence[float]]],
-    embedder: str,
-    dimensions: int,
-) -> int:
-    """Make the corpus anew; how many passages it holds."""
-    pa = arrow()
-    names = ("title", "text", "whole", "embedder")
-    fields = [pa.field(name, pa.string()) for name in names]
-    schema = pa.schema([*fields, pa.field("vector", pa.list_(pa.float32(), dimensions))])
-    shutil.rmtree(folder / f"{NAME}.lance", ignore_errors=True)
-    table = connected(folder).create_table(NAME, schema=schema)
-    for part in chunks(passages):
-        rows = [_row(passage, vector, embedder) for passage, vector in part]
-        table.add(pa.Table.from_pylist(rows, schema=schema))
-    _index(table)
-    return int(table.count_rows())
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """What stands before every query, and before every passage, when a vector is made of it."""
+
+    query: str = ""
+    passage: str = ""
 
 
-def vectors_of(folder: Path, embedder: str) -> dict[str, list[float]]:
-    """What a corpus holds already, by the whole text of a passage; nothing where another made it."""
+class Making:
+    """A corpus that is being made. Nothing is to be found in it, and the old one stays, until it is closed."""
+
+    def __init__(self, folder: Path, embedder: str, prefixes: Prefixes = Prefixes()) -> None:
+        self.folder, self.embedder, self.prefixes = folder, embedder, prefixes
+        self._old = _reusable(folder, embedder, prefixes)
+        self._table: Any = None
+        self._schema: Any = None
+
+    def known(self, passages: Iterable[Passage]) -> dict[str, list[float]]:
+        """The vectors that the old corpus holds of these, by their whole text; none where another made it."""
+        keys = {text_digest(each.whole) for each in passages}
+        if self._old is None or not keys:
+            return {}
+        asked = ", ".join(f"'{key}'" for key in sorted(keys))
+        found = self._old.search().where(f"key IN ({asked})").select(["whole", "vector"])
+        return {
+            row["whole"]: row["vector"] for row in found.limit(self._old.count_rows()).to_list()
+        }
+
+    def add(self, part: Sequence[tuple[Passage, Sequence[float]]]) -> None:
+        """Add passages with their vectors, all of one length."""
+        pa = arrow()
+        if self._table is None:
+            shutil.rmtree(self.folder / f"{NEW}.lance", ignore_errors=True)
+            fields = [pa.field(name, pa.string()) for name in _TEXTS]
+            vector = pa.field("vector", pa.list_(pa.float32(), len(part[0][1])))
+            self._schema = pa.schema([*fields, vector])
+            self._table = connected(self.folder).create_table(NEW, schema=self._schema)
+        rows = [self._row(passage, vector) for passage, vector in part]
+        self._table.add(pa.Table.from_pylist(rows, schema=self._schema))
+
+    def close(self) -> int:
+        """Index what was added and put it in the old one's place; how many passages it holds."""
+        if self._table is None:
+            raise NoCorpus("a corpus holds one passage at least")
+        _index(self._table)
+        count = int(self._table.count_rows())
+        self._table = self._old = None
+        shutil.rmtree(self.folder / f"{NAME}.lance", ignore_errors=True)
+        (self.folder / f"{NEW}.lance").rename(self.folder / f"{NAME}.lance")
+        return count
+
+    def _row(self, passage: Passage, vector: Sequence[float]) -> dict[str, Any]:
+        return {
+            "key": text_digest(passage.whole),
+            "title": passage.title,
+            "text": passage.text,
+            "whole": passage.whole,
+            "embedder": self.embedder,
+            "query_prefix": self.prefixes.query,
+            "passage_prefix": self.prefixes.passage,
+            "vector": list(vector),
+        }
+
+
+_TEXTS = ("key", "title", "text", "whole", "embedder", "query_prefix", "passage_prefix")
+
+
+def _reusable(folder: Path, embedder: str, prefixes: Prefixes) -> Any:
+    """The corpus that is here, where its vectors of equal passages would be the same."""
     try:
-        table = Corpus(folder, embedder).table
+        old = Corpus(folder, embedder)
     except NoCorpus:
-        return {}
-    rows = table.search().select(["whole", "vector"]).limit(table.count_rows()).to_list()
-    return {row["whole"]: row["vector"] for row in rows}
-
-
-def _row(passage: Passage, vector: Sequence[float], embedder: str) -> dict[str, Any]:
-    return {
-        "title": passage.title,
-        "text": passage.text,
-        "whole": passage.whole,
-        "embedder": embedder,
-        "vector": list(vector),
-    }
+        return None
+    keyed = "key" in old.table.schema.names
+    return old.table if keyed and old.prefixes.passage == prefixes.passage else None
 
 
 def _index(table: Any) -> None:
-    from lancedb.index import FTS
+    from lancedb.index import FTS, BTree
 
     table.create_index("whole", config=FTS())
+    table.create_index("key", config=BTree())
 
 
 class Corpus:
@@ -95,8 +139,11 @@ class Corpus:
         if not (folder / f"{NAME}.lance").is_dir():
             raise NoCorpus(f"no corpus in {folder}; make one: {where}")
         self.table: Any = connected(folder).open_table(NAME)
-        first = self.table.search().select(["embedder"]).limit(1).to_list()
-        made = first[0]["embedder"] if first else embedder
+        told = [name for name in _MADE_BY if name in self.table.schema.names]
+        rows: list[dict[str, Any]] = self.table.search().select(told).limit(1).to_list()
+        first = rows[0] if rows else dict[str, Any]()
+        made = first.get("embedder", embedder)
+        self.prefixes = Prefixes(first.get("query_prefix", ""), first.get("passage_prefix", ""))
         if made != embedder:
             raise NoCorpus(f"{folder} was made by {made}, not {embedder}; make it anew: {where}")
 
@@ -124,6 +171,8 @@ class Corpus:
 
 
 _SHOWN = ("title", "text")
+_MADE_BY = ("embedder", "query_prefix", "passage_prefix")
+"""Corpora of earlier builds name no prefixes, and were made without."""
 
 
 def _passage(row: dict[str, Any]) -> Passage:

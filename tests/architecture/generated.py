@@ -15,9 +15,9 @@ from typing import Any
 from handlers.policies.graph_memory.machine import mermaid as paths
 from handlers.policies.registry import POLICIES
 from streams.topology import mermaid
-from tests.architecture.pages import pages
+from tests.architecture.pages import SETTINGS, pages
+from tests.architecture.settings import TEACHERS, new_page, summary
 
-TEACHERS = {"self": "its own runs", "labels": "labels", "none": "nothing"}
 SPEEDS = (
     ("a durable step, 256 episodes at once", "step_us_256", "floor_us_256", "µs", "floor"),
     ("a durable step, one episode alone", "step_us_1", "floor_us_1", "µs", "floor"),
@@ -38,7 +38,10 @@ def diagram() -> str:
 
 def policies() -> str:
     """Every policy of this build."""
-    rows = (f"| `{p.name}` | {p.about} | {TEACHERS[p.learns]} |\n" for p in POLICIES.values())
+    rows = (
+        f"| [`{p.name}`](policies/{p.name}.md) | {p.about} | {TEACHERS[p.learns]} |\n"
+        for p in POLICIES.values()
+    )
     return "| policy | what it does | learns from |\n|---|---|---|\n" + "".join(rows)
 
 
@@ -64,6 +67,7 @@ def parts() -> dict[str, str]:
         "diagram": diagram(),
         "policies": policies(),
         "machine": f"```mermaid\n{paths()}\n```\n",
+        **{f"settings of {name}": summary(policy) for name, policy in POLICIES.items()},
     }
 
 
@@ -89,8 +93,12 @@ def _begin(name: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Renew the pages."""
+    """Renew the pages; a policy that has none gets one."""
     made = parts()
+    for name, policy in POLICIES.items():
+        page = SETTINGS / f"{name}.md"
+        if not page.exists():
+            page.write_text(new_page(policy), encoding="utf-8")
     if arguments:
         made["speed"] = speeds(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
     for name, part in made.items():

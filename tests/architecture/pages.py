@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "deploy" / "docs"
+SETTINGS = DOCS / "policies"
 DECISIONS = ROOT / "deploy" / "decisions"
 
 _FENCE = re.compile(r"```(\w+)")
@@ -34,7 +35,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page for readers."""
-    folders = (ROOT, ROOT / "deploy", DOCS, DECISIONS)
+    folders = (ROOT, ROOT / "deploy", DOCS, SETTINGS, DECISIONS)
     return [page for folder in folders for page in sorted(folder.glob("*.md"))]
 
 

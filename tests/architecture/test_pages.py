@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import typer
 
+from handlers.policies.bases import SYSTEMS
 from handlers.policies.mc2.settings import Mc2Settings
+from handlers.policies.registry import POLICIES
 from schemas.events.codec import decode, plain
 from streams.cli.app import app
 from tests.architecture.generated import SPEEDS, page_of, parts, put, speeds
@@ -23,6 +26,7 @@ from tests.architecture.pages import (
     DOCS,
     README,
     ROOT,
+    SETTINGS,
     Block,
     anchors,
     blocks,
@@ -31,6 +35,7 @@ from tests.architecture.pages import (
     pages,
     prose,
 )
+from tests.architecture.settings import said
 from tests.endpoint import Answer, Asked, serving, whole
 from tests.streams.cli.calling import environment
 
@@ -130,9 +135,15 @@ def test_commands_are_spelled_as_they_are(page: Path) -> None:
         assert wrong is None, f"{name(page)}: metalogue {' '.join(words)}: {wrong}"
 
 
+@cache
+def whole_command() -> Any:
+    """The tree of all commands, which takes a while to make."""
+    return typer.main.get_command(app)
+
+
 def misspelled(words: list[str]) -> str | None:
     """The first word that is no command or option of ours, if there is one."""
-    command: Any = typer.main.get_command(app)
+    command: Any = whole_command()
     rest = list(words)
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         if rest[0] not in command.commands:
@@ -185,6 +196,28 @@ def as_told(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_setting_of_every_policy_says_what_it_does(name: str) -> None:
+    """In a docstring below it: the pages of ``deploy/docs/policies`` are made of them."""
+    model = POLICIES[name].settings
+    silent = [field for field in model.model_fields if not said(model).get(field)]
+    assert silent == [], "a docstring, then python -m tests.architecture.generated"
+
+
+@pytest.mark.parametrize("name", [*SYSTEMS, "graph_memory"])
+def test_the_systems_pages_say_what_was_decided_and_why(name: str) -> None:
+    text = (SETTINGS / f"{name}.md").read_text(encoding="utf-8")
+    told = text.partition("\n## What was decided, and why\n")[2]
+    assert sum(line.startswith("- **") for line in told.splitlines()) >= 6
+    marked = set(re.findall(r"`([a-z_]+)(?::[^`]*)?`", told.partition("\n## ")[0]))
+    settings = POLICIES[name].settings.model_fields.keys()
+    assert len(marked & settings) >= 5, "by the settings that carry the decisions"
+
+
+def test_no_page_is_of_a_policy_that_is_not() -> None:
+    assert {page.stem for page in SETTINGS.glob("*.md")} == set(POLICIES)
 
 
 def test_an_own_policy_takes_twenty_lines() -> None:

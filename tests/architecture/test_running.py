@@ -17,12 +17,14 @@ NAMED_BY_US = {
     ("streams/runtime/kafka/aio.py", "import_module"): "a part of aiokafka that the code asks for",
     ("streams/embedders/minilm.py", "import_module"): "one of NEEDED",
     ("streams/grading/opinions.py", "import_module"): "a grader's library, from our own command",
+    ("streams/public/metalogue/__init__.py", "import_module"): "the home of one of its names",
     ("streams/embedders/minilm.py", "find_spec"): "one of NEEDED",
     ("streams/backbones/providers/backbone.py", "find_spec"): "one of NEEDED",
     ("streams/cli/doctor/setup.py", "find_spec"): "our packages",
     ("streams/cli/observing.py", "find_spec"): "an extra's module",
     ("streams/grading/grader.py", "find_spec"): "a grader's library",
     ("streams/models.py", "find_spec"): "a wheel of ours",
+    ("streams/public/metalogue/__init__.py", "find_spec"): "our packages",
 }
 """Modules that are imported by a name which is no literal, and who says it."""
 RUNNING = {"exec", "eval", "compile", "__import__", "execfile", "runpy", "run_path", "run_module"}

@@ -13,7 +13,7 @@ import numpy as np
 from handlers.learning import calibrate, metrics, reinforce
 from handlers.learning.cosine import cosine
 from handlers.learning.features import features
-from handlers.learning.linucb import LinUcb, Ridge, dual_score, kept
+from handlers.learning.linucb import Dual, LinUcb, Ridge, kept
 from handlers.policies.baselines.mcts import Branch, uct
 from handlers.policies.baselines.tree import START
 from handlers.policies.baselines.ttpi import Candidate, perplexity
@@ -67,7 +67,7 @@ def calibrators() -> object:
 
 
 def bandits() -> object:
-    """Regressions of one arm and of five, their scores, and the scores from Gram matrices."""
+    """Regressions of one arm and of five, their scores, and the scores of one that is kept by its pulls."""
     made: list[object] = []
     for arms in (1, 5):
         bandit = LinUcb(SIDES, 1.0, 0.5)
@@ -79,9 +79,10 @@ def bandits() -> object:
             bandit.add(at % arms, x, hash01(7, "reward", at))
         made += map(kept, bandit.arms)
     rows = [np.array(drawn(f"row {at}", SIDES)) for at in range(9)]
-    made.append(dual_score(rows, drawn("pulls", 9), rows[0] + rows[1], 1.0, 0.5))
-    ridge = Ridge(SIDES, 1.0)
-    for row in rows:
+    dual, ridge = Dual(SIDES, 1.0), Ridge(SIDES, 1.0)
+    for row, reward in zip(rows, drawn("pulls", 9), strict=True):
+        dual.add(row, reward)
+        made.append(dual.score(rows[0] + rows[1], 0.5))
         ridge.add(row, 0.3)
     return [*made, ridge.theta.tolist()]
 

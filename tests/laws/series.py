@@ -13,7 +13,7 @@ from schemas.events.learning import (
 from schemas.usage import NOTHING
 
 
-def opened(series: str, size: int, window: int) -> SeriesOpened:
+def opened(series: str, size: int, window: int, ahead: bool | None = None) -> SeriesOpened:
     return SeriesOpened(
         scope="s",
         series=series,
@@ -26,6 +26,7 @@ def opened(series: str, size: int, window: int) -> SeriesOpened:
         settings={},
         seed=1,
         walk=1,
+        ahead=ahead,
     )
 
 

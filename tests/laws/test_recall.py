@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.learning.cosine import cosine
-from handlers.learning.recall import select
-from schemas.identity import text_digest
+from handlers.learning.likeness import likeness_of
+from handlers.learning.recall import same, select
+from schemas.identity import digest, text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import HALF_LIMIT, as_kept, pack, unpack
@@ -105,6 +106,34 @@ def test_rules_come_all_and_in_order_and_own_lessons_never(
     assert not question.exclude or all(
         each.subject != question.exclude for each, near in hits if near is not None
     )
+
+
+@given(MEMORIES, QUESTIONS, VECTORS, st.sampled_from([None, "hashed-256", "minilm-53aa5117-256"]))
+def test_what_is_related_is_above_the_floor_and_each_lesson_once(
+    memory: Memory, question: Recall, query: tuple[float, ...], embedder: str | None
+) -> None:
+    """Nothing that was left out for another reason would have been near enough and new."""
+    memory, meant = replace(memory, embedder=embedder), likeness_of(embedder)
+    hits = select(memory, replace(question, related=True), query)
+    for role in question.roles:
+        mine = [(hit, near) for hit, near in hits if hit.role == role and near is not None]
+        assert all(near >= meant.floor for _, near in mine)
+        kept = [hit for hit, _ in mine]
+        assert not any(same(a, b, meant) for at, a in enumerate(kept) for b in kept[:at])
+        if "lesson" not in question.kinds or len(mine) == question.top:
+            continue
+        every = select(memory, replace(question, top=99), query)
+        for item, near in every:
+            if item.role == role and near is not None and near >= meant.floor:
+                assert any(item is hit or same(item, hit, meant) for hit in kept)
+
+
+@given(QUESTIONS)
+def test_a_question_of_an_earlier_build_is_asked_in_the_same_words(question: Recall) -> None:
+    """Recordings of what was recalled without this hang on its digest."""
+    said = digest([question.roles, question.top, question.kinds, question.exclude])
+    assert dict(question.parts())["wanted"] == said
+    assert dict(replace(question, related=True).parts())["wanted"] != said
 
 
 @given(VECTORS)

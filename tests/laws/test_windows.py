@@ -282,6 +282,22 @@ def test_late_members_are_never_lost_and_never_learned_from_twice(
         assert mine == [members for _, members in expected(plan)], "late members move nobody"
 
 
+def test_a_series_that_reads_no_memory_waits_for_no_batch_and_is_learned_in_order() -> None:
+    """Its members open at once, another series' before it or not; its batches close one by one."""
+    stage = new_stage()
+    stage.say("n/a", opened("a", 2, 1))
+    stage.say("n/b", opened("b", 3, 1, ahead=True))
+    assert [stage.window.version_for("a", at) for at in range(2)] == [0, None]
+    assert [stage.window.version_for("b", at) for at in range(3)] == [0, 0, 0]
+    for name, at in (("b", 2), ("b", 0), ("a", 0), ("b", 1), ("a", 1)):
+        stage.say(f"p/{name}{at}", reflected(name, at, labelled=False))
+    while stage.close_if_due():
+        stage.version()
+    assert [members for _, members in stage.batches] == [
+        ("p/a0",), ("p/a1",), ("p/b0",), ("p/b1",), ("p/b2",),
+    ]  # fmt: skip
+
+
 # -- streams ----------------------------------------------------------------------------------------
 
 ARRIVALS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=25)

@@ -31,7 +31,17 @@ def reported(text: str = "2 and 3 were multiplied") -> str:
     return f"Current_attempts:\n- {text}\nObservations:\n- it goes well"
 
 
-def noted(action: str = "Use the factor 4 last.") -> str:
+STRATEGY = "Keep one of the factors for the end."
+
+
+def noted(strategy: str = STRATEGY, action: str = "Use the factor 4 last.") -> str:
+    """A note on the problem, and what it says for every problem."""
+    general = f"When: much is left\nGeneral_strategy: {strategy}"
+    return f"{advised(action)}\n{general}"
+
+
+def advised(action: str = "Use the factor 4 last.") -> str:
+    """What a step is shown of a note whose own arm was chosen."""
     return f"Reflection: r\nFact_check: f\nThought: t\nAction: {action}"
 
 
@@ -61,7 +71,7 @@ def model(
             case "reasoner":
                 return r"So it is \boxed{2*3*4*1}."
             case _:
-                picks = "Strategy" in {field.label for field in question.template.reply.fields}
+                picks = any(field.kind == "choice" for field in question.template.reply.fields)
                 return "Reflection: r\nStrategy: a3" if picks else note(at)
 
     return reply

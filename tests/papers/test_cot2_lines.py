@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handlers.policies.cot2_meta.trace import tree_of
 from schemas.events.base import Event
 from schemas.events.episode import Completed, Forked
 from schemas.events.reasoning import Generated, Voted
@@ -263,15 +264,18 @@ def test_a_pruned_answer_is_never_returned() -> None:
 
 
 @pytest.mark.claim("cot2-l04")
-def test_an_answered_node_is_only_verified_and_a_check_inherits_its_answer() -> None:
+def test_an_answered_node_is_only_verified_and_a_check_leaves_its_answer_standing() -> None:
     script = {
-        "thinker": [thought("a", "24"), thought("b", "24"), thought("all is well")],
+        "thinker": [thought("a", "24"), thought("b", "25"), "All is well."],
         "oracle": [scores(GOOD), scores(HALF), scores(GOOD, HALF)],
-        "confidence": [sure(0.5)] * 3,
+        "confidence": [sure(0.5), sure(0.5), sure(1)],
     }
     done = ran(script, calls=9)
-    assert [g.strategy for g in done.of(NodeExpanded)[1].children] == ["verify"]
-    assert done.result.answer == "24"
+    [child] = done.of(NodeExpanded)[1].children
+    assert child.strategy == "verify"
+    assert (done.result.answer, done.result.confidence) == ("24", 1.0)
+    assert done.of(SearchDecided)[-1].node == child.node
+    assert tree_of(done.trace).nodes[child.node].answer == "24"
 
 
 @pytest.mark.claim("cot2-l05")

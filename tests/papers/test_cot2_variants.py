@@ -48,6 +48,10 @@ def test_profiles_differ_where_the_page_says() -> None:
     assert differing == {
         "parameters": (caps, {"*": {"timeout_s": 1_800.0}}),
         "keep_better": (True, False),
+        "show_rejected": (True, False),
+        "verify_again": (False, True),
+        "judging": ("beside", "in_turn"),
+        "reserved_calls": (2, 1),
         "fix_absent": ("neutral", "zero"),
         "defaulted": ("unknown", "zero"),
         "output_cap": (8192, None),
@@ -193,4 +197,15 @@ def test_latex_jitter_is_seeded_and_leaves_plain_text_alone() -> None:
     assert len({jittered(formula, seed) for seed in range(12)}) > 3
     assert jittered(formula, 3) == jittered(formula, 3)
     assert jittered("plain 1/2", 3) == "plain 1/2"
+
+
+def test_brackets_are_jittered_before_letters_and_longer_commands_are_not() -> None:
+    """``\\left(x`` was never respelt, and stands in most formulas with brackets."""
+    brackets = {jittered(r"\left(x+1\right)y", seed) for seed in range(12)}
+    assert brackets == {
+        left + "x+1" + right + "y" for left in (r"\left(", "(") for right in (r"\right)", ")")
+    }
+    assert {jittered(r"\cdots \fraction \cdotX", seed) for seed in range(12)} == {
+        r"\cdots \fraction \cdotX"
+    }
     assert shuffled("no options here", 1).letters == {}

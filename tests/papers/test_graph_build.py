@@ -31,6 +31,7 @@ from tests.papers.gm_says import (
     remembered,
     remembering,
 )
+from tests.scripted import shown
 
 CASE = text_digest(PROBLEM)
 PATHS = st.sampled_from([GOOD, BAD, OTHER])
@@ -242,8 +243,10 @@ def test_a_path_can_be_read_by_a_model() -> None:
     )
     assert [event.path for event in ran.of(PathGrounded)] == ["GS SP AN"]
     first = dict(ran.requests[0].variables)
-    assert "GS (GoalSetting): SP KS KG TS IR" in first["transitions"]
-    assert "right" not in first["transcript"]
+    assert "GS (GoalSetting, takes in what is asked" in first["transitions"]
+    assert first["problem"] == PROBLEM
+    assert first["transcript"] == "I looked it up."
+    assert "GS→IA is not listed; GS may be followed by SP KS KG TS IR" in shown(ran.requests[1])
     lost = learning(member("right", None, transcript="?"), script=["x", "y"], grounding="model")
     assert lost.of(PathGrounded) == []
 

@@ -72,7 +72,7 @@ def test_words_and_both_spellings_of_the_note() -> None:
 def test_what_the_inducer_is_told() -> None:
     [question] = contrast(principle(), count=2).asks("inducer")
     text = shown(question)
-    for part in (GOOD, BAD, "GS (GoalSetting)", "[m00]", "[m01]"):
+    for part in (GOOD, BAD, "GS (GoalSetting, takes in", "[m00]", "[m01]"):
         assert part in text
     assert dict(question.variables)["how_many_there_are"] == "2"
     assert PROBLEM not in text

@@ -15,7 +15,7 @@ from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings
 from handlers.policies.graph_memory.grounding import actions, listed, path_of
 from handlers.policies.graph_memory.machine import ENDS, LANDS, MACHINE, MAY_GO, collapsed
 from handlers.policies.registry import find
-from handlers.roles.agent import AGENT, move_of
+from handlers.roles.agent import AGENT, NEITHER, move_of
 from handlers.roles.insighter import Vote, votes_of
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed
@@ -37,8 +37,8 @@ from tests.reflections import reflected
 from tests.scripted import NO_MEMORY, Ran, Script, hashed, run, shown
 
 TASK = Task("h1", "Which river flows through the town where the author was born?", "qa", seed=7)
-SEARCH = '<think>look</think><tool_call>{"name":"search","arguments":{"query":"town"}}</tool_call>'
-ANSWER = "<think>done</think><answer>the Aare</answer>"
+SEARCH = 'look <tool_call>{"name":"search","arguments":{"query":"town"}}</tool_call>'
+ANSWER = "done <answer>the Aare</answer>"
 
 
 def agent(
@@ -62,7 +62,10 @@ def agent(
 def test_the_protocol_ends_at_an_answer() -> None:
     ran = agent([SEARCH, ANSWER])
     assert (ran.result.answer, ran.result.ended_by) == ("the Aare", "answered")
-    assert "lies on the Aare" in dict(ran.requests[1].variables)["search_results"]
+    assert ran.requests[1].history == (
+        ("assistant", SEARCH),
+        ("user", "<tool_response>The town lies on the Aare.</tool_response>"),
+    )
     [call] = [question for _, question in ran.asked if isinstance(question, UseTool)]
     assert dict(call.arguments) == {"query": "town", "topk": 3}
 
@@ -72,6 +75,19 @@ def test_unanswered_after_the_sixth_call() -> None:
     ran = agent([SEARCH] * 7)
     assert len(ran.of(ToolCalled)) == 6
     assert (ran.result.answer, ran.result.ended_by) == (None, "tool_calls")
+    assert len(ran.requests[-1].history) == 12, "all six calls with what came back"
+
+
+@pytest.mark.claim("gm-eq-04")
+def test_an_unreadable_turn_is_told_so_and_a_second_in_a_row_ends_it() -> None:
+    """The reasoning that held no call stays in the conversation; a call between sets the count back."""
+    ran = agent(["Let me think.", SEARCH, "Hm.", ANSWER])
+    assert ran.result.answer == "the Aare"
+    said = [text for who, text in ran.requests[-1].history if who == "assistant"]
+    assert said == ["Let me think.", SEARCH, "Hm."]
+    assert ran.requests[1].history[-1] == ("user", NEITHER)
+    lost = agent(["Let me think.", "Still thinking."])
+    assert (lost.result.answer, lost.result.ended_by) == (None, "unreadable")
 
 
 @pytest.mark.claim("gm-eq-04")
@@ -85,14 +101,21 @@ def test_the_agents_prompt_and_what_it_may_say() -> None:
     wide = move_of('<tool_call>{"name":"search","arguments":{"query":"a","topk":5}}</tool_call>')
     assert wide.call is not None
     assert wide.call.topk == 5
-    wrong = move_of('<tool_call>{"name":"search","arguments":{"query":"a","topk":"5"}}</tool_call>')
+    spelled = move_of(
+        '<tool_call>{"name":"search","arguments":{"query":"a","topk":"5"}}</tool_call>'
+    )
+    assert spelled.call is not None
+    assert spelled.call.topk == 5
+    wrong = move_of(
+        '<tool_call>{"name":"search","arguments":{"query":"a","topk":"5,"}}</tool_call>'
+    )
     assert wrong.call is not None
     assert wrong.call.fault
     fields = move_of("Move: SEARCH\nQuery: the town")
     assert fields.call is not None
     assert fields.call.query == "the town"
     ran = agent(["<tool_call>{no json}</tool_call>", ANSWER])
-    assert "no JSON" in dict(ran.requests[1].variables)["earlier_calls"]
+    assert "no JSON" in ran.requests[1].history[-1][1]
     assert ran.of(ToolCalled) == []
 
 
@@ -124,7 +147,7 @@ def test_a_tool_run_with_one_hit() -> None:
     assert " ".join(path_of([*events, closed()])) == "GS SP KG TS IA KS AN"
     empty = agent([SEARCH, ANSWER], text="")
     events = [event for _, event in empty.trace.events]
-    assert " ".join(path_of([*events, closed()])) == "GS SP KG TS KG KS AN"
+    assert " ".join(path_of([*events, closed()])) == "GS SP KG TS KG UR AN"
 
 
 @pytest.mark.claim("gm-fsm-types")
@@ -150,7 +173,7 @@ def test_users_may_give_a_machine_of_their_own() -> None:
     settings = GraphSettings.resolve("service", {"machine": mine})
     assert settings.states.path(["reason", "check", "reason", "fault"]) == ("GS", "IR", "SC", "ED")
     assert MACHINE.path(["reason", "check", "reason", "fault"]) == ("GS", "IR", "SC", "IR", "ED")
-    assert "IR (InternalReasoning): SC\n" in settings.states.described()
+    assert "IR (InternalReasoning, reasons from what it knows): SC\n" in settings.states.described()
     with pytest.raises(BadSetting, match="does not list: XX"):
         GraphSettings.resolve("service", {"machine": {**MAY_GO, "IR": ("XX",)}})
     assert "machine" in GraphSettings.learning

@@ -16,7 +16,7 @@ from schemas.events.graph import PairCompared
 from schemas.identity import canonical, hash01, text_digest
 from schemas.memory import Memory
 from schemas.outcome import Outcome
-from schemas.questions import Check
+from schemas.questions import Check, Credit
 from tests.papers.gm_says import (
     FAR,
     GOOD,
@@ -56,7 +56,7 @@ def test_nothing_active_asks_nobody() -> None:
         assert weighed(memory=memory).requests == []
     lone = remembering({NEAR: {GOOD: "right"}}, {GOOD: {"m": 1.0}})
     assert weighed(memory=lone).requests == []
-    ran = weighed(RIGHT, WRONG, memory=lone, lone="run")
+    ran = weighed(WRONG, memory=lone, lone="run")
     assert len(ran.of(PairCompared)) == 1
     moved = remembered(ran, lone).learned
     assert moved["paths"] == lone.learned["paths"]
@@ -64,7 +64,7 @@ def test_nothing_active_asks_nobody() -> None:
 
 @pytest.mark.claim("gm-alg2-l11")
 def test_both_sides_are_twins_that_differ_by_the_guidance_alone() -> None:
-    ran = weighed(RIGHT, WRONG)
+    ran = weighed(RIGHT, WRONG, pairs="twins")
     with_one, without = ran.requests
     [fact] = ran.of(PairCompared)
     assert dict(with_one.variables)["guidance"] == f"advice {fact.principle}"
@@ -84,7 +84,7 @@ def test_both_sides_are_twins_that_differ_by_the_guidance_alone() -> None:
 ])  # fmt: skip
 def test_utility_moves_the_share_of_what_was_drawn(with_one: str, without: str, sign: int) -> None:
     before = remembering(*TWO)
-    ran = weighed(with_one, without, memory=before)
+    ran = weighed(with_one, without, memory=before, pairs="twins")
     [fact] = ran.of(PairCompared)
     after, similar = remembered(ran, before).learned, dict(fact.active)
     change = (
@@ -102,11 +102,12 @@ def test_utility_moves_the_share_of_what_was_drawn(with_one: str, without: str, 
 @pytest.mark.claim("gm-alg2-l11")
 def test_a_side_may_earn_token_f1_instead() -> None:
     memory, one = remembering(*TWO), member("right", phase="weigh")
-    said = ["<answer>the upper Aare</answer>", "no answer and no call"]
-    ran = learning(one, script=said, memory=memory, credit=lambda asked: 0.8, reward="f1")
+    said = ["<answer>the upper Aare</answer>", *["no answer and no call"] * 2]
+    twins: dict[str, Any] = {"reward": "f1", "pairs": "twins"}
+    ran = learning(one, script=said, memory=memory, credit=lambda asked: 0.8, **twins)
     [fact] = ran.of(PairCompared)
     assert (fact.with_reward, fact.without_reward) == (0.8, 0.0)
-    unknown = learning(one, script=said, memory=memory, reward="f1")
+    unknown = learning(one, script=said, memory=memory, **twins)
     assert unknown.of(PairCompared) == []
 
 
@@ -115,7 +116,7 @@ def test_what_is_out_of_service_is_no_rival() -> None:
     """It is not drawn, and its edges stay as they are when others' move."""
     held = remembering({NEAR: {GOOD: "right"}}, {GOOD: {"m1": 1.0, "m2": 1.0, "m3": 1.0}})
     memory = Memory("s", 1, tuple(i for i in held.items if i.id != "m3"), held.learned)
-    ran = weighed(RIGHT, WRONG, memory=memory)
+    ran = weighed(WRONG, memory=memory)
     [fact] = ran.of(PairCompared)
     assert fact.out == ("m3",)
     assert fact.p == pytest.approx(0.5)
@@ -130,7 +131,45 @@ def test_what_is_out_of_service_is_no_rival() -> None:
 
 @pytest.mark.claim("gm-alg2-l18")
 def test_an_unknown_reward_moves_nothing() -> None:
-    assert weighed("<answer>neither</answer>", RIGHT).of(PairCompared) == []
+    assert weighed("<answer>neither</answer>").of(PairCompared) == []
+    twins = weighed("<answer>neither</answer>", RIGHT, pairs="twins")
+    assert twins.of(PairCompared) == []
+
+
+@pytest.mark.claim("gm-alg2-l11")
+@pytest.mark.parametrize(("own", "earned"), [
+    ("right", 1.0), ("wrong", 0.0), ("withheld", 0.0), ("unknown", None),
+])  # fmt: skip
+def test_the_episodes_own_run_is_the_side_without_a_principle(
+    own: str, earned: float | None
+) -> None:
+    """One run a pair, and none where nobody knows what the episode's own earned."""
+    ran = learning(
+        member(own, phase="weigh"), script=[RIGHT], memory=remembering(*TWO), label=as_said
+    )
+    if earned is None:
+        assert (ran.requests, ran.of(PairCompared)) == ([], [])
+        return
+    [fact] = ran.of(PairCompared)
+    assert (fact.with_reward, fact.without_reward) == (1.0, earned)
+    [question] = ran.requests
+    assert dict(question.variables)["guidance"] == f"advice {fact.principle}"
+
+
+@pytest.mark.claim("gm-alg2-l11")
+def test_the_own_run_may_earn_token_f1_by_the_answer_that_it_left() -> None:
+    memory, asked = remembering(*TWO), list[str]()
+
+    def credit(question: Credit) -> float:
+        asked.append(question.answer)
+        return 0.25 if question.answer == "the Rhine" else 0.5
+
+    one = member("wrong", None, phase="weigh", answer="the Rhine")
+    said = ["<answer>the Aare</answer>"]
+    ran = learning(one, script=said, memory=memory, credit=credit, reward="f1")
+    [fact] = ran.of(PairCompared)
+    assert (fact.with_reward, fact.without_reward) == (0.5, 0.25)
+    assert asked == ["the Rhine", "the Aare"]
 
 
 @pytest.mark.claim("gm-alg2-l18")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from handlers.policies.mc2.settings import Mc2Settings
 from handlers.roles.composer import COACHES, read_bullets
-from handlers.roles.consolidator import CONSOLIDATORS
+from handlers.roles.consolidator import CONSOLIDATORS, SIX
 from handlers.roles.controller import CONTROLLER, Decision, decision_of
 from handlers.roles.distiller import DISTILLERS
 from handlers.roles.form import Unreadable
@@ -109,7 +109,9 @@ def test_who_sees_the_advice(advice: str, direct: bool) -> None:
 def _every_role() -> list[Role]:
     coaches = [coach.role for coach in COACHES.values()]
     distillers = [distiller.role for distiller in DISTILLERS.values()]
-    consolidators = [consolidator.role for consolidator in CONSOLIDATORS.values()]
+    consolidators = [
+        consolidator.role for table in (CONSOLIDATORS, SIX) for consolidator in table.values()
+    ]
     return [REASONER, MONITOR, CONTROLLER, *coaches, *distillers, *consolidators]
 
 
@@ -133,7 +135,7 @@ def test_prompt_fields_are_the_papers() -> None:
     def labels(role: Role) -> list[str]:
         return [field.label for field in role.reply.fields]
 
-    assert labels(MONITOR) == ["Error_description", "Error_step", "Error_found"]
+    assert labels(MONITOR) == ["Analysis", "Error_description", "Error_step", "Error_found"]
     assert set(labels(CONTROLLER)) == {
         "Action", "Justification", "Corrected_reasoning", "Suggestions", "Final_answer",
     }  # fmt: skip
@@ -143,7 +145,7 @@ def test_prompt_fields_are_the_papers() -> None:
     ]  # fmt: skip
     assert [coach.most for coach in COACHES.values()] == [6, 5, 5]
     assert labels(DISTILLERS["reasoner"].role)[0] == "Descriptor"
-    assert labels(CONSOLIDATORS["controller"].role) == ["C1", "C2", "C3", "C4", "C5", "C6"]
+    assert labels(SIX["controller"].role) == ["C1", "C2", "C3", "C4", "C5", "C6"]
 
 
 REPORTS = [
@@ -151,6 +153,10 @@ REPORTS = [
     (audited("NO"), ("NO", "NONE", "NONE", "I read each step.")),
     ("**Error_found:** yes\n- error step: 2", ("YES", "2", None, "")),
     ("Sound.\n### Error found\nNO", ("NO", None, None, "Sound.")),
+    (
+        "Read.\nAnalysis: Step 1: 2 * 3 = 6 holds.\nStep 2: 6 - 1 is 5.\nError_step: 2\nError_found: YES",
+        ("YES", "2", None, "Read.\nStep 1: 2 * 3 = 6 holds.\nStep 2: 6 - 1 is 5."),
+    ),
     ('{"Error_found": "NO", "Error_step": "NONE"}', ("NO", "NONE", None, None)),
     ("Error_found: YES or NO\nError_step: 1", (None, None, None, None)),
     ("nothing to see", (None, None, None, None)),

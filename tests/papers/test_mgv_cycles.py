@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from handlers.policies.mgv.settings import RetrievalSettings
+from handlers.policies.mgv.strategies import PRESCRIBED, Diagnosis
 from schemas.events.monitoring import ExperienceKept, StrategyMatched, ThresholdsSet
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
@@ -65,8 +66,9 @@ def matched(ran: Ran[Any]) -> StrategyMatched:
 
 
 def solved_as(name: str, diagnosis: str, answer: str = "96", **values: Any) -> dict[str, Any]:
-    """A case with one attempt under this diagnosis."""
-    made = {"round": 0, "diagnosis": diagnosis, "strategy": "direct", "check": "coherence"}
+    """A case with one attempt by the strategy that is for this diagnosis, taken for a plain one."""
+    way = PRESCRIBED[cast("Diagnosis", diagnosis)]
+    made = {"round": 0, "diagnosis": "plain", "strategy": way, "check": "coherence"}
     said = {"verdict": "PASS", "answer": answer, "confidence": 0.8, "effort": 1}
     return {**case(name, **values), "tuples": [{**made, **said}]}
 

@@ -229,7 +229,11 @@ def test_folding_twice_is_folding_once() -> None:
     assert after(once, [member], constants) == once == after({}, [member, member], constants)
     assert [c["id"] for c in once["cases"]] == ["p/1"]
     told = {key: (b["solved"], b["trials"]) for key, b in once["beliefs"].items()}
-    assert told["strategy|stories|plain|direct|low"] == (0, 1)
+    assert told["strategy|stories|complex|direct|low"] == (0, 1), "splitting it solved it"
+    assert told["strategy|stories|complex|decompose|high"] == (1, 1)
+    earlier = {name: said for name, said in constants.items() if name != "solved_by"}
+    as_then = after({}, [member], earlier)["beliefs"]
+    assert as_then["strategy|stories|plain|direct|low"]["trials"] == 1, "batches of earlier builds"
     assert told["agent|stories|||high"] == (1, 1)
     unlabelled = after({}, [Measured("p/2", "unknown", member.summary, PROBLEM)], constants)
     assert unlabelled["beliefs"] == {}

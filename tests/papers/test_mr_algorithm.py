@@ -22,6 +22,7 @@ from schemas.questions import Complete, Embed
 from streams.bench.metrics import METRICS
 from tests.papers.mr_says import (
     TASK,
+    advised,
     after,
     episode,
     judged,
@@ -42,7 +43,8 @@ FIXED = paper(strategies="fixed")
 @pytest.mark.claim("mr-l01", "mr-l02")
 def test_the_first_prompt_has_no_trajectory_and_no_advice() -> None:
     first = episode(model(1)).asks("step")[0]
-    assert dict(first.variables) == {"problem": TASK.stated, "trajectory": "", "advice": ""}
+    none = {"trajectory": "", "advice": "", "steps_left": ""}
+    assert dict(first.variables) == {"problem": TASK.stated, **none}
     said = shown(first)
     assert "### Problem" in said
     assert "### Trajectory" not in said
@@ -77,7 +79,7 @@ def test_order_of_questions_in_fixed_rounds() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_calls_in_closed_form(n: int) -> None:
     assert len(episode(model(n), FIXED).requests) == 3 * n - 1
-    ran = episode(model(n, note=lambda at: noted(f"idea {at} " * at)))
+    ran = episode(model(n, note=lambda at: noted(f"idea{at} " * at)))
     assert len(ran.requests) == 4 * n - 2
     asked = [question for _, question in ran.asked if isinstance(question, Embed)]
     assert len(asked) == (n - 1) + len(ran.of(StrategyProposed))
@@ -120,7 +122,8 @@ def test_a_chosen_proposal_shows_the_whole_note_another_arm_its_strategy() -> No
         ran = episode(model(2), task=task)
         advice = dict(ran.asks("step")[1].variables)["advice"]
         new = ran.of(StrategyChosen)[0].arm == "a4"
-        assert advice == noted() if new else advice.startswith("Keep to the present course")
+        assert advice == advised() if new else advice.startswith("Keep to the present course")
+        assert "Reflection: r\nFact_check: f" in advice, "what it found is shown whoever is chosen"
         seen.add(new)
     assert seen == {True, False}
 
@@ -239,7 +242,7 @@ def _noted(text: str, _: int) -> str:
 
 def test_an_arm_is_what_learning_made_of_it_whatever_an_episode_called_it() -> None:
     """Each episode calls its first proposal by the same number: 4 were printed where 17 were used."""
-    said = ["Use the factor 4 last.", "Look for a difference of one.", "Use the factor 4 last."]
+    said = ["Keep a factor back.", "Look for a difference of one.", "Keep a factor back."]
     settings = paper(choice="linucb", strategies="dynamic")
     ran = [episode(model(2, note=partial(_noted, text)), settings) for text in said]
     summaries = [(f"p/{at}", summary(each, settings)) for at, each in enumerate(ran)]

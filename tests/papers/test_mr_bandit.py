@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from handlers.learning.bandits import (
     arms_of,
     best,
     born,
+    dual,
     fate,
     linucb,
     regression,
@@ -28,7 +30,7 @@ from handlers.learning.bandits import (
     start,
 )
 from handlers.learning.features import features
-from handlers.learning.linucb import LinUcb, Ridge, dual_score
+from handlers.learning.linucb import Dual, LinUcb, Ridge
 from handlers.learning.measured import Measured
 from handlers.policies.meta_reasoner.advise import epsilon
 from handlers.policies.meta_reasoner.settings import constants
@@ -36,7 +38,7 @@ from handlers.policies.meta_reasoner.strategies import BIRTHS, GENERATED, STANDA
 from schemas.events.strategy import StrategyChosen, StrategyProposed
 from schemas.identity import canonical, hash01
 from schemas.vectors import pack
-from tests.pace import within
+from tests.pace import timed, within
 from tests.papers.mr_says import TASK, after, episode, judged, model, noted, paper, summary
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -95,8 +97,11 @@ def test_rank_one_is_dual_is_inverse(seed: int, count: int, dims: int, ridge: fl
     bandit = LinUcb(dims, ridge, 0.2)
     bandit.grow(ridge_of(found, dims, ridge))
     assert bandit.scores(x)[0] == pytest.approx(plain, abs=1e-8)
-    dual = dual_score([row for row, _ in found], [r for _, r in found], x, ridge, 0.2)
-    assert dual == pytest.approx(plain, abs=1e-8)
+    by_pulls = Dual(dims, ridge)
+    for row, reward in found:
+        by_pulls.add(row, reward)
+    assert by_pulls.score(x, 0.2) == pytest.approx(plain, abs=1e-8)
+    assert by_pulls.copy().score(x, 0.2) == by_pulls.score(x, 0.2)
     assert np.allclose(ridge_of(found, dims, ridge).inverse, inverse, atol=1e-9)
 
 
@@ -213,6 +218,96 @@ def test_a_choice_takes_less_than_a_tenth_of_a_millisecond() -> None:
     within(100 * 100e-6, choose, rounds=80)
 
 
+WIDE = 1_536
+"""Dimensions of the paper's embedder."""
+PULLS = 200
+
+
+def remembered(count: int, seed: int) -> tuple[tuple[str, float], ...]:
+    """Pulls as a scope keeps them: packed contexts of the paper's embedder, each with its reward."""
+    return tuple((pack(x), reward) for x, reward in pulls(seed, count, WIDE))
+
+
+def begun(rows: tuple[tuple[str, float], ...]) -> Bandit:
+    """The bandit of an episode whose memory holds one arm of these pulls, and start arms."""
+    known = constants(paper(feature_dims=None))
+    arms = start(known["start"])
+    arms[0] = replace(arms[0], pulls=len(rows), rows=rows)
+    return Bandit(arms, known)
+
+
+@pytest.mark.slow
+@pytest.mark.claim("mr-speed")
+def test_an_update_in_the_paper_s_dimensions_takes_less_than_a_millisecond() -> None:
+    """The episode's own: a score and a credit of an arm of two hundred pulls, its context made once.
+
+    A matrix takes many times as long for the same, and what a memory version holds is reckoned once.
+    """
+    bandit, x = begun(remembered(PULLS, 1)), pack(unit(np.random.default_rng(2), WIDE))
+    bandit.scores(x)
+    contexts = iter([pack(unit(np.random.default_rng(seed), WIDE)) for seed in range(10, 90)])
+
+    def update() -> float:
+        context = next(contexts)
+        bandit.scores(context)
+        credit = partial(bandit.credit, "a1", context, 0.5, 0.5)
+        return timed(credit)[1]
+
+    taken = sorted(update() for _ in range(60))[30]
+    matrix, features_of = Ridge(WIDE, 1.0), features(x, None)
+    by_matrix = min(timed(partial(matrix.add, features_of, 0.5))[1] for _ in range(3))
+    print(
+        f"an update at d = {WIDE}: {1e3 * taken:.2f} ms by pulls, {1e3 * by_matrix:.1f} by a matrix"
+    )
+    assert taken < 1e-3
+    assert by_matrix > 5 * taken
+
+
+@pytest.mark.slow
+@pytest.mark.claim("mr-speed")
+def test_a_memory_version_is_reckoned_once_and_the_next_costs_what_is_new() -> None:
+    rows = remembered(PULLS + 10, 3)
+    dual.cache_clear()
+    x = rows[0][0]
+    first = timed(lambda: begun(rows[:PULLS]).scores(x))[1]
+    again = min(timed(lambda: begun(rows[:PULLS]).scores(x))[1] for _ in range(3))
+    later = timed(lambda: begun(rows).scores(x))[1]
+    assert again < first / 5
+    assert later < first / 2
+
+
+def test_an_episode_changes_nothing_of_what_others_know() -> None:
+    """The regression of a memory version is shared: an episode's own rewards stay its own."""
+    rows = remembered(5, 4)
+    x = rows[0][0]
+    mine, theirs = begun(rows), begun(rows)
+    before = theirs.scores(x)
+    for _ in range(40):
+        mine.credit("a1", x, 1.0, 1.0)
+    assert begun(rows).scores(x) == theirs.scores(x) == before
+    assert mine.scores(x) != before
+
+
+@pytest.mark.claim("mr-forms")
+def test_both_forms_choose_alike_and_fold_alike() -> None:
+    """The same scope by a matrix and by pulls: scores to nine digits, and the same arms."""
+    pinned = paper(feature_dims=8)
+    every = batch(3)
+    by_matrix, known = after({}, every, pinned), constants(pinned)
+    by_pulls = linucb({}, [Measured(str(at), "unknown", s) for at, s in enumerate(every)],
+                      known | {"dual_from": 8})  # fmt: skip
+    x = every[0]["pulls"][0][1]
+    said = [
+        Bandit(arms_of(state, form), form).scores(x)
+        for state, form in ((by_matrix, known), (by_pulls, known | {"dual_from": 8}))
+    ]
+    assert [arm for arm, _ in said[0]] == [arm for arm, _ in said[1]]
+    for (_, one), (_, other) in zip(*said, strict=True):
+        assert one == pytest.approx(other, abs=1e-8)
+    assert not any(arm.get("inverse") for arm in by_pulls["arms"])
+    assert any(arm.get("inverse") for arm in by_matrix["arms"])
+
+
 @pytest.mark.claim("mr-tab-01")
 def test_three_and_four_pairs_and_the_start_sets() -> None:
     assert [s.name for s in STANDARD] == ["continue", "backtrack", "restart"]
@@ -263,7 +358,7 @@ def test_sets_only_grow_and_new_arms_know_nothing(proposals: list[int], seed: in
 
 @pytest.mark.claim("mr-dyn-grow")
 def test_proposals_are_merged_refused_and_limited() -> None:
-    known = constants(paper(arm_limit=4))
+    known: dict[str, Any] = {**constants(paper(arm_limit=4)), "evicts": False}
     arms = start(known["start"])
     came = fate(pack((1.0, 0.0)), arms, known)
     assert (came.result, came.nearest) == ("added", None)

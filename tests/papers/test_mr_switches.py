@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.learning.metrics import any_of_n
-from handlers.policies.meta_reasoner import META_REASONER
 from handlers.policies.meta_reasoner.measure import training_sample
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from schemas.events.episode import Embedded
@@ -72,7 +71,7 @@ def test_a_random_arm_is_drawn_and_not_learned_from() -> None:
 @pytest.mark.claim("mr-ablations")
 def test_fixed_has_no_proposals_and_dynamic_one_a_round() -> None:
     assert "strategy.proposed" not in episode(model(4), paper(strategies="fixed")).facts
-    ran = episode(model(4, note=lambda at: noted(f"try {at} " * 9)))
+    ran = episode(model(4, note=lambda at: noted(f"try{at} " * 9)))
     assert ran.facts.count("strategy.proposed") == 3
 
 
@@ -84,7 +83,8 @@ def test_profiles_differ_where_the_page_says() -> None:
     assert (service.warmup_pulls, mine.warmup_pulls) == (1, 0)
     assert (service.retire_on, mine.retire_on) == ("progress", "reward")
     assert (service.exploration, service.ridge, service.step_cost) == (0.2, 1.0, 0.1)
-    assert META_REASONER.window(service, 1_000) == 10
+    assert (service.first_judgement, mine.first_judgement) == ("used", "always")
+    assert (service.tell_last, mine.tell_last) == (True, False)
     assert constants(service)["start"][0]["name"] == "continue"
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from streams.bench.metrics import METRICS
+from streams.bench.printed import read_printed
 from streams.bench.recipe import COMPARED, Recipe, Row, Table, load, names
 from streams.bench.uncovered import UNCOVERED
 from tests.data import shared
@@ -207,6 +208,8 @@ class Bench:
             "1",
             "--backbone",
             "rehearsal:seed=7",
+            "--plots",
+            "none",
             "--out",
             self.log.parent,
             "-q",
@@ -259,13 +262,17 @@ def test_a_recipe_prints_the_papers_figures_beside_ours(
 
 
 def check_page(recipe: Recipe, made: dict[str, Any], page: str) -> None:
-    """Each row stands on the page with the paper's figures and ours, or that there is none of ours."""
+    """Each row stands on the page with the paper's figures, ours and the difference, or that there is none of ours."""
     for table, told in zip(recipe.tables, made["tables"], strict=True):
+        numbers = [
+            any(read_printed(row.paper[at]) is not None for row in table.rows.values())
+            for at in range(len(table.columns))
+        ]
         for (name, row), shown in zip(table.rows.items(), told["rows"], strict=True):
             parts: list[str] = []
-            for paper, cell in zip(row.paper, shown["cells"], strict=True):
-                mine = _figure(cell["ours"])
-                parts += [re.escape("–" if paper is None else str(paper)), mine]
+            for paper, cell, number in zip(row.paper, shown["cells"], numbers, strict=True):
+                parts += [re.escape("–" if paper is None else str(paper)), _figure(cell["ours"])]
+                parts += [_apart(cell["difference"])] if number else []
             line = r" \| ".join([re.escape(name), *parts])
             assert re.search(rf"^\| {line} \|$", page, re.MULTILINE), line
 
@@ -280,6 +287,14 @@ def _figure(ours: dict[str, Any] | None) -> str:
     known, unknown = ours["known"], ours["unknown"]
     left = f", {known:,} of {known + unknown:,}" if unknown else ""
     return f"{number}{half}{spread}{left}"
+
+
+def _apart(difference: dict[str, Any] | None) -> str:
+    """How the difference is printed: with its sign, and over problems."""
+    if difference is None:
+        return "–"
+    spread = "" if difference["interval"] is None else r" \[-?[\d,.]+, -?[\d,.]+\]"
+    return rf"[+-][\d,.]+{spread}"
 
 
 OURS = {

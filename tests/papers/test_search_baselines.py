@@ -342,3 +342,38 @@ def test_a_verifier_that_cannot_be_read_leaves_no_certainty() -> None:
         settings = BestOfSettings.resolve(profile, {"samples": 2})
         done = run(BEST_OF_N.solve(TASK, settings), reply)
         assert (done.result.answer, done.result.confidence) == ("0", confidence)
+
+
+# ── Equal calls ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("calls", [6, 8, 10, 16, 32])
+@pytest.mark.parametrize("last", [1, 2])
+def test_trees_widen_until_their_calls_are_used(calls: int, last: int) -> None:
+    """At C = 16 they spent 10 and 6 where every thought answered, and were compared with what spent 15."""
+    for name in ("tot", "rest_mcts"):
+        more: dict[str, Any] = {"primary_calls": calls} if name == "rest_mcts" else {}
+        done = solve(name, counting(last=last), calls=calls, **more)
+        assert calls - 1 <= len(done.requests) <= calls, name
+        assert done.result.answer is not None
+        starts = [q.draw for q in done.asks("thinker") if not dict(q.variables)["trajectory"]]
+        assert len(starts) == len(set(starts)), "each thought from the root is a new draw"
+
+
+def test_the_best_of_all_trees_is_the_answer() -> None:
+    """The second tree's last thought is worth more than what the first one kept."""
+    values = iter(["0.2"] * 5 + ["0.1", "0.7", "0.3"])
+
+    def reply(question: Complete) -> str:
+        if question.role == "judge":
+            return f"Value: {next(values)}"
+        return thought(f"draw {question.draw}", str(question.draw))
+
+    done = solve("tot", reply, calls=16)
+    assert (done.result.answer, done.result.confidence) == ("6", 0.7)
+    assert [fact.depth for fact in done.of(ThoughtsKept)] == [1, 1]
+
+
+def test_a_tree_without_a_limit_or_that_is_not_to_widen_grows_once() -> None:
+    assert len(solve("tot", counting(last=1)).requests) == 10
+    assert len(solve("tot", counting(last=1), calls=16, widen=False).requests) == 10

@@ -19,7 +19,7 @@ from handlers.policies.baselines.ttpi import (
     perplexity,
 )
 from schemas.events.strategy import StrategyChosen
-from schemas.questions import Complete, Completion
+from schemas.questions import Complete
 from tests.scripted import Driver, Ran, shown
 
 TASK = Task("q1", "What is six times four?", "arithmetic", seed=1)
@@ -46,9 +46,8 @@ class Scored(Driver):
 
     score: Scorer = staticmethod(unscored)
 
-    def complete(self, question: Complete, asked: str, ledger: Ledger, here: str) -> Completion:
-        said = super().complete(question, asked, ledger, here)
-        return said._replace(logprob=self.score(trigger_of(question)))
+    def surety(self, question: Complete) -> float | None:
+        return self.score(trigger_of(question))
 
 
 def solve(

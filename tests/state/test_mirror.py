@@ -44,11 +44,11 @@ MEMORY = st.lists(ITEM, min_size=0, max_size=3 * SMALL).map(
 )
 
 
-@given(MEMORY, VECTOR, st.integers(0, 6), st.sampled_from(["", "d/a", "d/none"]))
+@given(MEMORY, VECTOR, st.integers(0, 6), st.sampled_from(["", "d/a", "d/none"]), st.booleans())
 def test_equals_the_plain_rule(
-    memory: Memory, query: tuple[float, ...], top: int, exclude: str
+    memory: Memory, query: tuple[float, ...], top: int, exclude: str, related: bool
 ) -> None:
-    question = Recall("q", (ROLE, "nobody"), top, exclude=exclude)
+    question = Recall("q", (ROLE, "nobody"), top, exclude=exclude, related=related)
     kept = as_kept(query)
     assert Mirrors().select(memory, question, kept) == select(memory, question, kept)
 
@@ -61,6 +61,19 @@ def test_near_ties_are_decided_exactly() -> None:
     query = as_kept(base)
     question = Recall("q", (ROLE,), 3)
     assert Mirrors().select(memory, question, query) == select(memory, question, query)
+
+
+def test_looks_further_where_the_nearest_all_say_the_same() -> None:
+    """A hundred lessons that are one, nearer than any other, and two more far behind them."""
+    near = [item(n, (1.0, 0.01 * (n % 3), 0.0, 0.0, 0.0), "", "lesson") for n in range(100)]
+    rest = [item(100, (1.0, 1.0, 0.0, 0.0, 0.0), "", "lesson")]
+    rest += [item(101, (1.0, 0.0, 1.0, 0.0, 0.0), "", "lesson")]
+    memory, query = Memory("s", 1, (*near, *rest)), (1.0, 0.0, 0.0, 0.0, 0.0)
+    question = Recall("q", (ROLE,), 3, related=True)
+    found = Mirrors().select(memory, question, query)
+    assert found == select(memory, question, query)
+    assert len(found) == 3
+    assert {hit.text for hit, _ in found[1:]} == {"text 100", "text 101"}
 
 
 def test_keeps_few_blocks_and_never_an_old_one() -> None:

@@ -87,7 +87,7 @@ def _note(name: str, text: str, member: Member, source: str) -> LessonDistilled:
 
 A_MEM = Policy(
     name="a_mem",
-    version="2",
+    version="3",
     about="linked notes of past trajectories that evolve guide search and answer",
     settings=MemorySettings,
     roles=("reasoner", "distiller"),

@@ -88,7 +88,9 @@ class BufferSettings(PolicySettings):
     excerpt_chars: PositiveInt = 3_000
     """How much of a solution the buffer's manager sees."""
     batch_size: PositiveInt = 10
+    """Problems that are learned from together."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
 
 def solve(task: Task, settings: BufferSettings) -> Steps[Conclusion]:

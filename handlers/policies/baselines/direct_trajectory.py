@@ -44,7 +44,7 @@ def learn(batch: Batch, settings: MemorySettings) -> Steps[None]:
 
 DIRECT_TRAJECTORY = Policy(
     name="direct_trajectory",
-    version="2",
+    version="3",
     about="shows the most similar past trajectories, then searches and answers",
     settings=MemorySettings,
     roles=("reasoner",),

@@ -71,7 +71,9 @@ class EvoSettings(PolicySettings):
     offline_batches: NonNegativeInt = 1
     """Batches that instructions evolve on; later ones leave them alone."""
     batch_size: PositiveInt = 10
+    """Problems that are learned from together."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ class MacmSettings(PolicySettings):
     votes: PositiveInt = 3
     """Executions that vote."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pydantic import NonNegativeFloat, PositiveInt
 
 from handlers.learning.elementary import log
 from handlers.policies.base import Conclusion, Policy, Task
-from handlers.policies.baselines.tree import NEED, START, State, closing, concluded, grow_all
+from handlers.policies.baselines.tree import START, State, closing, concluded, grow_all
 from handlers.policies.unread import Unread
 from schemas.asking import Steps
 from schemas.events.search import ValueBackedUp
@@ -38,6 +38,7 @@ class MctsSettings(PolicySettings):
     exploration: NonNegativeFloat = 0.7
     """The weight of the visit term."""
     max_depth: PositiveInt = 8
+    """Steps of thought from the problem to a leaf at most."""
     enough: NonNegativeFloat = 0.9
     """An answered chain of at least this value ends the search."""
     unread: Unread = "unknown"
@@ -107,17 +108,21 @@ def back_up(leaf: Branch, value: float | None) -> list[Branch]:
 
 
 def solve(task: Task, settings: MctsSettings) -> Steps[Conclusion]:
-    """Select, expand, value, back up; until calls are spent or an answered chain is good enough."""
+    """Select, expand, value, back up; until calls are spent or an answered chain is good enough.
+
+    Where every branch has ended, the root gets more children: methods are compared at equal calls.
+    """
     root, found = Branch(START), list[State]()
     limit: str | None = None
     spent = 0
     while limit is None and not _enough(found, settings):
         room = yield from _room(settings.primary_calls - spent)
-        leaf = select(root, settings.exploration)
-        if leaf is None or room <= NEED:
+        leaf = select(root, settings.exploration) or root
+        first = leaf.expansions * settings.candidates
+        wanted = [(leaf.state, draw) for draw in range(first, first + settings.candidates)]
+        grown, calls = yield from grow_all(task, wanted, room, settings.unread, known=bool(found))
+        if not calls:
             break
-        wanted = [(leaf.state, draw) for draw in range(settings.candidates)]
-        grown, calls = yield from grow_all(task, wanted, room, settings.unread)
         spent += calls
         limit = next((state.limit for state in grown if state.limit is not None), None)
         leaf.expansions += 1
@@ -151,7 +156,7 @@ def _attach(leaf: Branch, grown: Sequence[State], max_depth: int) -> Steps[None]
 
 REST_MCTS = Policy(
     name="rest_mcts",
-    version="2",
+    version="3",
     about="Monte Carlo tree search over partial chains; a judge's value is backed up",
     settings=MctsSettings,
     roles=("thinker", "judge", "reasoner"),

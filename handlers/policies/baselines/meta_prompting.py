@@ -66,6 +66,7 @@ class ConductorSettings(PolicySettings):
     max_rounds: PositiveInt = 15
     """Turns of the conductor."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
 
 def called(values: Values | Unreadable) -> str | None:

@@ -52,6 +52,7 @@ class ChooserSettings(PolicySettings):
     paper: ClassVar[Mapping[str, Any]] = {"output_cap": None}
 
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
 
 def _cot(task: Task, cap: int | None) -> Steps[Conclusion]:

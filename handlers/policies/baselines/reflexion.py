@@ -64,6 +64,7 @@ class ReflexionSettings(PolicySettings):
     retries: PositiveInt = 3
     """Attempts after the first."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
     unread: Unread = "unknown"
     """What a verdict is that cannot be read: unknown, or a failure."""
 

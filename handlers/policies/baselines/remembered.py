@@ -28,8 +28,11 @@ class MemorySettings(PolicySettings):
     excerpt_chars: PositiveInt = 1_500
     """How much of a trajectory is kept."""
     tool_calls: PositiveInt = 6
+    """After so many calls without an answer there is none."""
     batch_size: PositiveInt = 10
+    """Problems that are learned from together."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
 
 def guided(

@@ -55,6 +55,7 @@ class RevisionSettings(PolicySettings):
     revisions: PositiveInt = 3
     """How often a draft may be revised."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
     @property
     def sampling(self) -> Sampling:

@@ -6,16 +6,18 @@ Source: trainable graph memory, eq. (4): a_t ~ π(· | q, h_{1:t-1}); baselines 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, ClassVar
 
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.last_call import answering
-from handlers.roles.agent import AGENT, Call, Move, move_of
+from handlers.roles.agent import AGENT, NEITHER, Call, Move, move_of, response
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, Parse
+from schemas.prompt import Message
 from schemas.questions import Sampling, UseTool
 from schemas.settings import PolicySettings
 
@@ -28,22 +30,30 @@ class ToolSettings(PolicySettings):
     tool_calls: PositiveInt = 6
     """After so many calls without an answer there is none."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
 
 
 @dataclass(slots=True)
 class History:
-    """h: calls made and what came back."""
+    """h: the agent's own replies, reasoning and all, and what came back, as one conversation."""
 
-    calls: list[str] = field(default_factory=list[str])
-    results: list[str] = field(default_factory=list[str])
+    turns: list[Message] = field(default_factory=list[Message])
+    calls: int = 0
+    unread: bool = False
+    """Whether the last reply held neither a call nor an answer."""
 
-    def add(self, call: Call, text: str) -> None:
-        """One more call."""
-        self.calls.append(
-            f"{len(self.calls) + 1}. {call.query or '(unreadable)'}: {call.fault or 'done'}"
-        )
-        if text:
-            self.results.append(f"[{len(self.calls)}]\n{text}")
+    def called(self, said: str, came: str) -> None:
+        """One more call, and what came of it."""
+        self.calls, self.unread = self.calls + 1, False
+        self._turn(said, response(came))
+
+    def ask_again(self, said: str) -> None:
+        """A reply that holds neither: the agent is told so, once in a row."""
+        self.unread = True
+        self._turn(said, NEITHER)
+
+    def _turn(self, said: str, then: str) -> None:
+        self.turns += [("assistant", said.strip() or "(no reply)"), ("user", then)]
 
 
 def solve(task: Task, settings: ToolSettings) -> Steps[Conclusion]:
@@ -55,49 +65,49 @@ def reason(task: Task, tool_calls: int, output_cap: int | None, guidance: str) -
     """The protocol, with guidance or without: the same questions but for that slot."""
     history = History()
     try:
-        for turn in range(tool_calls + 1):
-            move = yield from take_turn(task, history, turn, output_cap, guidance)
+        for turn in count():
+            said, move = yield from take_turn(task, history, turn, output_cap, guidance)
             if move.answer is not None:
                 return Conclusion(answer=move.answer, ended_by="answered")
-            if move.call is None or turn == tool_calls:
+            if move.call is None and history.unread:
                 break
-            yield from call(history, move.call)
+            if move.call is None:
+                history.ask_again(said)
+            elif history.calls == tool_calls:
+                return Conclusion(answer=None, ended_by="tool_calls")
+            else:
+                history.called(said, (yield from call(move.call)))
     except OutOfLimit as limit:
         return Conclusion(answer=None, ended_by="limit", limit=limit.which)
-    return Conclusion(answer=None, ended_by="tool_calls" if history.calls else "unreadable")
+    return Conclusion(answer=None, ended_by="unreadable")
 
 
 def take_turn(
     task: Task, history: History, turn: int, output_cap: int | None, guidance: str
-) -> Steps[Move]:
-    """One reply and what it does."""
-    own = {
-        "problem": task.stated,
-        "guidance": guidance,
-        "earlier_calls": "\n".join(history.calls),
-        "search_results": "\n\n".join(history.results),
-    }
-    said = yield from AGENT.question(own, sampling=Sampling(max_tokens=output_cap), draw=turn)
+) -> Steps[tuple[str, Move]]:
+    """One reply in the conversation so far, and what it does."""
+    own = {"problem": task.stated, "guidance": guidance}
+    question = AGENT.question(own, sampling=Sampling(max_tokens=output_cap), draw=turn)
+    said = yield from replace(question, history=tuple(history.turns))
     move = move_of("" if said.cut else said.text)
     readable = move.call is not None or move.answer is not None
     parse: Parse = "ok" if readable else "unreadable"
     yield Generated(round=turn, answer=move.answer, source=said.address, parse=parse)
-    return move
+    return said.text, move
 
 
-def call(history: History, wanted: Call) -> Steps[None]:
-    """One call of the tool; a call that cannot be made comes back as its fault."""
+def call(wanted: Call) -> Steps[str]:
+    """What came of one call of the tool; one that cannot be made comes back as its fault."""
     if wanted.fault is not None:
-        history.add(wanted, f"error: {wanted.fault}")
-        return
+        return f"error: {wanted.fault}"
     arguments: tuple[tuple[str, str | int], ...] = (("query", wanted.query), ("topk", wanted.topk))
     found = yield from UseTool(wanted.tool, arguments)
-    history.add(wanted, f"error: {found.text}" if found.result == "error" else found.text)
+    return f"error: {found.text}" if found.result == "error" else found.text or "(nothing found)"
 
 
 TOOL_REASONING = Policy(
     name="tool_reasoning",
-    version="2",
+    version="3",
     about="calls a search tool as needed, six times at most, and answers from what it found",
     settings=ToolSettings,
     roles=("reasoner",),

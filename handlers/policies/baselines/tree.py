@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar
 
 from pydantic import PositiveInt
@@ -39,6 +40,9 @@ class TreeSettings(PolicySettings):
     beam: PositiveInt = 2
     """b: nodes kept a level."""
     depth: PositiveInt = 2
+    """Steps of thought from the problem to a leaf."""
+    widen: bool = True
+    """Whether a tree under a limit of calls is grown again from its root, with new thoughts, until they are used."""
     unread: Unread = "unknown"
     """What a value is that the judge's reply does not tell: unknown, or 0."""
 
@@ -78,13 +82,43 @@ def calls_of(candidates: int, beam: int, depth: int) -> int:
 
 
 def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
-    """Level by level while calls are left; the best answered state, ties first seen."""
-    kept, seen = [START], list[State]()
+    """Level by level while calls are left; the best answered state, ties first seen.
+
+    Methods are compared at equal calls: a tree that is done before its calls are spent grows wider.
+    """
+    kept, seen = list[State](), list[State]()
     limit: str | None = None
-    for depth in range(1, settings.depth + 1):
-        grown = yield from _level(task, kept, settings)
+    for turn in count():
+        known = any(state.answer is not None for state in seen)
+        last, grown = yield from _grow(task, settings, turn, known=known)
+        kept += last
         seen += grown
         limit = next((state.limit for state in grown if state.limit is not None), None)
+        if not grown or limit is not None or not (yield from _more(settings)):
+            break
+    answered = [state for state in (*kept, *seen) if state.answer is not None]
+    if answered or limit is not None:
+        return concluded(answered, limit)
+    return (yield from closing(task))
+
+
+def _more(settings: TreeSettings) -> Steps[bool]:
+    """Whether calls are limited, and some are left."""
+    if not settings.widen:
+        return False
+    remaining = yield from Remain()
+    return remaining.calls is not None and remaining.calls >= NEED
+
+
+def _grow(
+    task: Task, settings: TreeSettings, turn: int, *, known: bool
+) -> Steps[tuple[list[State], list[State]]]:
+    """One tree from its root down: what its last level kept, and all that grew. ``known``: there is an answer."""
+    kept, seen = [START], list[State]()
+    for depth in range(1, settings.depth + 1):
+        known = known or any(state.answer is not None for state in seen)
+        grown = yield from _level(task, kept, settings, turn, known=known)
+        seen += grown
         if not grown:
             break
         found = [state.value for state in grown]
@@ -92,12 +126,9 @@ def solve(task: Task, settings: TreeSettings) -> Steps[Conclusion]:
         values = tuple(zip((state.id for state in grown), standings(found), strict=True))
         kept = [grown[at] for at in chosen]
         yield ThoughtsKept(depth=depth, values=values, kept=tuple(s.id for s in kept))
-        if limit is not None:
+        if any(state.limit is not None for state in grown):
             break
-    answered = [state for state in (*kept, *seen) if state.answer is not None]
-    if answered or limit is not None:
-        return concluded(answered, limit)
-    return (yield from closing(task))
+    return kept, seen
 
 
 def concluded(answered: Sequence[State], limit: str | None) -> Conclusion:
@@ -126,23 +157,32 @@ def closing(task: Task) -> Steps[Conclusion]:
     return Conclusion(answer=said.answer, ended_by="closed")
 
 
-def _level(task: Task, kept: Sequence[State], settings: TreeSettings) -> Steps[list[State]]:
+def _level(
+    task: Task, kept: Sequence[State], settings: TreeSettings, turn: int, *, known: bool
+) -> Steps[list[State]]:
     """Candidates of every kept state that has no answer yet, as many as the calls left cover."""
-    wanted = [(s, draw) for s in kept if s.answer is None for draw in range(settings.candidates)]
+    draws = range(turn * settings.candidates, (turn + 1) * settings.candidates)
+    wanted = [(state, draw) for state in kept if state.answer is None for draw in draws]
     remaining = yield from Remain()
-    grown, _ = yield from grow_all(task, wanted, remaining.calls, settings.unread)
+    grown, _ = yield from grow_all(task, wanted, remaining.calls, settings.unread, known=known)
     return grown
 
 
 def grow_all(
-    task: Task, wanted: Sequence[tuple[State, int]], room: int | None, unread: Unread
+    task: Task,
+    wanted: Sequence[tuple[State, int]],
+    room: int | None,
+    unread: Unread,
+    *,
+    known: bool = False,
 ) -> Steps[tuple[list[State], int]]:
     """New states, one lane each, and the calls spent: two each, and a re-prompt while any is left.
 
-    One call of the room is kept back for the closing.
+    Until an answer is ``known`` one call of the room is kept back for the closing.
     """
-    chosen = wanted if room is None else wanted[: max(0, room - 1) // NEED]
-    surplus = len(chosen) if room is None else room - 1 - NEED * len(chosen)
+    left = None if room is None else max(0, room - (not known))
+    chosen = wanted if left is None else wanted[: left // NEED]
+    surplus = len(chosen) if left is None else left - NEED * len(chosen)
     meters = [Meter(spare=int(at < surplus)) for at in range(len(chosen))]
     lanes = [
         grow(task, state, draw, meter, unread)
@@ -179,7 +219,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter, unread: Unread) -> 
 
 TOT = Policy(
     name="tot",
-    version="2",
+    version="3",
     about="breadth-first tree of thoughts: five candidates a node, valued, two kept, depth two",
     settings=TreeSettings,
     roles=("thinker", "judge", "reasoner"),

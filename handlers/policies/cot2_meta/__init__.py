@@ -20,7 +20,11 @@ def solve(task: Task, settings: Cot2Settings) -> Steps[Conclusion]:
     """Algorithm 2; without a tree it is greedy chain of thought."""
     if not settings.tree:
         return (yield from greedy(task, ChainSettings(output_cap=settings.output_cap)))
-    search = Search(task, settings)
+    return (yield from through(Search(task, settings)))
+
+
+def through(search: Search) -> Steps[Conclusion]:
+    """A search from its root to its conclusion."""
     try:
         yield from run(search)
         if search.limit is None:
@@ -32,7 +36,7 @@ def solve(task: Task, settings: Cot2Settings) -> Steps[Conclusion]:
 
 COT2_META = Policy(
     name="cot2_meta",
-    version="2",
+    version="3",
     about="tree search: oracle and confidence score trajectories; code prunes, repairs, stops",
     settings=Cot2Settings,
     roles=("thinker", "oracle", "confidence", "repairer", "reasoner", "fallback"),

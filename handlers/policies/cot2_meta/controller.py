@@ -40,6 +40,8 @@ def strategies(node: Node, settings: Cot2Settings) -> tuple[Strategy, ...]:
     if node.depth >= settings.max_depth:
         return ()
     if node.answer is not None:
+        if node.confirms and not settings.verify_again:
+            return ()
         return tuple(s for s in settings.strategies if s == "verify")
     if node.parent is None:
         return tuple(s for s in settings.strategies if s != "verify")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from handlers.policies.around import through
@@ -19,16 +20,19 @@ from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.state import Node
 from handlers.roles import confidence, oracle
 from handlers.roles.again import Meter
+from handlers.roles.excerpt import excerpt
 from handlers.roles.oracle import NAMES, Scores
 from handlers.roles.repairer import REPAIRER
 from handlers.roles.role import Role
 from handlers.roles.steps import shown
 from handlers.roles.thinker import THINKERS, Strategy, Thought, think
-from schemas.asking import Ask, OutOfLimit, Steps
+from schemas.asking import All, Ask, OutOfLimit, Steps, Stopped
 from schemas.events.reasoning import Generated
 from schemas.events.search import ConfidenceStated, OracleScored
 from schemas.questions import Complete
 
+ASSESSMENT_CHARS = 2_000
+"""So much of what the oracle thought is shown where a step is repaired."""
 _MARK = re.compile(r"^(?=[ \t]{0,4}(?:\*\*)?step[ \t]{0,2}\d{1,3}\b)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -52,8 +56,8 @@ class Lane:
     repeats: tuple[str, str] | None = None
     """The reply that said what a node says already, and that node."""
     limit: str | None = None
-    keeps: bool = False
-    """Whether a call must be left over while its thought has no answer."""
+    keeps: int = 0
+    """How many calls must be left over while its thought has no answer."""
     short: bool = False
     """Whether it was scored no further for that."""
 
@@ -68,18 +72,19 @@ def grow(lane: Lane) -> Steps[Lane]:
     try:
         thought = yield from _generate(lane)
         if lane.node is not None:
-            scoring = score(lane.task, lane.node, lane.settings, lane.meter, thought)
-            keeps = lane.keeps and lane.node.answer is None
-            yield from through(scoring, leaving_one) if keeps else scoring
+            keeps = lane.keeps if lane.node.answer is None else 0
+            beside = lane.settings.judging == "beside" and not keeps
+            scoring = score(lane, lane.node, thought, beside=beside)
+            yield from through(scoring, partial(leaving, keeps)) if keeps else scoring
     except OutOfLimit as limit:
-        lane.short = lane.keeps and limit.which == "calls"
+        lane.short = lane.keeps > 0 and limit.which == "calls"
         lane.limit = None if lane.short else limit.which
     return lane
 
 
-def leaving_one(question: Ask[Any]) -> Ask[Any]:
-    """The same question, asked only where a call is left over after it."""
-    return replace(question, keeps=1) if isinstance(question, Complete) else question
+def leaving(calls: int, question: Ask[Any]) -> Ask[Any]:
+    """The same question, asked only where so many calls are left over after it."""
+    return replace(question, keeps=calls) if isinstance(question, Complete) else question
 
 
 def _generate(lane: Lane) -> Steps[Thought]:
@@ -100,16 +105,23 @@ def _generate(lane: Lane) -> Steps[Thought]:
     if steps in lane.known:
         lane.repeats = (thought.source, lane.known[steps])
         return thought
-    inherited = lane.parent.answer if lane.strategy == "verify" else None
     lane.node = Node(
         id=thought.source,
         parent=lane.parent,
         strategy=lane.strategy,
         steps=steps,
-        answer=thought.answer if thought.answer is not None else inherited,
+        answer=thought.answer if thought.answer is not None else _inherited(lane, thought),
         repairs=lane.parent.repairs if lane.old is None else lane.old.repairs + 1,
     )
     return thought
+
+
+def _inherited(lane: Lane, thought: Thought) -> str | None:
+    """The answer that a check leaves standing; none where it says that the problem is still open (D3).
+
+    A check that can be read and has no answer has said so: it refutes the answer that it is about.
+    """
+    return lane.parent.answer if lane.strategy == "verify" and not thought.readable else None
 
 
 def segments(text: str, settings: Cot2Settings) -> tuple[str, ...]:
@@ -124,9 +136,11 @@ def _variables(lane: Lane, role: Role) -> dict[str, str]:
     if lane.old is None:
         exposed = lane.settings.expose_meta and bool(lane.parent.scores)
         return said | {"scores": score_lines(lane.parent) if exposed else ""}
-    rejected = shown(lane.old.steps[lane.step - 1 :]) if lane.settings.show_rejected else ""
-    fault = score_line(lane.step, lane.old.scores[lane.step - 1])
-    return said | {"fault": fault, "rejected_steps": rejected}
+    said["fault"] = score_line(lane.step, lane.old.scores[lane.step - 1])
+    if lane.settings.show_rejected:
+        said["rejected_steps"] = shown(lane.old.steps[lane.step - 1 :], lane.step)
+        said["assessment"] = excerpt(lane.old.reasons, ASSESSMENT_CHARS)
+    return said
 
 
 def score_line(step: int, scores: Scores) -> str:
@@ -146,16 +160,39 @@ def score_lines(node: Node) -> str:
 # ── Scoring ──────────────────────────────────────────────────────────────────────────────────
 
 
-def score(
-    task: Task, node: Node, settings: Cot2Settings, meter: Meter, thought: Thought | None = None
-) -> Steps[None]:
-    """Lines 5 to 8: oracle, v_proc, v_out, v."""
+def score(lane: Lane, node: Node, thought: Thought, *, beside: bool) -> Steps[None]:
+    """Lines 5 to 8: oracle, v_proc, v_out, v.
+
+    Neither hangs on what the other says, so that both are asked at once (``beside``) wherever each has its
+    re-prompt or neither has one; a single spare call goes to whichever needs it first.
+    """
+    task, settings, meter = lane.task, lane.settings, lane.meter
+    own = settings.own_confidence and is_share(thought.trust)
     try:
+        if beside and settings.evaluator and not own and meter.spare != 1:
+            yield from _score_beside(lane, node)
+            return
         if settings.evaluator:
             yield from _ask_oracle(task, node, settings, meter)
         yield from state_confidence(task, node, settings, meter, thought)
     finally:
         node.weigh(settings)
+
+
+def _score_beside(lane: Lane, node: Node) -> Steps[None]:
+    """Both at once, each with an allowance of its own. Raises ``OutOfLimit`` where one was not asked."""
+    each = min(1, lane.meter.spare)
+    meters = (Meter(spare=each), Meter(spare=each))
+    asked = (
+        _ask_oracle(lane.task, node, lane.settings, meters[0]),
+        state_confidence(lane.task, node, lane.settings, meters[1]),
+    )
+    results = yield from All(asked, [1 + each, 1 + each])
+    lane.meter.calls += sum(meter.calls for meter in meters)
+    lane.meter.spare -= sum(each - meter.spare for meter in meters)
+    for result in results:
+        if isinstance(result, Stopped):
+            raise OutOfLimit(result.which)
 
 
 def _ask_oracle(task: Task, node: Node, settings: Cot2Settings, meter: Meter) -> Steps[None]:
@@ -164,6 +201,7 @@ def _ask_oracle(task: Task, node: Node, settings: Cot2Settings, meter: Meter) ->
     before = before[: len(node.steps) - 1]
     heard = yield from oracle.score(task.posed, node.steps, meter, len(before) + 1)
     node.scores, node.parse = (*before, *heard.value.steps), heard.parse
+    node.reasons = heard.value.reasons
     node.weigh(settings)
     yield OracleScored(
         node=node.id,
@@ -181,7 +219,7 @@ def state_confidence(
 ) -> Steps[None]:
     """Line 7: v_out by the confidence query, or with a switch by a verify thought itself."""
     own = None if thought is None else thought.trust
-    if settings.own_confidence and own is not None and 0 <= own <= 1:
+    if settings.own_confidence and own is not None and is_share(own):
         node.v_out = Fraction(str(own))
         yield ConfidenceStated(node=node.id, value=own, source=node.id, wording="own")
         return
@@ -195,6 +233,11 @@ def state_confidence(
         wording=wording,
         parse=heard.parse,
     )
+
+
+def is_share(value: float | None) -> bool:
+    """Whether this is a known number from 0 to 1."""
+    return value is not None and 0 <= value <= 1
 
 
 def _float(value: Fraction | None) -> float | None:

@@ -27,6 +27,11 @@ _JITTER: tuple[tuple[str, str], ...] = (
     ("\\cdot", "\\times"),
 )
 
+_JITTERED = re.compile(
+    "|".join(re.escape(was) + (r"(?![a-zA-Z])" if was[-1].isalpha() else "") for was, _ in _JITTER)
+)
+"""A command ends where no letter follows; a bracket ends by itself, whatever follows."""
+
 
 def halved(steps: Sequence[str]) -> tuple[str, ...]:
     """S4: the first half of each thought; as many steps as before.
@@ -108,8 +113,7 @@ def jittered(text: str, seed: int) -> str:
         spelt = dict(_JITTER)[found[0]]
         return spelt if hash01(seed, "latex", found.start()) < 0.5 else found[0]
 
-    pattern = "|".join(re.escape(was) for was, _ in _JITTER)
-    return re.sub(rf"(?:{pattern})(?![a-z])", respell, text)
+    return _JITTERED.sub(respell, text)
 
 
 def rescore(

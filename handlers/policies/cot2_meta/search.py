@@ -144,13 +144,15 @@ def _drop_repeats(lanes: Sequence[Lane]) -> None:
 def _fork(search: Search, lanes: Sequence[Lane]) -> Steps[list[Lane]]:
     """Lanes beside each other, each with its need of calls; re-prompts of the surplus, in lane order.
 
-    Without an answer one call is kept for it: of the surplus, else of what the last lane scores with.
+    Without an answer calls are kept for it and for the confidence in it: of the surplus, else of what the last
+    lane scores with.
     """
     need, most = search.settings.need, search.settings.reprompts
     surplus = search.left - need * len(lanes) if search.bounded else most * len(lanes)
     if search.bounded and search.best is None and lanes:
-        lanes[-1].keeps = surplus < 1
-        surplus = max(0, surplus - 1)
+        reserved = min(search.settings.reserved_calls, need - 1)
+        lanes[-1].keeps = max(0, reserved - surplus)
+        surplus = max(0, surplus - reserved)
     for lane in lanes:
         lane.meter.spare = min(most, surplus)
         surplus -= lane.meter.spare
@@ -236,13 +238,17 @@ def _repair_lane(search: Search, old: Node, at: int) -> Lane:
 
 
 def _replace(search: Search, lane: Lane) -> Steps[None]:
-    """The old leaf becomes ``repaired``; with ``keep_better`` whichever scores higher stays."""
+    """The old leaf becomes ``repaired``, unless that would lose an answer.
+
+    With ``keep_better`` whichever scores higher stays.
+    """
     old, new = lane.old, lane.node
     if old is None or new is None or lane.limit is not None or lane.short:
         return
     if new.steps in search.known(lane.parent):  # another repair of this round said the same
         return
-    keeps_old = search.settings.keep_better and new.value < old.value
+    lost = old.answer is not None and new.answer is None
+    keeps_old = lost or (search.settings.keep_better and new.value < old.value)
     yield NodeRepaired(
         round=lane.round,
         node=old.id,

@@ -37,6 +37,10 @@ class Cot2Settings(PolicySettings):
     )
     paper: ClassVar[Mapping[str, Any]] = {
         "keep_better": False,
+        "show_rejected": False,
+        "verify_again": True,
+        "judging": "in_turn",
+        "reserved_calls": 1,
         "fix_absent": "zero",
         "defaulted": "zero",
         "output_cap": None,
@@ -64,6 +68,8 @@ class Cot2Settings(PolicySettings):
     """C; none: the episode's limit alone."""
     fallback_samples: NonNegativeInt = 16
     """Samples of the vote after an abstention; 0: the answer is withheld."""
+    reserved_calls: Annotated[int, Field(ge=1, le=2)] = 2
+    """D7: calls kept until there is an answer: for the answer itself, and for the confidence in it."""
     max_depth: PositiveInt = 8
     """Thoughts of a trajectory at most."""
 
@@ -90,10 +96,14 @@ class Cot2Settings(PolicySettings):
     """D4: if the repaired trajectory scores lower, the old one stays."""
     expose_meta: bool = False
     """D4: generators see the scores of the trajectory."""
-    show_rejected: bool = False
-    """D4: the repair prompt shows what it replaces."""
+    show_rejected: bool = True
+    """D4: the repair prompt shows what it replaces, and what the oracle thought of it."""
+    verify_again: bool = False
+    """D3: whether an answer that a check has confirmed is checked once more."""
     oracle_scope: Literal["all", "newest"] = "all"
     """D5: one call scores all steps, or the newest only."""
+    judging: Literal["beside", "in_turn"] = "beside"
+    """D5: whether oracle and confidence, neither of which hangs on the other, are asked at once."""
     own_confidence: bool = False
     """D5: a verify thought's own confidence is v_out, and the query is saved."""
     fix_absent: Literal["neutral", "zero"] = "neutral"

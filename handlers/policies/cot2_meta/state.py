@@ -33,6 +33,8 @@ class Node:
     answer: str | None = None
     scores: tuple[Scores, ...] = ()
     parse: Trust = "first"
+    reasons: str = ""
+    """What the oracle thought before it gave the scores."""
     v_out: Score = None
     rewards: tuple[Score, ...] = ()
     value: Fraction = Fraction(0)
@@ -56,6 +58,12 @@ class Node:
     def survives(self) -> bool:
         """Neither pruned nor repaired."""
         return self.status in ("open", "closed")
+
+    @property
+    def confirms(self) -> bool:
+        """Whether it is a check that left its trajectory's answer as it was."""
+        known = None if self.parent is None else self.parent.answer
+        return self.strategy == "verify" and self.answer is not None and self.answer == known
 
     def weigh(self, settings: Cot2Settings) -> None:
         """Rewards and value from the scores."""

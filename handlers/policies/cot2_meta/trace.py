@@ -48,6 +48,8 @@ class Twig:
     v_out: float | None = None
     low: int | None = None
     answer: str | None = None
+    refutes: bool = False
+    """Whether its thought could be read and came to no answer."""
     status: str = "open"
     visits: int = 0
     repairs: str | None = None
@@ -97,7 +99,9 @@ def tree_of(trace: Trace) -> Tree:
 def _feed(tree: Tree, seen: dict[str, Twig], event: Event) -> None:
     match event:
         case Generated():
-            _seen(seen, event.source).answer = event.answer
+            twig = _seen(seen, event.source)
+            twig.answer = event.answer
+            twig.refutes = event.answer is None and event.parse == "ok"
         case OracleScored():
             twig = _seen(seen, event.node)
             twig.v_proc, twig.low = event.value, event.low
@@ -136,10 +140,10 @@ def _expanded(tree: Tree, seen: dict[str, Twig], event: NodeExpanded) -> None:
 def _hang(
     tree: Tree, seen: dict[str, Twig], node: str, parent: str, strategy: str | None, depth: int
 ) -> Twig:
-    """Put a node into the tree; a verify thought without an answer inherits its parent's (D3)."""
+    """Put a node into the tree; a check that could not be read inherits its parent's answer (D3)."""
     twig = tree.nodes[node] = _seen(seen, node)
     twig.parent, twig.strategy, twig.depth = parent, strategy, depth
-    if twig.answer is None and strategy == "verify":
+    if twig.answer is None and not twig.refutes and strategy == "verify":
         twig.answer = tree.nodes[parent].answer
     return twig
 

@@ -14,10 +14,10 @@ from handlers.policies.bases import BASES
 from handlers.policies.graph_memory.activate import PRINCIPLE, advise
 from handlers.policies.graph_memory.build import Growing, build, consolidated, keep_cases
 from handlers.policies.graph_memory.runs import canonical, transcript
-from handlers.policies.graph_memory.settings import GraphSettings, base_of
+from handlers.policies.graph_memory.settings import GraphSettings, base_of, unlearnable
 from handlers.policies.graph_memory.weigh import weigh
+from handlers.roles.excerpt import excerpt
 from schemas.asking import Steps
-from schemas.events.episode import Completed
 from schemas.problem import Profile
 
 __all__ = ["GRAPH_MEMORY", "GraphSettings"]
@@ -34,14 +34,29 @@ def solve(task: Task, settings: GraphSettings) -> Steps[Conclusion]:
 
 
 def reflect(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> dict[str, Any]:
-    """The phase, and the episode's path, or the transcript that a model reads it from."""
-    if settings.phase == "use":
-        return {}
-    if settings.grounding == "model":
-        texts = [event.text for _, event in trace.events if isinstance(event, Completed)]
-        return {"phase": settings.phase, "transcript": transcript(texts, settings)}
-    path = canonical(trace.events, conclusion, settings)
-    return {"phase": settings.phase, "path": path}
+    """The phase; of a building episode its path, or the transcript that a model reads it from.
+
+    Of a weighing one its answer: it is the side without a principle of a pair.
+    """
+    match settings.phase:
+        case "use":
+            return {}
+        case "weigh":
+            return {"phase": "weigh", "answer": conclusion.answer, "lone": settings.lone}
+        case _ if settings.grounding == "model":
+            chars = settings.transcript_chars
+            return {"phase": "build", "transcript": transcript(trace.events, conclusion, chars)}
+        case _:
+            return {"phase": "build", **grounded(trace, conclusion, settings)}
+
+
+def grounded(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> dict[str, Any]:
+    """An episode's path by the table of events, and an excerpt where the Inducer is shown one."""
+    path = {"path": canonical(trace.events, conclusion, settings)}
+    if not settings.excerpt_chars:
+        return path
+    whole = transcript(trace.events, conclusion, settings.transcript_chars)
+    return {**path, "excerpt": excerpt(whole, settings.excerpt_chars)}
 
 
 def learn(batch: Batch, settings: GraphSettings) -> Steps[None]:
@@ -71,6 +86,11 @@ def _in_phase(batch: Batch, phase: str) -> list[Member]:
     return [m for m in batch.members if m.reflected.summary.get("phase") == phase]
 
 
+def batch_of(settings: GraphSettings, size: int | None) -> int:
+    """How many learn together: one by one, as in the paper; a whole series where nothing is learned."""
+    return size if settings.phase == "use" and size else settings.batch_size
+
+
 def usual(profile: Profile, tools: bool) -> dict[str, Any]:
     """What is guided where nobody says: what calls tools, and in ``service`` without any ``mc2``."""
     return {} if tools or profile == "paper" else {"base": "mc2"}
@@ -78,7 +98,7 @@ def usual(profile: Profile, tools: bool) -> dict[str, Any]:
 
 GRAPH_MEMORY = Policy(
     name="graph_memory",
-    version="4",
+    version="5",
     about="principles that similar cases activate in a weighted graph guide search and answer",
     settings=GraphSettings,
     roles=(*dict.fromkeys(r for base in BASES.values() for r in base.roles), "inducer", "grounder"),
@@ -87,7 +107,9 @@ GRAPH_MEMORY = Policy(
     reflect=reflect,
     learn=learn,
     relearn=relearn,
-    window=lambda settings, size: settings.batch_size,
+    window=batch_of,
+    reads=lambda settings: settings.phase == "use",
+    unlearnable=unlearnable,
     rule="graph@2",
     retirement="pairs@1",
     usual=usual,

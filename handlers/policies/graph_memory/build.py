@@ -15,6 +15,7 @@ from handlers.policies.graph_memory.activate import CASE, PRINCIPLE, near
 from handlers.policies.graph_memory.induce import Induced, induce
 from handlers.policies.graph_memory.runs import Ran, read, rolled_out
 from handlers.policies.graph_memory.settings import GraphSettings
+from handlers.roles.excerpt import excerpt
 from handlers.roles.inducer import shown
 from schemas.asking import All, Steps, Stopped
 from schemas.events.base import Event
@@ -79,10 +80,11 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     """Ground N runs of a problem, then induce. Source: Algorithm 1 lines 3 to 34."""
     case = text_digest(member.reflected.problem)
     logged = graph.runs_of(growing.graph, case)[2]
-    yield from ground(member, case, (yield from own_run(member, settings)), growing)
-    probes = settings.rollouts - logged - 1
-    for ran in (yield from probed(batch, member, probes, settings)):
+    runs = [(yield from own_run(member, settings))]
+    yield from ground(member, case, runs[0], growing)
+    for ran in (yield from probed(batch, member, settings.rollouts - logged - 1, settings)):
         yield from ground(member, case, ran, growing)
+        runs.append(ran)
     succeeded, failed, _ = graph.runs_of(growing.graph, case)
     what, _ = graph.induction(
         succeeded, failed, speculate=settings.speculate, distil=settings.distil_success
@@ -90,17 +92,27 @@ def build(batch: Batch, member: Member, growing: Growing, settings: GraphSetting
     similar = {}
     if what in ("neighbours", "speculative"):
         similar = yield from neighbours(member, case, settings)
-    given = Induced(what, member.subject, succeeded, failed, tuple(similar))
+    given = Induced(what, member.subject, succeeded, failed, tuple(similar), excerpts(runs))
     yield from induce(given, growing, settings)
 
 
 def own_run(member: Member, settings: GraphSettings) -> Steps[Ran]:
     """The member's own episode as a run; a model reads its path from what it left."""
-    said = member.reflected.summary
-    path = said.get("path")
+    left = member.reflected.summary
+    path, whole = left.get("path"), str(left.get("transcript") or "")
     if path is None:
-        path = yield from read(str(said.get("transcript") or ""), settings.states)
-    return Ran(path, cast("Outcome", member.outcome), member.episode)
+        path = yield from read(member, whole, settings.states)
+    said = str(left.get("excerpt") or excerpt(whole, settings.excerpt_chars))
+    return Ran(path, cast("Outcome", member.outcome), member.episode, said)
+
+
+def excerpts(runs: Sequence[Ran]) -> dict[tuple[str, bool], str]:
+    """What was said on a path, by the path and whether it led to a right answer; of the first such run."""
+    found: dict[tuple[str, bool], str] = {}
+    for ran in runs:
+        if ran.path is not None and ran.said and ran.outcome != "unknown":
+            found.setdefault((ran.path, ran.outcome == "right"), ran.said)
+    return found
 
 
 def probed(batch: Batch, member: Member, count: int, settings: GraphSettings) -> Steps[list[Ran]]:

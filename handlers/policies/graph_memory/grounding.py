@@ -6,6 +6,7 @@ Source: trainable graph memory, Algorithm 1 (grounding trajectories as canonical
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from handlers.policies.graph_memory.machine import MACHINE, Machine, collapsed
 from schemas.events import episode, graph, learning, monitoring, reasoning, search, strategy
@@ -75,17 +76,60 @@ def listed(kind: str) -> bool:
 
 def actions(events: Sequence[Event]) -> Iterator[str]:
     """The actions that events lead to, in order. A tool run is one in which a tool was called."""
-    tool_run = any(isinstance(event, graph.ToolCalled) for event in events)
-    began = False
+    if not any(isinstance(event, graph.ToolCalled) for event in events):
+        for event in events:
+            yield from action_of(event)
+        return
+    hunt = Hunt()
     for event in events:
-        if isinstance(event, reasoning.Generated) and tool_run:
-            if not began:
-                yield "plan"
-            if event.answer is not None:
-                yield "suffice"
-            began = True
-            continue
-        yield from action_of(event)
+        if isinstance(event, reasoning.Generated):
+            yield from hunt.turn(event)
+        elif isinstance(event, graph.ToolCalled):
+            yield from hunt.call(event)
+        else:
+            yield from action_of(event)
+
+
+@dataclass(slots=True)
+class Hunt:
+    """A tool run so far: what was asked, what came back, and whether the agent has planned.
+
+    What it does is told apart, so that runs whose searches find something do not all look alike: a new
+    query after a result is a plan of its own, an equal one is a fault; an answer on several results puts
+    them together, one without any is given although knowledge is missing.
+    """
+
+    asked: set[str] = field(default_factory=set[str])
+    found: set[str] = field(default_factory=set[str])
+    began: bool = False
+    read: bool = False
+    """Whether the last call brought something new."""
+
+    def turn(self, event: reasoning.Generated) -> Iterator[str]:
+        """A turn of the agent: the first is its plan; an answer hangs on what was found."""
+        if not self.began:
+            self.began = True
+            yield "plan"
+        if event.answer is None:
+            return
+        if self.asked and not self.found:
+            yield "reason"
+        else:
+            yield "combine" if len(self.found) > 1 else "suffice"
+
+    def call(self, event: graph.ToolCalled) -> Iterator[str]:
+        """A gap, or a plan where the last call brought something; the search, and what came of it."""
+        again = event.asked in self.asked
+        new = event.result == "found" and event.text not in self.found
+        yield "plan" if self.read and not again else "gap"
+        yield "search"
+        if again or event.result == "error":
+            yield "fault"
+        else:
+            yield "observe" if event.result == "found" else "gap"
+        self.asked.add(event.asked)
+        self.found |= {event.text} if new else set()
+        self.read = new and not again
 
 
 def action_of(event: Event) -> tuple[str, ...]:
@@ -108,7 +152,7 @@ def action_of(event: Event) -> tuple[str, ...]:
         case monitoring.SearchSteered():
             return ("suffice" if event.intensity == "standard" else "gap",)
         case graph.ToolCalled():
-            return _tool(event)
+            return tuple(Hunt().call(event))
         case _:
             action = BY_ACT[type(event).act]
             return () if action is None else (action,)
@@ -120,12 +164,6 @@ def _scored(
     if isinstance(event, monitoring.ExperienceFelt) and event.experience != "JOL":
         return ()
     return ("fault" if event.value is not None and event.value < LOW else "check",)
-
-
-def _tool(event: graph.ToolCalled) -> tuple[str, ...]:
-    """A gap, the search, and what came of it."""
-    after = {"found": ("observe",), "error": ("fault",)}.get(event.result, ("gap",))
-    return ("gap", "search", *after)
 
 
 def leading(events: Sequence[tuple[str, Event]], answer: str | None) -> list[Event]:

@@ -5,18 +5,18 @@ Source: trainable graph memory, Algorithm 1 lines 19 to 34, eq. (7).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from handlers.learning import graph
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.graph_memory.settings import GraphSettings
-from handlers.roles.inducer import Made, checked, inducer, made_of, shown, strength
+from handlers.roles.inducer import Analysis, Made, checked, inducer, made_of, shown, strength
 from handlers.roles.role import Said
 from schemas.asking import Steps
-from schemas.events.graph import Induction, PrincipleInduced
+from schemas.events.graph import PrincipleInduced
 from schemas.questions import Embed
 from schemas.vectors import pack, unpack
 
@@ -33,17 +33,38 @@ class Induced:
     succeeded: Sequence[str]
     failed: Sequence[str]
     near: tuple[str, ...] = ()
+    said: Mapping[tuple[str, bool], str] = field(default_factory=dict[tuple[str, bool], str])
+    """What was said on a path of the case, by whether that run was right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
     """What one call compares: paths that succeeded and failed, whose they are, and the fact's own part."""
 
-    case: Induction
+    case: Analysis
     succeeded: tuple[str, ...]
     failed: tuple[str, ...]
     subject: str
     near: tuple[str, ...] | None = None
+    excerpts: Mapping[tuple[str, bool], str] = field(default_factory=dict[tuple[str, bool], str])
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """The paths as the Inducer of this analysis is shown them, with what was said on its problem's own."""
+        failed = {
+            "path_that_failed": "\n".join(self.failed),
+            "work_that_failed": self._work(self.failed, right=False),
+        }
+        if self.case == "speculative":
+            return {**failed, "path_that_succeeded_on_a_similar_problem": "\n".join(self.succeeded)}
+        succeeded = {
+            "path_that_succeeded": "\n".join(self.succeeded),
+            "work_that_succeeded": self._work(self.succeeded, right=True),
+        }
+        return {**succeeded, **failed} if self.case == "contrast" else succeeded
+
+    def _work(self, paths: Sequence[str], *, right: bool) -> str:
+        return "\n\n".join(self.excerpts.get((path, right), "") for path in paths).strip()
 
     def said(self, **more: Any) -> PrincipleInduced:
         """What is stated of it."""
@@ -63,10 +84,13 @@ def induce(given: Induced, growing: Growing, settings: GraphSettings) -> Steps[N
 def grounds_of(given: Induced, growing: Growing) -> Grounds | None:
     """The paths that a call compares; none where there is nothing to compare."""
     if given.what == "positive":
-        return Grounds("positive", (min(given.succeeded),), (), given.subject)
+        first = (min(given.succeeded),)
+        return Grounds("positive", first, (), given.subject, excerpts=given.said)
     if given.what == "contrast":
         pair = select_one(given.succeeded, given.failed)
-        return None if pair is None else Grounds("contrast", pair[:1], pair[1:], given.subject)
+        if pair is None:
+            return None
+        return Grounds("contrast", pair[:1], pair[1:], given.subject, excerpts=given.said)
     if given.what == "speculative":
         return _speculation(given, growing)
     return None
@@ -111,17 +135,16 @@ def _speculation(given: Induced, growing: Growing) -> Grounds | None:
     if pair is None:
         return None
     theirs = (case for case in given.near if pair[0] in graph.successes(growing.graph, (case,)))
-    return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(theirs))
+    return Grounds("speculative", pair[:1], pair[1:], given.subject, tuple(theirs), given.said)
 
 
 def _ask(given: Grounds, growing: Growing, settings: GraphSettings) -> Steps[None]:
     """One call; what it says is matched, bounded and stated, a skip with its reason too."""
     held = growing.graph["principles"]
-    said = yield from inducer(settings.principle_limit).put(
+    said = yield from inducer(settings.principle_limit, given.case).put(
         {
             "transitions": settings.states.described(),
-            "paths_that_succeeded": "\n".join(given.succeeded),
-            "paths_that_failed": "\n".join(given.failed),
+            **given.sections,
             "principles_so_far": "\n\n".join(listed(growing.graph)),
             "how_many_there_are": str(len(held)),
         },
@@ -158,7 +181,7 @@ def _keep(
         "claimed": made.claimed,
     }
     target = said.get("Target_meta_id") if said.get("Decision") == "update" else None
-    same = None if target else matched(growing.graph, vector, settings.match_above)
+    same = None if target else standing(growing.graph, made, vector, settings)
     if same is not None:
         score = graph.borne_out(growing.graph["principles"][same]["score"], given.case)
         now = {"principle": same, "score": score, "confidence": strength(score)}
@@ -175,6 +198,23 @@ def _keep(
         "vector": pack(vector),
     }
     yield from growing.state(given.said(**told, **content))
+
+
+def standing(
+    state: graph.Graph, made: Made, vector: Sequence[float], settings: GraphSettings
+) -> str | None:
+    """The principle that says the same already: word for word, or as near as is set."""
+    held: Mapping[str, Mapping[str, str]] = state["principles"]
+    same = (name for name in sorted(held) if plain(held[name]["summary"]) == plain(made.summary))
+    found = next(same, None)
+    if found is not None or settings.match_above is None:
+        return found
+    return matched(state, vector, settings.match_above)
+
+
+def plain(text: str) -> str:
+    """A text by its words alone."""
+    return " ".join(text.split()).casefold()
 
 
 def matched(state: graph.Graph, vector: Sequence[float], above: float) -> str | None:

@@ -31,6 +31,22 @@ NAMES: Final[Mapping[str, str]] = {
     "AN": "Answer",
     "NA": "NoAnswer",
 }
+MEANS: Final[Mapping[str, str]] = {
+    "GS": "takes in what is asked and what an answer must be",
+    "SP": "decides how to go about it, or changes its plan",
+    "KS": "finds that it knows enough",
+    "KG": "finds that it lacks knowledge",
+    "TS": "calls a tool",
+    "IA": "reads what came back and takes from it what matters",
+    "IR": "reasons from what it knows",
+    "UR": "reasons or guesses although knowledge is missing",
+    "SY": "puts several results together",
+    "SC": "checks its work",
+    "ED": "finds a fault in its work",
+    "AN": "gives an answer",
+    "NA": "ends without one",
+}
+"""What an agent does in each state, as prompts define it."""
 MAY_GO: Final[Mapping[str, tuple[str, ...]]] = {
     "GS": ("SP", "KS", "KG", "TS", "IR"),
     "SP": ("KS", "KG", "TS", "IR"),
@@ -100,24 +116,39 @@ class Machine:
 
     def valid(self, path: Sequence[str]) -> bool:
         """Goal setting first, only listed steps, and an end at the end."""
-        if not path or path[0] != START or path[-1] not in ENDS:
-            return False
-        known = all(state in self.may_go for state in path)
-        return known and all(self.follows(a, b) for a, b in pairwise(path))
+        return self.fault(path) is None
+
+    def fault(self, path: Sequence[str]) -> str | None:
+        """What is wrong with a path, the first thing there is; the bad step by its name."""
+        if not path:
+            return "names no state"
+        if unknown := [state for state in path if state not in self.may_go]:
+            return f"{unknown[0]} is no state of the machine"
+        if path[0] != START:
+            return f"it begins with {path[0]} and must begin with {START}"
+        for state, then in pairwise(path):
+            if not self.follows(state, then):
+                listed = (
+                    " ".join((*self.may_go[state], *ANYWHERE)) if self.may_go[state] else "nothing"
+                )
+                return f"{state}→{then} is not listed; {state} may be followed by {listed}"
+        if path[-1] not in ENDS:
+            return f"it ends with {path[-1]} and must end with {', '.join(sorted(ENDS))}"
+        return None
 
     def described(self) -> str:
-        """The transitions, a line each, as prompts show them."""
-        lines = (
-            f"{state} ({NAMES.get(state, state)}): {' '.join(then)}"
-            for state, then in self.may_go.items()
-            if then
-        )
+        """The states, a line each with what it stands for and what may follow, as prompts show them."""
+        lines = (self._line(state, then) for state, then in self.may_go.items())
         return "\n".join(
             (
                 *lines,
                 f"Every state but {' and '.join(ANYWHERE)} may also go to {' or '.join(ANYWHERE)}.",
             )
         )
+
+    def _line(self, state: str, then: Sequence[str]) -> str:
+        means = f", {MEANS[state]}" if state in MEANS else ""
+        return f"{state} ({NAMES.get(state, state)}{means}): {' '.join(then) or 'the end'}"
 
 
 MACHINE: Final = Machine(MAY_GO, LANDS)

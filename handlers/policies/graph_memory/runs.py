@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from handlers.policies.around import Watch, guided, through, unlearned
-from handlers.policies.base import Conclusion, Member, Task
+from handlers.policies.base import Conclusion, Member, Task, told
 from handlers.policies.graph_memory.grounding import leading, path_of
 from handlers.policies.graph_memory.machine import Machine, path_id
 from handlers.policies.graph_memory.settings import GraphSettings, base_of
@@ -17,7 +18,8 @@ from handlers.roles.excerpt import excerpt
 from handlers.roles.grounder import GROUNDER, on, path_said
 from schemas.asking import Steps
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed
+from schemas.events.episode import Completed, EpisodeClosed
+from schemas.events.graph import ToolCalled
 from schemas.outcome import Outcome
 from schemas.questions import Check, Credit
 from schemas.usage import Usage
@@ -25,17 +27,19 @@ from schemas.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run: its path (none where it could not be read) and its outcome."""
+    """One run: its path (none where it could not be read), its outcome, and what was done and said."""
 
     path: str | None
     outcome: Outcome
     source: str
+    said: str = ""
+    """An excerpt of its transcript; empty where none is kept."""
 
 
 def task_of(member: Member, seed: int) -> Task:
     """The member's problem once more; it knows of no memory."""
-    told = member.reflected
-    return Task(told.problem_id, told.problem, told.domain, seed, statement=told.statement)
+    left = member.reflected
+    return Task(left.problem_id, left.problem, left.domain, seed, statement=left.statement)
 
 
 def reward(outcome: Outcome) -> float | None:
@@ -54,8 +58,8 @@ def tried(
 
 def asked_of(member: Member, answer: str) -> tuple[str, str, str, str]:
     """What a grader is asked of an answer to the member's problem."""
-    told = member.reflected
-    return told.dataset or told.domain, told.problem, answer, member.subject
+    left = member.reflected
+    return left.dataset or left.domain, left.problem, answer, member.subject
 
 
 def rewarded(
@@ -63,11 +67,29 @@ def rewarded(
 ) -> Steps[float | None]:
     """What a side of a pair earned: nothing without an answer, unknown where nobody can say."""
     answer = (yield from tried(member, guidance, seed, settings)).answer
+    return (yield from worth(member, answer, settings))
+
+
+def worth(member: Member, answer: str | None, settings: GraphSettings) -> Steps[float | None]:
+    """R of an answer to the member's problem."""
     if answer is None:
         return 0.0
     if settings.reward == "f1":
         return (yield from Credit(*asked_of(member, answer)))
     return reward((yield from Check(*asked_of(member, answer))))
+
+
+def earned(member: Member, settings: GraphSettings) -> Steps[float | None]:
+    """What the member's own episode earned, which ran without a principle; unknown where nobody can say.
+
+    Source: Algorithm 2 line 12: R_w/o is one run of the bare policy, and that run was made already.
+    """
+    if settings.reward == "exact_match":
+        return reward(cast("Outcome", member.outcome))
+    left = member.reflected.summary
+    if "answer" not in left:
+        return None
+    return (yield from worth(member, left["answer"], settings))
 
 
 def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]:
@@ -77,11 +99,12 @@ def rolled_out(member: Member, seed: int, settings: GraphSettings) -> Steps[Ran]
     outcome: Outcome = "withheld"
     if conclusion.answer is not None:
         outcome = yield from Check(*asked_of(member, conclusion.answer))
+    whole = transcript(watch.events, conclusion, settings.transcript_chars)
+    said = excerpt(whole, settings.excerpt_chars)
     if settings.grounding == "model":
-        text = transcript(watch.texts, settings)
-        return Ran((yield from read(text, settings.states)), outcome, "probe")
-    path = canonical(watch.events, conclusion, settings)
-    return Ran(path, outcome, "probe")
+        path = yield from read(member, whole, settings.states)
+        return Ran(path, outcome, "probe", said)
+    return Ran(canonical(watch.events, conclusion, settings), outcome, "probe", said)
 
 
 def canonical(
@@ -98,15 +121,33 @@ def canonical(
     return path_id(path_of([*found, closed], settings.states, cycles=cycles))
 
 
-def transcript(texts: Sequence[str], settings: GraphSettings) -> str:
-    """What a model reads a path from: the replies, head and tail."""
-    return excerpt("\n\n".join(texts), settings.transcript_chars)
+def transcript(events: Sequence[tuple[str, Event]], conclusion: Conclusion, chars: int) -> str:
+    """What the agent said, what its tools returned and how it ended, in order, head and tail.
+
+    A reply stands with its reasoning and takes a quarter of the room at most, what a tool returned an
+    eighth: a path hangs on what the agent does with it.
+
+    Source: trainable graph memory, App. B.1 (the sequence of reasoning and tool calls).
+    """
+    parts: list[str] = []
+    for event in leading(events, conclusion.answer):
+        if isinstance(event, Completed):
+            parts.append(f"[reply]\n{excerpt(event.text.strip(), max(chars // 4, 1))}")
+        elif isinstance(event, ToolCalled):
+            came = excerpt(event.text, max(chars // 8, 1)) or "nothing"
+            parts.append(f"[tool {event.tool}: {event.result}]\n{came}")
+    ended = "an answer" if conclusion.answer is not None else "no answer"
+    return excerpt("\n\n".join((*parts, f"[end: {ended}]")), chars)
 
 
-def read(text: str, machine: Machine) -> Steps[str | None]:
+def read(member: Member, text: str, machine: Machine) -> Steps[str | None]:
     """The path that a model reads from a transcript; asked twice at most, else there is none."""
     said = yield from GROUNDER.put(
-        {"transitions": machine.described(), "transcript": text or "(nothing)"},
-        check=on(machine.valid),
+        {
+            "transitions": machine.described(),
+            "problem": told(member.reflected),
+            "transcript": text or "(nothing)",
+        },
+        check=on(machine.fault),
     )
     return path_id(path_said(said.values)) if said.readable else None

@@ -38,6 +38,7 @@ class GraphSettings(PolicySettings):
         "path_cycles": "keep",
         "grounding": "model",
         "lone": "run",
+        "excerpt_chars": 0,
         "base_profile": "paper",
         "output_cap": None,
     }
@@ -48,15 +49,23 @@ class GraphSettings(PolicySettings):
     base: Annotated[str, AfterValidator(_known)] = "tool_reasoning"
     """The policy that is guided."""
     base_profile: Literal["service", "paper"] = "service"
+    """Whose constants that policy works by."""
     tool_calls: PositiveInt = 6
+    """Calls of a tool that it may make, where it calls any."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that a reply may take."""
     batch_size: PositiveInt = 1
+    """Problems that are learned from together; with ``phase: use`` a whole series, for it teaches nothing."""
     path_cycles: Literal["collapse", "keep"] = "collapse"
+    """Whether a cycle of states that repeats at once makes another path."""
     grounding: Literal["events", "model"] = "events"
     """Paths by the table of events, or by a model that reads the transcript."""
     machine: Annotated[dict[str, tuple[str, ...]], AfterValidator(_whole)] | None = None
     """Which states may follow which; none: the table of our page."""
     transcript_chars: PositiveInt = 8_000
+    """How much of a run the Grounder reads, head and tail."""
+    excerpt_chars: NonNegativeInt = 1_200
+    """How much of each run the Inducer is shown beside its path; 0: the states alone."""
     rollouts: PositiveInt = 4
     """N: runs of a problem before anything is induced; those logged first, the rest are probes."""
     neighbours: PositiveInt = 5
@@ -65,17 +74,23 @@ class GraphSettings(PolicySettings):
     """Only failures: a call that contrasts one with a neighbour's success (appendix)."""
     distil_success: bool = False
     """Only successes: a call that distils one (appendix)."""
-    match_above: Annotated[float, Bounded(ge=-1, le=1)] = 0.85
-    """Cosine of summaries from which a new principle is one that is there."""
+    match_above: Annotated[float, Bounded(ge=-1, le=1)] | None = None
+    """Cosine of summaries from which a new principle is one that is there. None: only what the model
+    updates, or says word for word, is: to an embedder a principle and its negation are much alike."""
     principle_limit: PositiveInt = 30
+    """Principles from which on weak ones are rather updated than new ones made."""
     cap: Literal["prompt", "hard"] = "prompt"
     """Above the limit creates are discouraged by the prompt, or refused."""
     active_cases: PositiveInt = 5
     """k: similar cases that activate their part of the graph."""
     min_similarity: float | None = None
+    """Cosine that a case must have at least; none: the nearest, however far."""
     lone: Literal["skip", "run"] = "skip"
     """One active principle has gradient 0: no pair, or a pair that moves nothing."""
+    pairs: Literal["own", "twins"] = "own"
+    """The side without a principle: the episode's own run, or one more under the luck of the other side."""
     initial_weight: PositiveFloat = 1.0
+    """What a new edge of the graph weighs."""
     reward: Literal["exact_match", "f1"] = "exact_match"
     """R of a side of a pair: exact match, or token F1 where the data set is of questions."""
     step_size: PositiveFloat = 0.05
@@ -97,7 +112,7 @@ class GraphSettings(PolicySettings):
 
 
 GraphSettings.learning = frozenset(GraphSettings.model_fields) - {
-    *("phase", "principles_shown", "weights", "output_cap", "tool_calls", "base_profile"),
+    *("phase", "principles_shown", "weights", "output_cap", "tool_calls", "base_profile", "lone"),
     "parameters",
 }
 
@@ -108,3 +123,24 @@ def base_of(settings: GraphSettings) -> tuple[Policy[Any], PolicySettings]:
     own = {"tool_calls": settings.tool_calls, "output_cap": settings.output_cap}
     known = {name: value for name, value in own.items() if name in base.settings.model_fields}
     return base, base.settings.resolve(settings.base_profile, known)
+
+
+ONE_PATH = frozenset(
+    {
+        *("cot", "greedy", "io", "self_consistency", "mcr", "tot", "rest_mcts", "ttpi", "hiar_icl"),
+        *("meta_prompting", "buffer_of_thought", "evo_prompt"),
+    }
+)
+"""Policies of which all runs that answer leave the same events: their paths cannot be told apart."""
+
+
+def unlearnable(settings: GraphSettings) -> str | None:
+    """Why these settings can teach a graph nothing; none where they may."""
+    if settings.phase == "build" and settings.grounding == "events" and settings.base in ONE_PATH:
+        return (
+            f"every run of {settings.base} that answers has the same path, so none tells right from "
+            "wrong; set grounding=model, or another base"
+        )
+    if settings.phase == "weigh" and settings.weights != "learned":
+        return f"weights={settings.weights} uses no weight that weighing learns"
+    return None

@@ -1,26 +1,34 @@
 """Weighing: a problem is run with one drawn principle and with none; what differs moves the weights.
 
-Both sides are twins: the same seed at the same place, so that they differ by the guidance alone.
+The run without one is the episode's own, which nothing guided: a pair costs one run more. With
+``pairs: twins`` both sides are run here as twins: the same seed at the same place, so that they differ by
+the guidance alone.
 
 Source: trainable graph memory, Algorithm 2.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from handlers.learning.reinforce import drawn, softmax
 from handlers.policies.base import Batch, Member
 from handlers.policies.graph_memory.activate import Activation, activate
-from handlers.policies.graph_memory.runs import rewarded
+from handlers.policies.graph_memory.runs import earned, rewarded
 from handlers.policies.graph_memory.settings import GraphSettings
 from schemas.asking import All, Steps, Stopped
 from schemas.events.graph import PairCompared
 from schemas.identity import hash01, text_digest
 
+Rewards: TypeAlias = tuple[float | None, float | None]
+"""With a principle, and without."""
+
 
 def weigh(batch: Batch, member: Member, settings: GraphSettings) -> Steps[None]:
     """One pair, if anything is active; no call where nothing is. Source: lines 7 to 18."""
     found = yield from activate(member.reflected.problem, member.subject, settings)
-    if not found.scores or (len(found.scores) == 1 and settings.lone == "skip"):
+    lone = member.reflected.summary.get("lone", settings.lone)
+    if not found.scores or (len(found.scores) == 1 and lone == "skip"):
         return
     shares = softmax(found.scores)
     chosen = drawn(shares, hash01(batch.seed, member.episode, "pair"))
@@ -36,11 +44,11 @@ def compare(
     settings: GraphSettings,
 ) -> Steps[None]:
     """Both sides, and what they came to; an unknown reward moves nothing and is not stated."""
-    sides = yield from All(
-        [rewarded(member, text, batch.seed, settings) for text in (found.texts[chosen], "")],
-        twins=True,
-    )
-    rewards = [None if isinstance(side, Stopped) else side for side in sides]
+    text = found.texts[chosen]
+    if settings.pairs == "own":
+        rewards = yield from beside_own(batch, member, text, settings)
+    else:
+        rewards = yield from run_both(batch, member, text, settings)
     if rewards[0] is None or rewards[1] is None:
         return
     yield PairCompared(
@@ -55,3 +63,20 @@ def compare(
         subject=member.subject,
         out=found.out or None,
     )
+
+
+def beside_own(batch: Batch, member: Member, text: str, settings: GraphSettings) -> Steps[Rewards]:
+    """One run with the principle beside the episode's own; none where that one earned nobody knows what."""
+    without = yield from earned(member, settings)
+    if without is None:
+        return None, None
+    return (yield from rewarded(member, text, batch.seed, settings)), without
+
+
+def run_both(batch: Batch, member: Member, text: str, settings: GraphSettings) -> Steps[Rewards]:
+    """Two runs that share their luck, with the principle and without."""
+    sides = yield from All(
+        [rewarded(member, said, batch.seed, settings) for said in (text, "")], twins=True
+    )
+    guided, bare = (None if isinstance(side, Stopped) else side for side in sides)
+    return guided, bare

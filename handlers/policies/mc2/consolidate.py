@@ -1,4 +1,4 @@
-"""Consolidation: a role's six rules, brought up to date with the lessons of the last batches.
+"""Consolidation: a role's rules, six at most, brought up to date with the lessons of the last batches.
 
 Source: MC² eq. (11), § C.5; our D6 (what does not fit), D8.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from handlers.policies.base import Batch
 from handlers.policies.mc2.distil import Lesson
 from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
-from handlers.roles.consolidator import CONSOLIDATORS, RuleList, new_rules
+from handlers.roles.consolidator import CONSOLIDATORS, SIX, Consolidator, RuleList, new_rules
 from handlers.roles.role import Said
 from schemas.asking import All, Steps, Stopped
 from schemas.events.learning import Consolidated, KnowledgeConsolidated
@@ -48,7 +48,7 @@ class Window:
 
     def ask(self, settings: Mc2Settings) -> Steps[Said]:
         """The rules after the batch, as the consolidator proposes them."""
-        consolidator = CONSOLIDATORS[self.role]
+        consolidator = keeper(self.role, settings)
         check = consolidator.check(self.texts, strict=settings.new_rules == "strict")
         variables = {
             "rules": "\n".join(f"{name}: {rule}" for name, rule in self.rules),
@@ -72,7 +72,7 @@ def consolidate(batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> S
     replies = iter(()) if not asked else iter((yield from All(one.ask(settings) for one in asked)))
     for one in windows:
         if one.lessons:
-            yield _consolidated(one, next(replies))
+            yield _consolidated(one, next(replies), keeper(one.role, settings))
         elif one.rules:
             yield _fact(one, one.rules, "kept")
 
@@ -109,13 +109,20 @@ def rules_of(memory: Memory, role: RoleName) -> RuleList:
     return tuple((item.id, item.text) for item in memory.of(role, "rule"))
 
 
-def _consolidated(one: Window, said: Said | Stopped) -> KnowledgeConsolidated:
+def keeper(role: RoleName, settings: Mc2Settings) -> Consolidator:
+    """Who keeps a role's rules: up to six of them, or six to the letter."""
+    return (SIX if settings.learned_form == "strict" else CONSOLIDATORS)[role]
+
+
+def _consolidated(
+    one: Window, said: Said | Stopped, consolidator: Consolidator
+) -> KnowledgeConsolidated:
     """The new rules; what cannot be read leaves the old ones in force."""
     if isinstance(said, Stopped):
         return _fact(one, one.rules, "fallback")
     if not said.readable:
         return _fact(one, one.rules, "fallback", said.source)
-    return _fact(one, CONSOLIDATORS[one.role].rules(said.values), "consolidated", said.source)
+    return _fact(one, consolidator.rules(said.values), "consolidated", said.source)
 
 
 def _fact(

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from handlers.policies.base import Batch, Member, told
-from handlers.policies.mc2.reflect import Mc2Reflection, Polarity
+from handlers.policies.mc2.reflect import Excerpts, Mc2Reflection, Polarity, Trajectories
 from handlers.policies.mc2.settings import LETTERS, Mc2Settings, RoleName
+from handlers.roles.controller import NUMBERED
 from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS, POLARITY, Distiller
 from handlers.roles.excerpt import excerpt
 from handlers.roles.role import Said
@@ -21,11 +22,13 @@ from schemas.memory import MemoryItem, Sided
 from schemas.questions import Embed
 
 _OUTCOMES = {"right": "success", "wrong": "failure"}
+_FIRST: tuple[Polarity, ...] = ("avoid", "both", "do")
+"""What teaches most comes first, where not all can teach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A member that a batch learns from, and whether to repeat or avoid what it did."""
+    """A member that a batch learns from, and whether to repeat or to avoid what it did, or both."""
 
     member: Member
     reflection: Mc2Reflection
@@ -35,6 +38,16 @@ class Chosen:
     def subject(self) -> str:
         """The member's problem as ``domain/id``."""
         return f"{self.member.reflected.domain}/{self.member.reflected.problem_id}"
+
+    @property
+    def side(self) -> str:
+        """What the distiller is told of the case: a patch is told apart from a restart that helped."""
+        patched = self.polarity == "both" and self.reflection.ended_by == "corrected"
+        return "patched" if patched else self.polarity
+
+    def teaches(self, role: RoleName) -> bool:
+        """Whether this role did anything that a lesson could be about."""
+        return role != "controller" or self.reflection.routed is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +72,7 @@ class Lesson:
 
 
 def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
-    """S⁺ and S⁻ of a batch in its order, at most ``limit`` of them, failed ones first.
+    """The telling members of a batch in its order, at most ``limit``: failed ones first, then mended ones.
 
     Source: MC² eq. (9); the limit is ours.
     """
@@ -71,7 +84,7 @@ def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
                 found.append(Chosen(member, reflection, reflection.polarity))
     if limit is None or len(found) <= limit:
         return found
-    first = sorted(range(len(found)), key=lambda at: (found[at].polarity != "avoid", at))
+    first = sorted(range(len(found)), key=lambda at: (_FIRST.index(found[at].polarity), at))
     return [found[at] for at in sorted(first[:limit])]
 
 
@@ -85,7 +98,7 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
         task.distiller.role.put(
             task.variables,
             sampling=settings.sampling,
-            check=task.distiller.check(task.last_action),
+            check=task.distiller.check(task.last_action, strict=settings.learned_form == "strict"),
         )
         for task in tasks
     )
@@ -107,16 +120,17 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
 
 def _lesson(name: str, task: Task, said: Said, settings: Mc2Settings) -> Lesson:
     descriptor_only = settings.embedded == "descriptor"
+    values = task.distiller.taken(said.values, task.last_action)
     fact = LessonDistilled(
         id=name,
         role=task.role,
         polarity=task.polarity,
-        text=task.distiller.text(said.values, task.polarity),
+        text=task.distiller.text(values, task.polarity),
         subject=task.subject,
         evidence=task.evidence,
         source=said.source,
     )
-    return Lesson(fact, task.distiller.embedding_text(said.values, descriptor_only=descriptor_only))
+    return Lesson(fact, task.distiller.embedding_text(values, descriptor_only=descriptor_only))
 
 
 def found_by(item: MemoryItem, settings: Mc2Settings) -> str:
@@ -153,25 +167,31 @@ def kept(batch: Batch) -> list[Lesson]:
     ]
 
 
+_SECTIONS: Mapping[Polarity, str] = {"do": "do", "avoid": "avoid", "both": "mended"}
+
 # ── What a distiller sees ────────────────────────────────────────────────────────────────────
 
 
 def _tasks(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings) -> list[Task]:
+    telling = [one for one in selected if one.teaches(role)]
     if settings.distil == "per_batch":
-        return [_together(role, selected, settings)] if selected else []
-    return [_single(role, one, settings) for one in selected]
+        return [_together(role, telling, settings)] if telling else []
+    return [_single(role, one, settings) for one in telling]
 
 
 def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
     """The question, the excerpts and the polarity; the outcome only if it is asked for (D7)."""
-    excerpts, actions = one.reflection.excerpts, one.reflection.actions
+    excerpts, rejected = one.reflection.excerpts, one.reflection.rejected
     variables = {
         "problem": told(one.member.reflected),
-        "polarity": POLARITY[one.polarity],
+        "polarity": POLARITY[one.side],
         "trajectory": excerpts.trajectory,
         "report": excerpts.report,
         "decision": excerpts.decision,
+        "rejected_attempt": "" if rejected is None else _attempt(rejected),
     }
+    if settings.course == "on" and settings.roles == "RMC":
+        variables["course"] = course(one.reflection)
     if settings.outcome_tag == "on":
         variables["outcome"] = _OUTCOMES.get(one.member.outcome, "unknown")
     return Task(
@@ -181,21 +201,21 @@ def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
         one.polarity,
         one.subject,
         (one.member.episode,),
-        actions[-1] if actions else None,
+        one.reflection.routed,
     )
 
 
 def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings) -> Task:
-    """All selected episodes of a batch at once, as a DO and an AVOID list (D6)."""
+    """All selected episodes of a batch at once, as lists of what to repeat, to avoid, and of both (D6)."""
     room = settings.context_chars // (len(selected) + 1)
-    cases: dict[Polarity, list[str]] = {"do": [], "avoid": []}
+    cases: dict[Polarity, list[str]] = {"do": [], "avoid": [], "both": []}
     for one in selected:
         cases[one.polarity].append(excerpt(_case(one, settings), room))
     sides: list[Polarity] = [side for side, found in cases.items() if found]
     return Task(
         role,
         BATCH_DISTILLERS[role],
-        {side: "\n\n".join(cases[side]) for side in sides},
+        {_SECTIONS[side]: "\n\n".join(cases[side]) for side in sides},
         sides[0] if len(sides) == 1 else "both",
         selected[0].subject if len(selected) == 1 else "",
         tuple(one.member.episode for one in selected),
@@ -203,13 +223,43 @@ def _together(role: RoleName, selected: Sequence[Chosen], settings: Mc2Settings)
 
 
 def _case(one: Chosen, settings: Mc2Settings) -> str:
-    excerpts = one.reflection.excerpts
+    reflection, rejected = one.reflection, one.reflection.rejected
+    said = _attempt(reflection.excerpts)
+    if rejected is not None:
+        said = f"First attempt, sent back\n{_attempt(rejected)}\nAccepted attempt\n{said}"
+    parts = [f"Question: {told(one.member.reflected)}", said]
+    if settings.course == "on" and settings.roles == "RMC":
+        parts.append(f"Course: {course(reflection)}")
+    if settings.outcome_tag == "on":
+        parts.append(f"Result: {_OUTCOMES.get(one.member.outcome, 'unknown')}")
+    return "\n".join(parts)
+
+
+def _attempt(excerpts: Excerpts) -> str:
+    """What the three roles said of one attempt."""
     parts = {
-        "Question": told(one.member.reflected),
         "Reasoning": excerpts.trajectory,
         "Monitor": excerpts.report,
         "Controller": excerpts.decision,
     }
-    if settings.outcome_tag == "on":
-        parts["Result"] = _OUTCOMES.get(one.member.outcome, "unknown")
     return "\n".join(f"{name}: {text}" for name, text in parts.items() if text)
+
+
+def course(reflection: Mc2Reflection) -> str:
+    """What each round came to, a line each, and how each role was rated. Source: MC² eq. (14), § C.1."""
+    rated = ", ".join(f"{role} {reflection.ratings.of(role)}" for role in LETTERS)
+    rounds = (_round(at, reflection.trajectories) for at in range(reflection.rounds))
+    return "\n".join((*rounds, f"How each role did: {rated}."))
+
+
+def _round(at: int, found: Trajectories) -> str:
+    answer = found.reasoner[at]
+    parts = ["no answer" if answer is None else f"answer {answer}"]
+    if at < len(found.monitor):
+        flag, step, description = found.monitor[at]
+        where = f" at step {step}: {description}" if flag == "YES" else ""
+        parts.append(f"a mistake found: {flag or 'unknown'}{where}")
+    if at < len(found.controller):
+        action, why = found.controller[at]
+        parts.append(f"{NUMBERED[str(action)]}{f', because {why}' if why else ''}")
+    return f"Round {at + 1}: {'; '.join(parts)}"

@@ -6,7 +6,7 @@ Source: MC² eq. (12), (13), (15), § C.3; our D2 to D5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from handlers.policies.base import Task
 from handlers.policies.mc2.settings import Mc2Settings, RoleName
@@ -59,18 +59,41 @@ class Guide:
 
 
 def recollect(task: Task, settings: Mc2Settings) -> Steps[Guide]:
-    """One recall for the whole episode; none where memory is empty or not to be used."""
+    """One recall for the whole episode; none where memory is empty or not to be used.
+
+    Where a floor decides what is near, problems are compared as they are put: four bare numbers are like
+    nothing that was ever said of such problems.
+    """
     warm = task.memory_version > 0 or settings.warm_start is not None
     if not settings.kinds or not warm:
         return Guide(settings, NO_MEMORY)
     memory = yield from Recall(
-        query=task.problem,
+        query=task.problem if settings.relevance_floor is None else task.posed,
         roles=tuple(settings.active),
         top=settings.lessons_shown,
         kinds=settings.kinds,
         exclude=task.subject if settings.exclude_self else "",
     )
-    return Guide(settings, memory)
+    return Guide(settings, relevant(memory, settings))
+
+
+def relevant(memory: Recollection, settings: Mc2Settings) -> Recollection:
+    """What was recalled, without lessons under the floor of similarity.
+
+    Where none of a role's lessons reaches it, its rules, which were made of such lessons, go too: nothing
+    is known of problems like this one, and no coach is asked. Rules alone, as after a warm start, stay.
+    """
+    floor = settings.relevance_floor
+    if floor is None:
+        return memory
+    near = [
+        item
+        for item in memory.items
+        if item.kind != "lesson" or (item.similarity is not None and item.similarity >= floor)
+    ]
+    lost = {item.role for item in memory.items if item.kind == "lesson"}
+    lost -= {item.role for item in near if item.kind == "lesson"}
+    return replace(memory, items=tuple(item for item in near if item.role not in lost))
 
 
 def rule_lines(rules: Sequence[RecalledItem]) -> str:

@@ -82,13 +82,13 @@ def orchestrate(episode: Episode) -> Steps[Conclusion]:
         episode.round = k
         attempt = yield from reason(episode)
         report = yield from monitor(episode, attempt)
-        decision = yield from control(episode, attempt, report)
-        confidence = GRADE_VALUE["B" if k else "A"]
+        decision = yield from decide(episode, attempt, report)
         match decision.action:
             case "accept":
-                return _concluded(decision.answer, "accepted", confidence)
+                return _concluded(decision.answer, "accepted", GRADE_VALUE["B" if k else "A"])
             case "patch":
-                return _concluded(decision.answer, "corrected", confidence)
+                grade = "B" if k else episode.settings.patch_grade
+                return _concluded(decision.answer, "corrected", GRADE_VALUE[grade])
             case "restart":
                 episode.advice = decision.advice or ""
     return _concluded(episode.best, "max_rounds", GRADE_VALUE["C"])
@@ -129,6 +129,17 @@ def monitor(episode: Episode, attempt: Said) -> Steps[Said]:
         parse=said.parse,
     )
     return said
+
+
+def decide(episode: Episode, attempt: Said, report: Said) -> Steps[Decision]:
+    """The Controller's decision, or an accept where the Monitor found nothing and that may settle it."""
+    clean = report.readable and report.get("Error_found") == "NO"
+    if episode.settings.clean_reports == "ask" or not clean or attempt.answer is None:
+        return (yield from control(episode, attempt, report))
+    yield ControllerActed(
+        round=episode.round, action="accept", answer=attempt.answer, source=report.source
+    )
+    return Decision("accept", answer=attempt.answer)
 
 
 def control(episode: Episode, attempt: Said, report: Said) -> Steps[Decision]:

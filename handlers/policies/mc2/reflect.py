@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from handlers.learning.echo import cut_echoes
 from handlers.policies.base import Conclusion, Trace
-from handlers.policies.mc2.settings import LETTERS, Mc2Settings
+from handlers.policies.mc2.settings import LETTERS, Mc2Settings, RoleName
 from handlers.policies.mc2.trace import Turn, turns
 from handlers.roles.excerpt import excerpt
 from schemas.events.reasoning import Flag
@@ -20,7 +20,8 @@ from schemas.events.reasoning import Flag
 Grade: TypeAlias = Literal["A", "B", "C"]
 Rating: TypeAlias = Literal["good", "ok", "poor"]
 Flags: TypeAlias = tuple[Flag | None, ...]
-Polarity: TypeAlias = Literal["do", "avoid"]
+Polarity: TypeAlias = Literal["do", "avoid", "both"]
+"""What an episode teaches: to repeat, to avoid, or, where it was mended on the way, both."""
 
 DONE = frozenset({"accepted", "corrected"})
 LINE_CHARS = 300
@@ -40,7 +41,16 @@ class Ratings(BaseModel):
     @property
     def tags(self) -> tuple[str, ...]:
         """``R_good``, ``M_poor`` and so on."""
-        return tuple(f"{LETTERS[role]}_{getattr(self, role)}" for role in LETTERS)
+        return tuple(f"{LETTERS[role]}_{self.of(role)}" for role in LETTERS)
+
+    def of(self, role: RoleName) -> Rating:
+        """How this role did."""
+        rated: dict[RoleName, Rating] = {
+            "reasoner": self.reasoner,
+            "monitor": self.monitor,
+            "controller": self.controller,
+        }
+        return rated[role]
 
 
 class Trajectories(BaseModel):
@@ -75,6 +85,17 @@ class Mc2Reflection(BaseModel):
     polarity: Polarity | None
     trajectories: Trajectories
     excerpts: Excerpts
+    rejected: Excerpts | None = None
+    """Of an episode that was put right by a restart: the last attempt that was sent back."""
+    asked: tuple[bool, ...] = ()
+    """Of each action whether the Controller was asked for it; left out where it always was."""
+
+    @property
+    def routed(self) -> int | None:
+        """The last action that the Controller was asked for; none where a clean report decided all."""
+        asked = self.asked or (True,) * len(self.actions)
+        found = [action for action, own in zip(self.actions, asked, strict=True) if own]
+        return found[-1] if found else None
 
 
 def reflect(trace: Trace, conclusion: Conclusion, settings: Mc2Settings) -> dict[str, Any]:
@@ -87,10 +108,16 @@ def reflection(found: Sequence[Turn], ended_by: str, settings: Mc2Settings) -> M
     flags: Flags = tuple(turn.report.flag for turn in found if turn.report is not None)
     actions = tuple(turn.action for turn in found if turn.action is not None)
     alone = settings.roles == "R"
-    grade = _grade_alone(found) if alone else grade_of(len(found), ended_by)
+    grade = (
+        _grade_alone(found) if alone else grade_of(len(found), ended_by, patch=settings.patch_grade)
+    )
     rated = ratings(len(found), flags, actions, ended_by)
     fallback = bool(found) and found[-1].fallback
     chosen = selection(len(found), actions, ended_by, fallback=fallback)
+    sent_back = [turn for turn in found[:-1] if turn.action == 3 and not turn.fallback]
+    if settings.teaching == "all" and chosen is None and is_mended(ended_by, sent_back):
+        chosen = "both"
+    asked = tuple(turn.routed for turn in found if turn.action is not None)
     if alone:
         chosen = "do" if grade == "A" else None
     return Mc2Reflection(
@@ -104,12 +131,18 @@ def reflection(found: Sequence[Turn], ended_by: str, settings: Mc2Settings) -> M
         polarity=chosen,
         trajectories=_trajectories(found),
         excerpts=_excerpts(found[-1], settings.excerpt_chars) if found else Excerpts(),
+        rejected=_excerpts(sent_back[-1], settings.excerpt_chars)
+        if chosen == "both" and sent_back
+        else None,
+        asked=() if all(asked) else asked,
     )
 
 
-def grade_of(rounds: int, ended_by: str) -> Grade:
-    """A: done in one round; B: done later; C: not done. Source: MC² § C.1."""
-    return "C" if ended_by not in DONE else "A" if rounds == 1 else "B"
+def grade_of(rounds: int, ended_by: str, *, patch: Grade = "A") -> Grade:
+    """A: done in one round (by a ``patch``, this); B: done later; C: not done. Source: MC² § C.1."""
+    if ended_by not in DONE:
+        return "C"
+    return "B" if rounds > 1 else patch if ended_by == "corrected" else "A"
 
 
 def _grade_alone(found: Sequence[Turn]) -> Grade:
@@ -149,6 +182,15 @@ def selection(
     if ended_by == "max_rounds" and actions and actions[-1] == 3 and not fallback:
         return "avoid"
     return None
+
+
+def is_mended(ended_by: str, sent_back: Sequence[Turn]) -> bool:
+    """Whether an answer stands that is not the first one: a patch, or an accept after a restart.
+
+    A restart that only stands for an unreadable decision has sent nothing back. The paper leaves these
+    out, and so learns from flawless and hopeless episodes alone.
+    """
+    return ended_by == "corrected" or (ended_by == "accepted" and bool(sent_back))
 
 
 def _trajectories(found: Sequence[Turn]) -> Trajectories:

@@ -41,6 +41,13 @@ class Mc2Settings(PolicySettings):
         "output_cap": None,
         "lessons_per_batch": None,
         "ask_again": False,
+        "learned_form": "strict",
+        "teaching": "extremes",
+        "clean_reports": "ask",
+        "patch_grade": "A",
+        "course": "off",
+        "relevance_floor": None,
+        "context_chars": 200_000,
     }
     learning: ClassVar[frozenset[str]]
 
@@ -54,6 +61,10 @@ class Mc2Settings(PolicySettings):
     """D1: who sees the Controller's advice: the Reasoner, its composer, or both."""
     accept_answer: Literal["reasoner", "controller"] = "reasoner"
     """Whose answer counts after an accept."""
+    clean_reports: Literal["accept", "ask"] = "accept"
+    """Whether a report without a fault accepts an answer by itself, or the Controller is asked all the same."""
+    patch_grade: Literal["B", "A"] = "B"
+    """The grade of an answer patched in the first round: lower than an accept, for nobody checks a patch."""
     ask_again: bool = True
     """Whether the Reasoner is asked once more where no answer can be read, with what was wrong."""
     lesson_window: PositiveInt = 3
@@ -62,28 +73,36 @@ class Mc2Settings(PolicySettings):
     """k of the top-k retrieval."""
     batch_size: PositiveInt | None = None
     """m; none: from the size of the series (eq. 17)."""
+    relevance_floor: Annotated[float, Bounded(ge=-1, le=1)] | None = 0.1
+    """Lessons less similar to the problem (cosine) are not shown; a role whose lessons all are gets no coach."""
     exclude_self: bool = True
     """D11: a problem never retrieves its own lessons."""
     distil: Literal["per_reflection", "per_batch"] = "per_reflection"
     """D6: one lesson from each selected episode, or one from the batch."""
+    teaching: Literal["all", "extremes"] = "all"
+    """Which episodes teach: those mended by a restart or a patch, too, or only flawless and hopeless ones (eq. 9)."""
+    course: Literal["on", "off"] = "on"
+    """Whether the distiller is told what each round came to, and how each role was rated (eq. 14)."""
     outcome_tag: Literal["off", "on"] = "off"
     """D7: whether the distiller learns if the answer was right; never the right answer itself."""
     lessons_per_batch: PositiveInt | None = 10
     """So many lessons a role and batch at most, failed episodes first; none: all."""
     embedded: Literal["fields", "descriptor"] = "fields"
     """What of a lesson is embedded."""
+    learned_form: Literal["soft", "strict"] = "soft"
+    """Whether lessons, and up to six rules, are taken as far as they can be used, or refused unless all is as asked."""
     new_rules: Literal["soft", "strict"] = "soft"
     """D8: whether more than two new rules are only recorded, or refused."""
     bullets: Literal["soft", "strict"] = "soft"
-    """D5: whether guidance beyond its bounds is cut, or refused."""
+    """D5: whether surplus bullets are left out, or refused; a long bullet is never cut inside a sentence."""
     learn_from: Literal["parsed", "donor"] = "parsed"
     """D9: with the Reasoner alone every parsed episode teaches, or a donor's memory is used."""
     warm_start: str | None = None
     """The scope whose rules are version 0 of this one."""
     excerpt_chars: Annotated[int, Bounded(ge=200)] = 4_000
     """D3: how much of a trajectory, report or decision is shown where an excerpt is."""
-    context_chars: PositiveInt = 200_000
-    """How long a prompt may become; guidance or lessons that do not fit are left out."""
+    context_chars: PositiveInt = 80_000
+    """How long a prompt may become (a window of 32k tokens holds 80,000 characters); what does not fit is left out."""
     output_cap: PositiveInt | None = 8_192
     """Tokens that one reply may take; none: the endpoint's own limit."""
 

@@ -49,6 +49,10 @@ class Turn:
     trajectory: str
     report: Report | None = None
     report_text: str = ""
+    report_at: str = ""
+    """The address of the Monitor's reply."""
+    routed: bool = False
+    """Whether the Controller was asked; a clean report may have accepted in its stead."""
     decision: Decision | None = None
     decision_text: str = ""
     final: str | None = None
@@ -100,9 +104,14 @@ def _fill(turn: Turn, event: MonitorReported | ControllerActed, text: str) -> No
     if isinstance(event, MonitorReported):
         readable = event.parse != "fallback"
         turn.report, turn.report_text = report_of(text, readable=readable), as_text(text)
+        turn.report_at = event.source
         return
-    turn.fallback = event.parse == "fallback"
-    turn.decision_text, turn.final = as_text(text), event.answer
+    turn.fallback, turn.final = event.parse == "fallback", event.answer
+    turn.routed = event.source != turn.report_at
+    if not turn.routed:
+        turn.decision = Decision("accept", answer=event.answer)
+        return
+    turn.decision_text = as_text(text)
     turn.decision = FALLBACK if turn.fallback else decision_of(text)
 
 

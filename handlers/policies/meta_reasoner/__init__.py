@@ -16,7 +16,7 @@ CLOSING_CAP = 2_048
 
 META_REASONER = Policy(
     name="meta_reasoner",
-    version="2",
+    version="3",
     about="one step at a time; a bandit learns which strategy to advise after a progress report",
     settings=MetaReasonerSettings,
     roles=("step", "reporter", "judge", "meta_reasoner", "reasoner"),
@@ -24,7 +24,7 @@ META_REASONER = Policy(
     learns="self",
     reflect=reflect,
     measured_texts=measured_texts,
-    window=lambda settings, size: 10,
+    window=lambda settings, size: settings.window,
     rule="linucb@1",
     rule_constants=constants,
     confidence_source="value",

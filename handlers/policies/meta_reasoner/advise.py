@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from handlers.learning.bandits import FOREVER, Arm, Bandit, best, born, fate
+from handlers.learning.bandits import FOREVER, Arm, Bandit, best, fate
 from handlers.policies.meta_reasoner.episode import Episode, report
-from handlers.roles.meta_reasoner import META_REASONER, TOKENS, picker, strategy_lines
+from handlers.policies.meta_reasoner.proposing import DIAGNOSIS, is_bound
+from handlers.roles.meta_reasoner import GENERAL, META_REASONER, TOKENS, picker, strategy_lines
 from handlers.roles.role import Said
 from schemas.asking import Steps
 from schemas.events.strategy import How, StrategyChosen, StrategyProposed
@@ -18,18 +19,27 @@ from schemas.identity import hash01
 from schemas.questions import Embed
 from schemas.vectors import pack
 
-DIAGNOSIS = "The report read like the one that it was proposed for."
-
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the meta-reasoner said: the whole note, and the arm that its Action is."""
+    """What the meta-reasoner said of this problem, and the arm that its strategy is, if it is one."""
 
-    text: str
-    action: str | None
-    source: str
+    said: Said
     arm: str | None = None
     new: bool = False
+
+    def whole(self) -> str:
+        """Everything that is about this problem."""
+        return self._lines("Reflection", "Fact_check", "Thought", "Action")
+
+    def checked(self) -> str:
+        """What it saw in the report, without an advice of its own."""
+        return self._lines("Reflection", "Fact_check")
+
+    def _lines(self, *labels: str) -> str:
+        return "\n".join(
+            f"{label}: {self.said.get(label)}" for label in labels if self.said.get(label)
+        )
 
 
 def advise(episode: Episode) -> Steps[str]:
@@ -49,36 +59,46 @@ def advise(episode: Episode) -> Steps[str]:
     if chosen.arm is None:
         raise AssertionError("somebody is always chosen")
     episode.arm = chosen.arm
-    arm = episode.bandit.arm(chosen.arm)
-    mine = note is not None and note.arm == arm.id
-    episode.strategy = note.text if mine and note is not None else arm.text
+    episode.strategy = advice_of(episode.bandit.arm(chosen.arm), note)
     return episode.strategy
+
+
+def advice_of(arm: Arm, note: Note | None) -> str:
+    """What the step is told: the whole note where its own arm was chosen, else the arm's strategy and what
+    the note found in the report."""
+    if note is None:
+        return arm.text
+    if note.arm == arm.id:
+        return note.whole()
+    return "\n\n".join(filter(None, (arm.text, note.checked())))
 
 
 # ── New arms ─────────────────────────────────────────────────────────────────────────────────
 
 
 def propose(episode: Episode, seen: str) -> Steps[Note]:
-    """One call: its Action is the proposal, which joins the arms before the choice. Source: line 7."""
+    """One call: its general strategy is the proposal, which joins the arms before the choice. Source: line 7."""
     said = yield from ask(episode, seen)
-    note = Note(said.text, said.get("Action"), said.source)
-    if note.action is None:
+    strategy = said.get(GENERAL)
+    refused = None
+    if strategy is None:
+        refused = "no general strategy that can be read"
+    elif is_bound(strategy, episode.task.problem):
+        refused = "it names numbers of this problem"
+    if strategy is None or refused is not None:
         yield StrategyProposed(
             round=episode.round,
             result="refused",
-            reason="no Action that can be read",
+            reason=refused,
             source=said.source,
             parse=said.parse,
         )
-        return note
-    vector = yield from _placed(episode.bandit, note.action)
-    bandit = episode.bandit
-    came = fate(vector, bandit.arms, bandit.constants)
+        return Note(said)
+    vector = yield from _placed(episode.bandit, strategy)
+    came = fate(vector, episode.bandit.arms, episode.bandit.constants)
     arm = came.arm
     if came.result == "added":
-        new = born(bandit.arms, DIAGNOSIS, note.action, came.nearest, vector)
-        bandit.arms.append(new)
-        arm = new.id
+        arm = episode.bandit.admit(came, said.get("When") or DIAGNOSIS, strategy, vector).id
     yield StrategyProposed(
         round=episode.round,
         result=came.result,
@@ -86,24 +106,25 @@ def propose(episode: Episode, seen: str) -> Steps[Note]:
         parent=came.nearest if came.result == "added" else None,
         similarity=came.similarity,
         reason=came.reason,
+        evicts=came.evicts,
         source=said.source,
         parse=said.parse,
     )
-    return replace(note, arm=arm, new=came.result == "added")
+    return Note(said, arm, came.result == "added")
 
 
 def ask(episode: Episode, seen: str) -> Steps[Said]:
     """The meta-reasoner's note on problem and report."""
     return META_REASONER.put(
-        {"problem": episode.task.posed, "report": seen},
+        {"problem": episode.task.posed, "report": seen, "judgement": episode.judgement},
         sampling=episode.settings.sampling(TOKENS),
     )
 
 
-def _placed(bandit: Bandit, action: str) -> Steps[str]:
+def _placed(bandit: Bandit, strategy: str) -> Steps[str]:
     """The proposal's vector; in the same question those of start arms that have none yet."""
     bare = [at for at, arm in enumerate(bandit.arms) if arm.vector is None]
-    texts = (action, *(bandit.arms[at].text for at in bare))
+    texts = (strategy, *(bandit.arms[at].text for at in bare))
     vectors = yield from Embed(texts)
     for at, vector in zip(bare, vectors[1:], strict=True):
         bandit.arms[at] = replace(bandit.arms[at], vector=pack(vector))
@@ -178,6 +199,7 @@ def _pick(episode: Episode, seen: str, arms: Sequence[Arm]) -> Steps[tuple[Arm, 
         {
             "problem": episode.task.posed,
             "report": seen,
+            "judgement": episode.judgement,
             "strategies": strategy_lines([(arm.id, arm.when, arm.text) for arm in arms]),
         },
         sampling=episode.settings.sampling(TOKENS),

@@ -18,9 +18,11 @@ from handlers.roles.steps import shown, with_answer
 from schemas.asking import Steps
 from schemas.events.reasoning import Generated, Parse
 from schemas.events.strategy import ProgressReported, RewardJudged
+from schemas.questions import Remain
 
 NO_ADVICE = ""
 """G_0: the default strategy, shown as no advice at all (App. F)."""
+LAST = "This is the last step."
 
 
 @dataclass
@@ -41,6 +43,8 @@ class Episode:
     """What that arm, or the free advice, told."""
     features: str | None = None
     """The packed embedding that x_{t-1} is made of."""
+    judgement: str = ""
+    """What the judge said of the work so far, for whoever advises."""
     reports: dict[int, str] = field(default_factory=dict[int, str])
     """Reports by how many steps they cover."""
 
@@ -73,8 +77,14 @@ def step(episode: Episode, advice: str) -> Steps[Made]:
     settings = episode.settings
     whole = settings.context == "trajectory"
     seen = shown(episode.trajectory) if whole else "".join(episode.trajectory[-1:])
+    left = yield from steps_left(episode)
     said = yield from STEP.put(
-        {"problem": episode.task.stated, "trajectory": seen, "advice": advice},
+        {
+            "problem": episode.task.stated,
+            "trajectory": seen,
+            "advice": advice,
+            "steps_left": left,
+        },
         sampling=settings.sampling(TOKENS),
     )
     made = made_of(said)
@@ -84,6 +94,28 @@ def step(episode: Episode, advice: str) -> Steps[Made]:
         round=episode.round, role="step", answer=made.answer, source=made.source, parse=made.parse
     )
     return made
+
+
+def steps_left(episode: Episode) -> Steps[str]:
+    """What a step hears of the end: nothing, unless neither rounds nor calls leave another one after it."""
+    settings = episode.settings
+    if not settings.tell_last:
+        return ""
+    remaining = yield from Remain()
+    calls = remaining.calls
+    if episode.t < settings.max_rounds and (calls is None or calls >= calls_to_another(episode)):
+        return ""
+    return LAST
+
+
+def calls_to_another(episode: Episode) -> int:
+    """Calls of this step, of what comes between it and the next, and of the next; none asked again.
+
+    The last call is kept for an answer, so one is left over.
+    """
+    settings = episode.settings
+    between = settings.report + settings.advised
+    return 1 + serves_more(episode) + between + 1 + 1
 
 
 def report(episode: Episode) -> Steps[str]:
@@ -150,4 +182,22 @@ def judge(episode: Episode, made: Made) -> Steps[judging.Reward | None]:
         parse=parse,
     )
     episode.progress = reward.progress if reward is not None else episode.progress
+    if settings.first_judgement == "used":
+        episode.judgement = said.get("Brief_rationale") or ""
     return reward
+
+
+def is_judged(episode: Episode) -> bool:
+    """Whether the judge is asked about this round: where its answer is rated, or the work goes on with it."""
+    ends = episode.answer is not None or episode.t == episode.settings.max_rounds
+    return ends or serves_more(episode)
+
+
+def serves_more(episode: Episode) -> bool:
+    """Whether a judgement of this round serves a later one: it moves an arm, or guides the adviser.
+
+    In the paper every round is judged; r_1 moves no arm.
+    """
+    settings = episode.settings
+    moves = settings.learns and episode.t > 1
+    return settings.first_judgement == "always" or moves or settings.guided

@@ -41,9 +41,9 @@ def meant(batches: Iterable[tuple[Members, Mapping[str, Any]]]) -> dict[str, dic
     for members, constants in batches:
         arms = arms_of({}, constants) if arms is None else arms
         for episode, summary in members:
-            places = folded(arms, summary, constants)
+            names = folded(arms, summary, constants)
             proposed = (proposal["id"] for proposal in summary.get("proposals", ()))
-            found[episode] = {arm: arms[places[arm]].id for arm in proposed if arm in places}
+            found[episode] = {arm: names[arm] for arm in proposed if arm in names}
         arms = [settled(arm, constants) for arm in arms]
     return found
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from handlers.policies.base import Conclusion, Trace
-from handlers.policies.meta_reasoner.advise import DIAGNOSIS
+from handlers.policies.meta_reasoner.proposing import DIAGNOSIS
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
-from handlers.roles.form import Unreadable
-from handlers.roles.meta_reasoner import META_REASONER
+from handlers.roles.form import Unreadable, Values
+from handlers.roles.meta_reasoner import GENERAL, META_REASONER
 from schemas.events.episode import Embedded
+from schemas.events.reasoning import Generated
 from schemas.events.strategy import RewardJudged, StrategyChosen, StrategyProposed
 
 
@@ -23,8 +24,12 @@ class Reading:
 
     trace: Trace
     settings: MetaReasonerSettings
-    embedded: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """First vectors of the embeddings since the last reward, each with its address."""
+    seen: tuple[str, str] | None = None
+    """The vector of this round's report, and where it was embedded: x, which the choice rests on."""
+    proposed: str | None = None
+    """The vector of this round's proposal, which is embedded after the report."""
+    credited: tuple[str, str] | None = None
+    """x of the step that was made last: its reward is credited there."""
     proposals: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     pulls: list[list[Any]] = field(default_factory=list[list[Any]])
     contexts: list[str] = field(default_factory=list[str])
@@ -43,58 +48,58 @@ class Reading:
     def feed(self, address: str, event: object) -> None:
         """Take one record."""
         match event:
+            case Embedded() if self.seen is None:
+                self.seen = event.vectors[0], address
             case Embedded():
-                self.embedded.append((event.vectors[0], address))
+                self.proposed = event.vectors[0]
             case StrategyProposed(result="added"):
                 self.proposals.append(self._proposal(event))
             case StrategyChosen(arm=str(arm)):
                 self.chosen.append(arm)
+            case Generated():
+                self.credited, self.seen, self.proposed = self.seen, None, None
             case RewardJudged():
                 self._reward(event)
             case _:
                 pass
 
     def _proposal(self, event: StrategyProposed) -> dict[str, Any]:
-        values = META_REASONER.read(self.trace.text(event.source))
-        action = "" if isinstance(values, Unreadable) else str(values["Action"])
+        read = META_REASONER.read(self.trace.text(event.source))
+        values: Values = {} if isinstance(read, Unreadable) else read
         return {
             "id": event.arm,
-            "when": DIAGNOSIS,
-            "text": action,
+            "when": str(values.get("When") or DIAGNOSIS),
+            "text": str(values.get(GENERAL) or ""),
             "parent": event.parent,
-            "vector": self.embedded[-1][0],
+            "vector": self.proposed,
         }
 
     def _reward(self, event: RewardJudged) -> None:
         self.rewards.append([event.round, event.reward])
         reward, progress = event.reward, event.progress
-        if event.arm is not None and self.embedded and reward is not None and progress is not None:
-            on_progress = self.settings.retire_on == "progress" and self.settings.reward == "A"
-            rated = progress if on_progress else reward
-            context, address = self.embedded[0]
-            self.pulls.append([event.arm, context, reward, rated])
-            self.contexts.append(address)
-        self.embedded.clear()
+        if event.arm is None or self.credited is None or reward is None or progress is None:
+            return
+        on_progress = self.settings.retire_on == "progress" and self.settings.reward == "A"
+        rated = progress if on_progress else reward
+        context, address = self.credited
+        self.pulls.append([event.arm, context, reward, rated])
+        self.contexts.append(address)
 
 
 def reflect(trace: Trace, conclusion: Conclusion, settings: MetaReasonerSettings) -> dict[str, Any]:
     """Rewards of every round; pulls and proposals only where the bandit chose and may learn."""
     reading = Reading.of(trace, settings)
     summary: dict[str, Any] = {"rewards": reading.rewards, "chosen": reading.chosen}
-    if _learns(settings):
-        added = [p for p in reading.proposals if p["text"]]
+    if settings.learns:
+        added = [p for p in reading.proposals if p["text"] and p["vector"]]
         summary |= {"proposals": added, "pulls": reading.pulls}
     return summary
 
 
 def measured_texts(trace: Trace, settings: MetaReasonerSettings) -> tuple[str, ...]:
     """What the contexts of the pulls are made of: reports, or the steps so far."""
-    if not _learns(settings):
+    if not settings.learns:
         return ()
     contexts = Reading.of(trace, settings).contexts
     known = all(at in trace.embedded for at in contexts)
     return tuple(trace.embedded[at][0] for at in contexts) if known else ()
-
-
-def _learns(settings: MetaReasonerSettings) -> bool:
-    return settings.choice == "linucb" and settings.updates == "on"

@@ -18,6 +18,8 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 JUDGE_TOKENS = 256
 SCALAR_TOKENS = 4
+DUAL_FROM = 128
+"""Dimensions from which an arm is kept by its pulls: in fewer a matrix is updated sooner."""
 
 
 class MetaReasonerSettings(PolicySettings):
@@ -32,11 +34,17 @@ class MetaReasonerSettings(PolicySettings):
         "warmup_pulls": 0,
         "retire_on": "reward",
         "training_temperature": 0.0,
+        "first_judgement": "always",
+        "tell_last": False,
     }
     learning: ClassVar[frozenset[str]]
 
     max_rounds: PositiveInt = 10
     """T: 30 for Game of 24 and SciBench, 100 for TheoremQA in the paper."""
+    window: PositiveInt = 10
+    """Problems of a batch: so often what they earned joins the scope's arms."""
+    tell_last: bool = True
+    """Whether a step hears that no round or call is left after it."""
     choice: Literal["linucb", "random", "direct", "cot"] = "linucb"
     """Who chooses: the bandit, a draw, the model itself; or nobody, one chain of thought."""
     direct: Literal["pick", "free"] = "pick"
@@ -53,6 +61,8 @@ class MetaReasonerSettings(PolicySettings):
     """What a step sees of the work so far."""
     judge_sees: Literal["trajectory", "report"] = "trajectory"
     """What the judge rates."""
+    first_judgement: Literal["always", "used"] = "used"
+    """Whether a judgement that moves no arm, guides no adviser and rates no answer is asked for all the same."""
     reward: Literal["A", "B", "scalar"] = "A"
     """Weighted progress less the cost of steps; four weighted ratings; or one number."""
     correctness_weight: Share = 0.5
@@ -78,6 +88,7 @@ class MetaReasonerSettings(PolicySettings):
     epsilon_clock: Literal["round", "choice"] = "round"
     """Whether the first chance of exploring is 1/2 or 1."""
     retire_below: float = 0.3
+    """The mean under which a proposed arm retires."""
     retire_after: PositiveInt = 3
     """Pulls before an arm may retire."""
     retire_on: Literal["progress", "reward"] = "progress"
@@ -85,6 +96,7 @@ class MetaReasonerSettings(PolicySettings):
     merge_above: Share = 0.9
     """Cosine from which a proposal is an arm that exists."""
     arm_limit: PositiveInt = 32
+    """So many arms a scope keeps: beyond them the worst that was proposed makes room for a new one."""
     arms: Literal["scope", "episode"] = "scope"
     """Whether arms are kept over episodes, or each episode begins with fresh ones."""
     updates: Literal["on", "frozen"] = "on"
@@ -94,7 +106,9 @@ class MetaReasonerSettings(PolicySettings):
     temperature: NonNegativeFloat | None = 0.7
     """None: the endpoint's own."""
     training_temperature: NonNegativeFloat | None = 0.7
+    """The temperature of a training pass."""
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] | None = 1.0
+    """The share of likely tokens that is drawn from; none: the endpoint's own."""
 
     def sampling(self, max_tokens: int) -> Sampling:
         """How every role draws (App. B)."""
@@ -107,6 +121,16 @@ class MetaReasonerSettings(PolicySettings):
         return SCALAR_TOKENS if self.reward == "scalar" else JUDGE_TOKENS
 
     @property
+    def learns(self) -> bool:
+        """Whether rewards move arms."""
+        return self.choice == "linucb" and self.updates == "on"
+
+    @property
+    def guided(self) -> bool:
+        """Whether an adviser reads what the judge says."""
+        return self.advised and self.reward == "A" and self.first_judgement == "used"
+
+    @property
     def advised(self) -> bool:
         """Whether the meta-reasoner is called each round: for a proposal, or to choose itself."""
         return self.choice == "direct" or self.strategies == "dynamic"
@@ -114,7 +138,7 @@ class MetaReasonerSettings(PolicySettings):
 
 APART = {
     *("max_rounds", "updates", "training", "temperature", "training_temperature"),
-    *("top_p", "parameters"),
+    *("top_p", "parameters", "tell_last", "first_judgement"),
 }
 MetaReasonerSettings.learning = frozenset(MetaReasonerSettings.model_fields) - APART
 
@@ -127,4 +151,5 @@ _CONSTANTS = (
 def constants(settings: MetaReasonerSettings) -> dict[str, Any]:
     """What the learning rule hangs on, the start arms' words included."""
     chosen = {name: getattr(settings, name) for name in _CONSTANTS}
-    return chosen | {"start": start_arms(settings.start_arms)}
+    ours = {"evicts": True, "dual_from": DUAL_FROM}
+    return chosen | ours | {"start": start_arms(settings.start_arms)}

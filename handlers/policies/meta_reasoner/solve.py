@@ -11,7 +11,7 @@ from handlers.learning.bandits import Bandit, arms_of
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.baselines.chain import think
 from handlers.policies.meta_reasoner.advise import advise
-from handlers.policies.meta_reasoner.episode import NO_ADVICE, Episode, judge, step
+from handlers.policies.meta_reasoner.episode import NO_ADVICE, Episode, is_judged, judge, step
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from handlers.roles.progress_judge import Reward
 from handlers.roles.step import TOKENS
@@ -46,8 +46,8 @@ def rounds(episode: Episode) -> Steps[Conclusion]:
         episode.t = t
         advice = NO_ADVICE if t == 1 else (yield from advise(episode))
         made = yield from step(episode, advice)
-        reward = yield from judge(episode, made)
-        credit(episode, reward)
+        if is_judged(episode):
+            credit(episode, (yield from judge(episode, made)))
         if made.answer is not None:
             return episode.concluded("solved")
     return episode.concluded("max_rounds")

@@ -236,6 +236,6 @@ def concluded(each: Learner, mastered: bool, settings: AcquisitionSettings) -> C
         answer=None if best is None else best.answer,
         ended_by=ended,
         confidence=None if best is None else best.q,
-        confidence_source=None if best is None or best.q is None else "vote_share",
+        confidence_source=None if best is None or best.q is None else best.told_by,
         limit=each.stopped,
     )

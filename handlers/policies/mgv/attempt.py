@@ -26,6 +26,12 @@ from schemas.events.search import ConfidenceStated
 from schemas.questions import Completion, Remain, Sampling
 
 NONE = frozenset({"", "none", "null", "unknown", "no answer", "n/a"})
+SOURCES: Mapping[str, str] = {
+    "implicit": "logprob",
+    "agreement": "vote_share",
+    "verbal": "stated",
+}
+"""What a confidence is called outside by the source that it was made of."""
 
 
 @dataclass(slots=True)
@@ -41,6 +47,8 @@ class Attempt:
     """Null has 0; unknown where an answer's confidence could not be read."""
     origin: Origin = "feel"
     """Whether q went through a calibrator."""
+    told_by: str | None = None
+    """What q was made of: token probabilities, agreement of samples, or what was stated."""
     limit: str | None = None
     calls: int = 0
     """Completions that it took, its confidence included."""
@@ -152,7 +160,7 @@ def assure(mind: Mind, made: Attempt, round: int) -> Steps[None]:
     informed = calibrator is not None
     assess = raw if calibrator is None else min(1.0, max(0.0, calibrator(raw)))
     felt = exclusive(raw, assess, informed, mind.settings.signal)
-    made.q, made.origin = felt.value, felt.source
+    made.q, made.origin, made.told_by = felt.value, felt.source, SOURCES[chosen]
     yield _felt(mind, felt, tuple(sorted(signals.items())), round)
 
 

@@ -5,10 +5,9 @@ Source: MGV Algorithm 1 line 6, Algorithm 2 line 8, Algorithm 3 line 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
-from handlers.answers.alike import alike
 from handlers.learning.texts import features
 from handlers.policies.mgv.knowledge import Mind
 from handlers.policies.mgv.signals import (
@@ -19,7 +18,7 @@ from handlers.policies.mgv.signals import (
     feeling_of_knowing,
     level_after,
 )
-from handlers.policies.mgv.strategies import Diagnosis
+from handlers.policies.mgv.strategies import PRESCRIBED, Diagnosis
 from handlers.roles.examiner import APPRAISER
 from schemas.asking import Steps
 from schemas.events.monitoring import Experience, ExperienceFelt, Origin
@@ -84,31 +83,20 @@ def feel_difficulty(
 
 
 def diagnose(mind: Mind, felt: Felt) -> Diagnosis:
-    """Where difficulty lies: by feeling how much of it, by knowledge what most cases were solved as.
+    """Where difficulty lies: by feeling how much of it, by knowledge what the like of it turned out to be.
 
     Cases that were plain say nothing of a problem that feels hard.
     """
     level: Diagnosis = "complex" if felt.value > mind.settings.complex_above else "plain"
     if felt.source == "feel":
         return level
-    known = list[Diagnosis]()
-    for case in mind.cases:
-        diagnosis = borne_out(case, mind.settings.learn_from)
+    known = dict.fromkeys(PRESCRIBED, 0.0)
+    for case, similarity in mind.near(mind.settings.calibrate_k):
+        diagnosis = mind.knowledge.turned_out(case, mind.settings.learn_from)
         if diagnosis is not None:
-            known.append(diagnosis)
-    if not known:
-        return level
-    most = max(known, key=known.count)
-    return level if most == "plain" else most
-
-
-def borne_out(case: Mapping[str, Any], learn_from: str) -> Diagnosis | None:
-    """The diagnosis under which a case was solved, where its outcome tells: others were guesses."""
-    for each in reversed(case["tuples"]):
-        by_label = case["outcome"] == "right" and alike(each["answer"], case["answer"])
-        if each["verdict"] == "PASS" if learn_from == "verdict" else by_label:
-            return cast("Diagnosis", each["diagnosis"])
-    return None
+            known[diagnosis] += max(0.0, similarity)
+    most = max(known, key=lambda name: round(known[name], 9))
+    return level if most == "plain" or not known[most] else most
 
 
 def _appraise(mind: Mind, last: str) -> Steps[tuple[float, Diagnosis] | None]:

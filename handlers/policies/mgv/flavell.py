@@ -6,7 +6,7 @@ Source: MGV Algorithm 1, App. A.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -19,7 +19,7 @@ from handlers.policies.mgv.attempt import Attempt, Context, assure, equal, execu
 from handlers.policies.mgv.feel import feel_difficulty, shown_cases, stated
 from handlers.policies.mgv.knowledge import Mind, kept_rounds, remember, remind
 from handlers.policies.mgv.settings import FlavellSettings, rule_constants
-from handlers.policies.mgv.signals import EVALUATIONS, Result, evaluative
+from handlers.policies.mgv.signals import EVALUATIONS, Result, evaluative, exclusive, recalled
 from handlers.policies.mgv.strategies import Check, Cognitive, Diagnosis, Rates, check_for, ranked
 from handlers.roles.examiner import EXAMINERS
 from schemas.asking import OutOfLimit, Steps
@@ -99,6 +99,13 @@ class Regulation:
             return [present, present and typed]
         return [present, present and typed, made.q >= self.settings.confidence_threshold]
 
+    def spares(self, made: Attempt) -> bool:
+        """Whether nothing hangs on how an attempt would be judged."""
+        if self.settings.check == "always" or self.settings.monitor == "off":
+            return False
+        fast = self.settings.goal == "speed" and all(self.criteria(made))
+        return made.answer is None or fast
+
     def achieved(self, made: Attempt, passed: bool | None) -> bool:
         """goal_achieved(CO, G). A verdict counts where the goal is accuracy."""
         return all(self.criteria(made)) and (passed is True or self.settings.goal == "speed")
@@ -166,10 +173,16 @@ def generate(run: Regulation, at: int) -> Steps[None]:
 def verify(run: Regulation, at: int) -> Steps[None]:
     """VERIFY: evaluate, choose the side to look from, look, update (lines 11 to 14)."""
     last = run.rounds[-1]
+    if run.spares(last.made):
+        if last.made.answer is None:
+            last.passed = False
+            updated(run, last)
+        else:  # how sure it is was not asked
+            last.made.q = None
+        return
     yield from assure(run.mind, last.made, at)
-    last.scores = evaluated(run, last)
+    last.scores, source = evaluated(run, last)
     named = dict(zip(EVALUATIONS, last.scores, strict=True))
-    source: Origin = "assess" if run.mind.cases else "feel"
     yield stated(run.mind, "evaluative", at, max(last.scores), source, **named)
     last.check = check_for(last.scores)
     yield StrategyMatched(
@@ -183,8 +196,12 @@ def verify(run: Regulation, at: int) -> Steps[None]:
     updated(run, last)
 
 
-def evaluated(run: Regulation, last: Round) -> tuple[float, float, float, float]:
-    """The four evaluative experiences of a round."""
+def evaluated(run: Regulation, last: Round) -> tuple[tuple[float, ...], Origin]:
+    """The four evaluative experiences of a round: feel(CO) ⊕ assess(CO, MK). Source: App. A.
+
+    A feeling expects of the attempt what the problem looks like; knowledge expects what similar cases
+    came to, and answers of their type.
+    """
     made, met = last.made, run.criteria(last.made)
     earlier = [each.made.answer for each in run.rounds[:-1]]
     result = Result(
@@ -194,10 +211,15 @@ def evaluated(run: Regulation, last: Round) -> tuple[float, float, float, float]
         results=made.results,
         cut=made.cut,
         repeats=any(equal(answer, made.answer) for answer in earlier),
-        other_type=run.wrong_type(made.answer),
         unmet=met.count(False) / len(met),
     )
-    return evaluative(result, last.level)
+    labelled, mode = run.mind.labelled, run.settings.signal
+    feel = evaluative(result, run.mind.h)
+    known = replace(result, other_type=run.wrong_type(made.answer))
+    assess = evaluative(known, 1 - recalled(labelled).p)
+    pairs = zip(feel, assess, strict=True)
+    found = [exclusive(one, other, bool(labelled), mode) for one, other in pairs]
+    return tuple(each.value for each in found), found[0].source
 
 
 def examine(run: Regulation, last: Round, at: int) -> Steps[bool | None]:
@@ -282,6 +304,6 @@ def concluded(run: Regulation, ended: str, limit: str | None) -> Conclusion:
         answer=None if best is None else best.answer,
         ended_by=ended,
         confidence=None if best is None else best.q,
-        confidence_source=None if best is None or best.q is None else "stated",
+        confidence_source=None if best is None or best.q is None else best.told_by,
         limit=limit,
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
+from handlers.answers.alike import alike
 from handlers.learning.beliefs import KNOWN
 from handlers.learning.calibrate import Calibrator, fit
 from handlers.learning.texts import content_words, features
@@ -19,6 +20,7 @@ from handlers.policies.base import Task
 from handlers.policies.mgv.nearest import Vectors
 from handlers.policies.mgv.settings import MgvSettings
 from handlers.policies.mgv.signals import hardness
+from handlers.policies.mgv.strategies import SOLVED_BY, Diagnosis
 from schemas.asking import Steps
 from schemas.events.monitoring import CasesReached
 from schemas.identity import hash01
@@ -80,6 +82,18 @@ class Knowledge:
         """Those that were asked for: an attempt asks for one each time, and its fit takes a while."""
         return {}
 
+    def turned_out(self, case: Mapping[str, Any], learn_from: str) -> Diagnosis | None:
+        """What a case turned out to be; told once, for later problems ask again."""
+        asked = str(case["id"]), learn_from
+        if asked not in self._turned_out:
+            self._turned_out[asked] = borne_out(case, learn_from)
+        return self._turned_out[asked]
+
+    @cached_property
+    def _turned_out(self) -> dict[tuple[str, str], Diagnosis | None]:
+        """Those that were asked for: comparing answers takes a while."""
+        return {}
+
     def hardness(self, problem: str, min_cases: int) -> float:
         """h of a problem."""
         return hardness(features(problem), self.spread, min_cases)
@@ -89,6 +103,19 @@ class Knowledge:
         words = content_words(problem)
         known: Mapping[str, int] = self.learned.get("words", {})
         return sum(word in known for word in words) / len(words) if words else 0.0
+
+
+def borne_out(case: Mapping[str, Any], learn_from: str) -> Diagnosis | None:
+    """What a case turned out to be, where its outcome tells: what the strategy that solved it is for.
+
+    The diagnosis that it was given was a guess: a problem that was solved by splitting it up, after going
+    straight for it had failed, was no plain one, whatever it was taken for.
+    """
+    for each in case["tuples"]:
+        by_label = case["outcome"] == "right" and alike(each["answer"], case["answer"])
+        if each["verdict"] == "PASS" if learn_from == "verdict" else by_label:
+            return SOLVED_BY.get(each["strategy"], cast("Diagnosis", each["diagnosis"]))
+    return None
 
 
 _VIEWS: dict[int, Knowledge] = {}
@@ -118,6 +145,11 @@ class Mind:
         default_factory=dict[str, tuple[Mapping[str, Any], float]]
     )
 
+    looked: dict[int, list[tuple[Mapping[str, Any], float]]] = field(
+        default_factory=dict[int, list[tuple[Mapping[str, Any], float]]]
+    )
+    """What was looked at once: the problem and what is known of others stay as they are."""
+
     @property
     def cases(self) -> list[Mapping[str, Any]]:
         """The cases in mind."""
@@ -134,14 +166,26 @@ class Mind:
         """How hard the problem looks by its features."""
         return self.knowledge.hardness(self.task.problem, self.settings.min_cases)
 
+    def near(self, top: int) -> list[tuple[Mapping[str, Any], float]]:
+        """The cases most like the problem that are reached, with their similarity; more than are in mind.
+
+        A figure that is taken from cases needs more of them than an attempt can be shown.
+        """
+        if top not in self.looked:
+            self.looked[top] = [
+                (self.knowledge.by_id[name], similarity)
+                for name, similarity in self.knowledge.vectors.nearest(self.query, top)
+                if self._reached(name, 0)
+            ]
+        return self.looked[top]
+
+    def _reached(self, name: str, round: int) -> bool:
+        return hash01(self.task.seed, f"reach.{round}", name) < self.settings.reach
+
     def reach(self, query: Vector, round: int, top: int) -> CasesReached:
         """retrieve_θ: the nearest cases, each reached if its draw falls below θ."""
         near = self.knowledge.vectors.nearest(query, top)
-        reached = [
-            (name, similarity)
-            for name, similarity in near
-            if hash01(self.task.seed, f"reach.{round}", name) < self.settings.reach
-        ]
+        reached = [(name, similarity) for name, similarity in near if self._reached(name, round)]
         new = [(name, similarity) for name, similarity in reached if name not in self.held]
         self.held |= {name: (self.knowledge.by_id[name], similarity) for name, similarity in new}
         return CasesReached(

@@ -57,7 +57,8 @@ class Search:
 def solve(task: Task, settings: RetrievalSettings) -> Steps[Conclusion]:
     """Searches until an answer is sure enough, none is to be hoped for, or a limit ends it."""
     mind = yield from remember(task, settings)
-    first, rungs = first_thresholds(mind.cases, mind.knowledge, settings)
+    recalled = [case for case, _ in mind.near(settings.calibrate_k)]
+    first, rungs = first_thresholds(recalled, mind.knowledge, settings)
     yield ThresholdsSet(round=0, confidence=first.confidence, knowing=first.knowing, history=rungs)
     search = Search(task, settings, mind, first, first)
     limit: str | None = None
@@ -73,7 +74,7 @@ def solve(task: Task, settings: RetrievalSettings) -> Steps[Conclusion]:
         answer=None if made is None else made.answer,
         ended_by=ended,
         confidence=None if made is None else made.q,
-        confidence_source=None if made is None or made.q is None else "retrieval",
+        confidence_source=None if made is None or made.q is None else made.told_by,
         limit=limit,
     )
 

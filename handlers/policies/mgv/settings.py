@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field as Bounded
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
+from handlers.policies.mgv.strategies import SOLVED_BY
 from handlers.policies.unread import Unread
 from schemas.settings import PolicySettings
 
@@ -39,7 +40,11 @@ class MgvSettings(PolicySettings):
     monitor_view: Literal["full", "features"] = "full"
     """What that question shows: all of the problem, or features of it."""
     learn_from: Literal["label", "verdict"] = "label"
+    """Whether beliefs go by labels or by the verdicts of the policy's own checks."""
     recall_k: PositiveInt = 3
+    """So many of the most similar cases come to mind, and are shown where cases are shown."""
+    calibrate_k: PositiveInt = 15
+    """So many of them say what a problem is, and where thresholds start: a figure needs more than are shown."""
     reach: Share = 1.0
     """θ: the chance that a case which is near enough is reached."""
     keep: Share = 1.0
@@ -53,18 +58,23 @@ class MgvSettings(PolicySettings):
     min_cases: PositiveInt = 10
     """So many cases before a percentile is taken among them."""
     complex_above: Share = 0.6
+    """The level of difficulty above which a problem is complex as long as nothing else is known of it."""
     confidence_threshold: Share = 0.7
     """λ_conf⁰ while history has none."""
     repeat_gain: NonNegativeFloat = 0.1
     """What each earlier equal answer adds to a judgement of learning."""
     retire_trials: PositiveInt = 5
+    """So many trials before a belief may be retired."""
     retire_below: Share = 0.2
+    """A belief whose rate is lower than this is retired."""
     on_stop: Literal["best", "withhold"] = "best"
     """What a limit, giving up or stopping the search leaves: the answer of highest confidence, or none."""
     unread: Unread = "unknown"
     """What a confidence is that the reply does not tell: unknown, or 0."""
     output_cap: PositiveInt | None = 8_192
+    """Tokens that an attempt may take."""
     batch_size: PositiveInt = 10
+    """Problems that are learned from together."""
 
 
 class FlavellSettings(MgvSettings):
@@ -74,18 +84,29 @@ class FlavellSettings(MgvSettings):
         "on_stop": "withhold",
         "unread": "zero",
         "abandon": "off",
+        "check": "always",
         "output_cap": None,
     }
 
     goal: Literal["accuracy", "speed"] = "accuracy"
+    """Accuracy: an answer of the right type that was checked and is sure enough; speed: one of the right type."""
     imposed: Literal["self", "external"] = "self"
+    """Whether the check is told that the goal was set from outside."""
     max_rounds: PositiveInt = 4
     """T."""
+    check: Literal["needed", "always"] = "needed"
+    """Whether an attempt is judged where nothing hangs on it: one without an answer has failed anyhow,
+    and with ``goal: speed`` an answer of the right type ends the work."""
     abandon: Literal["on", "off"] = "on"
+    """Whether work is given up by the four criteria below."""
     fail_run: PositiveInt = 3
+    """Checks in a row that were not passed."""
     effort_factor: NonNegativeFloat = 2.0
+    """Effort as a multiple of what a solved problem usually takes."""
     gap: Share = 0.5
+    """The share of criteria unmet from which on the work is off its goal."""
     gap_run: PositiveInt = 3
+    """Rounds over which that share does not fall."""
 
 
 class AcquisitionSettings(MgvSettings):
@@ -94,15 +115,19 @@ class AcquisitionSettings(MgvSettings):
     norm: Annotated[float, Bounded(gt=0)] = 0.9
     """ρ*."""
     goal: Literal["understanding", "verbatim"] = "understanding"
+    """What is to be mastered; word for word takes more over-learning."""
     delay: NonNegativeInt = 1
     """τ_delay in batches to the test."""
     max_retention: NonNegativeFloat = 0.3
+    """Most that the norm is raised for what will be forgotten."""
     max_rounds: PositiveInt = 3
     """T_learn."""
     overlearning: Literal["confirm", "cap"] = "confirm"
     """Whether equal answers may lift a judgement above 1, or the norm is capped at 1."""
     shares: Literal["open", "all"] = "open"
+    """Whether calls are shared among the members that are still open, or finished ones keep theirs unspent."""
     set_size: PositiveInt = 10
+    """Members of a set at most."""
     member_calls: PositiveInt = 12
     """A member's calls where no limit is set."""
     samples: PositiveInt = 5
@@ -127,7 +152,9 @@ class RetrievalSettings(MgvSettings):
     burden: NonNegativeFloat = 0.1
     """α."""
     lambda_base: Literal["initial", "running"] = "initial"
+    """What burden lowers: the first thresholds, or those of the round before."""
     tie: Literal["intensive", "stop"] = "intensive"
+    """What as much evidence for as against leads to."""
     success: Literal["predicted", "answered"] = "predicted"
     """Which retrievals count as successful."""
     search: Literal["sampled", "automatic"] = "sampled"
@@ -151,4 +178,5 @@ def rule_constants(settings: MgvSettings) -> dict[str, Any]:
         "learn_from": settings.learn_from,
         "retire_trials": settings.retire_trials,
         "retire_below": settings.retire_below,
+        "solved_by": dict(SOLVED_BY),
     }

@@ -30,6 +30,8 @@ PRESCRIBED: Mapping[Diagnosis, Cognitive] = {
     "beyond capacity": "simplify",
 }
 """Diagnosis to strategy, in table order."""
+SOLVED_BY: Mapping[str, Diagnosis] = {way: found for found, way in PRESCRIBED.items()}
+"""Strategy to the diagnosis that it is for: what a problem was that it solved."""
 CHECKS: tuple[Check, ...] = ("coherence", "plausibility", "consistency", "goal-conduciveness")
 """In the order of the evaluative scores: fragmented, doubtful, unexpected, uncertain progress."""
 COSTS: Mapping[Cognitive, int] = {
@@ -48,13 +50,17 @@ Rates: TypeAlias = tuple[tuple[Cognitive, float], ...]
 def believed(
     beliefs: Mapping[str, Any], task_class: str, diagnosis: str, strategy: str
 ) -> tuple[float, int, bool]:
-    """A strategy's rate over all confidence bands, its trials, and whether each band was retired."""
+    """A strategy's rate over all confidence bands, its trials, and whether each band was retired.
+
+    Bands count that are retired too: how sure an attempt will be is known only after it, and without those
+    that went badly a strategy would look the better the more often it failed.
+    """
     keys = [key_of("strategy", task_class, diagnosis, strategy, band) for _, band in BANDS]
     found = [beliefs[key] for key in keys if key in beliefs]
-    live = [belief for belief in found if not belief["retired"]]
-    trials = sum(belief["trials"] for belief in live)
-    solved = sum(belief["solved"] for belief in live)
-    return rate(solved, trials), trials, bool(found) and not live
+    trials = sum(belief["trials"] for belief in found)
+    solved = sum(belief["solved"] for belief in found)
+    gone = bool(found) and all(belief["retired"] for belief in found)
+    return rate(solved, trials), trials, gone
 
 
 def ranked(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import cast
 
 from handlers.roles.composer import COACHES
-from handlers.roles.consolidator import CONSOLIDATORS
+from handlers.roles.consolidator import CONSOLIDATORS, SIX
 from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS
-from handlers.roles.inducer import inducer
+from handlers.roles.inducer import ANALYSES, inducer
 from handlers.roles.role import Role
 
 PAGE = Path(__file__).with_name("prompts.txt")
@@ -26,9 +26,10 @@ def roles() -> Iterator[Role]:
                 if isinstance(value, dict):
                     each = list(cast("dict[object, object]", value).values())
                 yield from (one for one in each if isinstance(one, Role))
-    for table in (COACHES, DISTILLERS, BATCH_DISTILLERS, CONSOLIDATORS):
+    for table in (COACHES, DISTILLERS, BATCH_DISTILLERS, CONSOLIDATORS, SIX):
         yield from (one.role for one in table.values())
-    yield inducer(50)
+    for analysis in ANALYSES:
+        yield inducer(50, analysis)
 
 
 def page() -> str:

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,31 @@ import pytest
 from handlers.answers.extract import extract
 from handlers.roles.again import Meter
 from handlers.roles.confidence import read_confidence
+from handlers.roles.consolidator import CONSOLIDATORS
+from handlers.roles.distiller import DISTILLERS
+from handlers.roles.form import Unreadable
+from handlers.roles.monitor import report_of
 from handlers.roles.oracle import Reading, read_scores
 from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
 from handlers.roles.thinker import THINKERS, Thought, think
 from schemas.questions import Completion
 from tests.handlers.roles.every import roles
-from tests.handlers.roles.test_strong_replies import wrong
+from tests.handlers.roles.test_strong_replies import SINCE, wrong
 
 REPLIES = Path(__file__).with_name("qwen_replies.jsonl.gz")
 FIVE = Path(__file__).with_name("qwen_five_systems.jsonl.gz")
 """What it said to the prompts that came of those replies, by five systems on the first problems of GSM8K."""
+OWN = Path(__file__).with_name("qwen_mc2_roles.jsonl.gz")
+"""What it said to roles of MC² by themselves: worked solutions of GSM8K, right ones and ones with a wrong number."""
+ACTIONS = {"do": 1, "avoid": 3}
 SYSTEMS = {"mc2", "mgv_flavell", "graph_memory", "cot2_meta", "meta_reasoner"}
 SHORT: dict[str, int] = {}
 """Replies by role that are not read at first asking."""
 BEFORE = {"oracle": 7}
 """Of the oracle before its prompt said what a step is: it scored the numbered lines inside the one there was."""
-LEFT_OUT = Counter({("consolidator", "M2: missing"): 2})
-"""Fields that the model did not write at all."""
+LEFT_OUT = Counter[tuple[str, str]]()
+"""Fields that the model did not write at all, and that nothing can do without."""
 
 
 def kept(path: Path) -> list[dict[str, Any]]:
@@ -67,6 +75,42 @@ def test_what_five_systems_ask_is_read_at_first_asking() -> None:
     assert {reply["policy"] for reply in kept(FIVE)} >= SYSTEMS
 
 
+def test_what_roles_of_mc2_say_is_read_at_first_asking() -> None:
+    """Shares of each prompt are printed, with the number that the paper's form would have read."""
+    asked, read, strictly = Counter[str](), Counter[str](), Counter[str]()
+    for reply in kept(OWN):
+        name = reply["template"]
+        asked[name] += 1
+        read[name] += problem_of(reply) is None
+        distiller = DISTILLERS.get(name.rpartition(".")[2])
+        if distiller is not None and name.startswith("distiller"):
+            values = distiller.role.read(reply["text"], distiller.check(ACTIONS[reply["case"]]))
+            strictly[name] += not isinstance(values, Unreadable)
+    for name, count in sorted(asked.items()):
+        form = f", {strictly[name]} in the paper's form" if name in strictly else ""
+        print(f"{name}: {read[name]} of {count} read at first asking{form}")
+    assert {name: count - read[name] for name, count in asked.items() if read[name] < count} == {
+        # To the prompt before it said that work without a fault is checked too.
+        "distiller.monitor": 1
+    }
+    assert sum(asked.values()) == 40
+    assert sum(strictly.values()) < sum(read.values()) - asked["monitor"], "it was refused for less"
+
+
+def test_a_monitor_says_what_it_saw_before_its_verdict() -> None:
+    """While the form began with the finding, it was filled in without a word before it."""
+    before, now = (
+        [
+            report_of(reply["text"]).explanation
+            for reply in kept(path)
+            if "Error_found" in reply["labels"] and reply["role"] == "monitor"
+        ]
+        for path in (FIVE, OWN)
+    )
+    assert not any(before)
+    assert all(len(said) > 60 for said in now)
+
+
 def test_a_boxed_answer_of_the_first_asking_is_the_answer_that_is_read() -> None:
     """No right first answer is lost by reading."""
     found = 0
@@ -78,9 +122,17 @@ def test_a_boxed_answer_of_the_first_asking_is_the_answer_that_is_read() -> None
     assert found >= 10
 
 
+@cache
+def known() -> dict[frozenset[str], Role]:
+    """Roles by their fields; of two with the same ones that which serves."""
+    found: dict[frozenset[str], Role] = {}
+    for role in roles():
+        found.setdefault(frozenset(field.label for field in role.reply.fields) - SINCE, role)
+    return found
+
+
 def role_of(reply: dict[str, Any]) -> Role:
-    known = {frozenset(field.label for field in role.reply.fields): role for role in roles()}
-    return known[frozenset(reply["labels"])]
+    return known()[frozenset(reply["labels"]) - SINCE]
 
 
 def problem_of(reply: dict[str, Any]) -> str | None:
@@ -95,15 +147,23 @@ def problem_of(reply: dict[str, Any]) -> str | None:
 def test_whole_replies_are_read_unless_they_leave_a_field_out(
     replies: list[dict[str, Any]],
 ) -> None:
-    known = {frozenset(field.label for field in role.reply.fields): role for role in roles()}
     whole = [reply for reply in replies if reply["finish"] == "stop"]
     found = Counter(
         (reply["role"], problem)
         for reply in whole
-        if (problem := wrong(known[frozenset(reply["labels"])], reply["text"])) is not None
+        if (problem := wrong(role_of(reply), reply["text"])) is not None
     )
     assert len(whole) > 95
     assert found == LEFT_OUT
+
+
+def test_one_rule_is_a_rule_without_its_example(replies: list[dict[str, Any]]) -> None:
+    """The model wrote one rule of six, with the numbers of its case in brackets; all of it was refused."""
+    [said, *_] = [reply["text"] for reply in replies if reply["role"] == "consolidator"]
+    keeper = CONSOLIDATORS["monitor"]
+    values = keeper.role.read(said, keeper.check())
+    assert not isinstance(values, Unreadable)
+    assert keeper.rules(values) == (("M1", "Always present the answer in the required format."),)
 
 
 def test_a_copied_explanation_is_no_value(replies: list[dict[str, Any]]) -> None:

@@ -51,6 +51,7 @@ class CardSettings(PolicySettings):
     offline_batches: NonNegativeInt = 1
     """Batches that cards are found on; later ones leave them alone."""
     batch_size: PositiveInt = 10
+    """Problems that are learned from together."""
 
 
 def solve(task: Task, settings: CardSettings) -> Steps[Conclusion]:

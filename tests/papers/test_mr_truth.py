@@ -1,0 +1,140 @@
+"""Worlds of which we know what is true: the bandit comes to choose the arm that is best, and what harms leaves.
+
+Each claim is asked of 200 seeded worlds, of which it must hold in at least 95 of a hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from handlers.learning.recall import select
+from handlers.learning.retire import tallied
+from handlers.policies.base import Task
+from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
+from handlers.policies.meta_reasoner.strategies import STANDARD
+from schemas.identity import hash01, text_digest
+from schemas.memory import Memory, MemoryItem
+from schemas.questions import Complete, Recall
+from schemas.vectors import as_kept, pack
+from state.folds.learned import Learned
+from state.folds.succession import Measures, next_memory
+from tests.papers.mr_says import (
+    after,
+    episode,
+    judged,
+    noted,
+    remembering,
+    reported,
+    stepped,
+    summary,
+)
+from tests.scripted import hashed
+
+WORLDS, ENOUGH = 200, 0.95
+WINDOWS, WINDOW = 3, 3
+BEST = "a3"
+SERVICE = MetaReasonerSettings.resolve(
+    "service", {"feature_dims": 8, "window": WINDOW, "max_rounds": 5}
+)
+PROPOSED = ("Draw what is known.", "Look at a smaller case first.", "Name each unknown.")
+HELPED, OTHERWISE = 0.85, 0.45
+"""How far a step comes that follows the best arm, and any other."""
+
+
+def world(seed: int, problem: int) -> Callable[[Complete], str]:
+    """A model whose steps are good where they are told to begin anew, and a judge that sees it, with noise."""
+    followed = ""
+
+    def reply(question: Complete) -> str:
+        nonlocal followed
+        told = dict(question.variables)
+        match question.role:
+            case "step":
+                followed = told["advice"]
+                return stepped(f"a move of {len(told['trajectory'])}")
+            case "reporter":
+                return reported(f"attempt {hash01(seed, problem, told['trajectory']) * 4:.0f}")
+            case "judge":
+                good = followed.startswith(STANDARD[2].text)
+                drawn = hash01(seed, problem, "judge", told["steps_made"])
+                value = (HELPED if good else OTHERWISE) + 0.3 * (drawn - 0.5)
+                return judged(value, value)
+            case _:
+                drawn = hash01(seed, problem, "note", told["report"])
+                return noted(PROPOSED[int(drawn * len(PROPOSED))])
+
+    return reply
+
+
+def pulls(seed: int) -> dict[str, int]:
+    """How often each arm was pulled after three windows of a scope."""
+    state: Mapping[str, Any] = {}
+    for window in range(WINDOWS):
+        left: list[Mapping[str, Any]] = []
+        for at in range(WINDOW):
+            number = window * WINDOW + at
+            task = Task(f"q{number}", f"Problem {number}.", "d", seed * 1_000 + number)
+            memory = remembering(state, window)
+            ran = episode(world(seed, number), SERVICE, memory=memory, task=task)
+            left.append(summary(ran, SERVICE))
+        state = after(state, left, SERVICE)
+    return {arm["id"]: arm.get("pulls", 0) for arm in state["arms"]}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.claim("mr-linucb", "mr-dyn-grow")
+def test_where_arm_three_is_best_it_is_pulled_most_after_three_windows() -> None:
+    found = [pulls(seed) for seed in range(WORLDS)]
+    right = sum(max(each, key=lambda arm: each[arm]) == BEST for each in found)
+    print(f"the best arm is pulled most in {right} of {WORLDS} worlds")
+    assert right >= ENOUGH * WORLDS
+    assert all(len(each) > len(STANDARD) for each in found), (
+        "other strategies were proposed and tried"
+    )
+
+
+# ── A lesson that harms ──────────────────────────────────────────────────────────────────────
+
+LESSON = "Guess early."
+UNHARMED = 0.8
+BATCHES, MEMBERS = 6, 10
+
+
+def lesson(name: str, text: str) -> MemoryItem:
+    vector = pack(as_kept(hashed(text)))
+    return MemoryItem(name, "lesson", "reasoner", text, text_digest(text), 1, vector=vector)
+
+
+def after_batches(seed: int, with_it: float) -> Memory:
+    """The memory after six batches in which every other episode had a lesson that made it right so often."""
+    memory = Memory("s", 1, (lesson("L1.1", LESSON), lesson("L1.2", "Check the units.")))
+    for batch in range(BATCHES):
+        episodes: list[tuple[tuple[str, ...], str]] = []
+        for at in range(MEMBERS):
+            shown = at % 2 == 0 and memory.item("L1.1") in memory.items
+            chance = with_it if shown else UNHARMED
+            right = hash01(seed, batch, at) < chance
+            episodes.append((("L1.1",) if shown else ("L1.2",), "right" if right else "wrong"))
+        standing = tallied(memory.standing, episodes)
+        measures = Measures({}, standing, retirement="opportunities@1")
+        memory = next_memory(memory, Learned(), memory.number + 1, 1, measures)
+    return memory
+
+
+def recalled(memory: Memory) -> list[str]:
+    question = Recall("Guess early or check the units?", ("reasoner",), 3, ("lesson",))
+    return [item.text for item, _ in select(memory, question, as_kept(hashed(question.query)))]
+
+
+def test_where_a_lesson_harms_it_is_retired_and_recalled_no_more() -> None:
+    gone = sum(LESSON not in recalled(after_batches(seed, 0.2)) for seed in range(WORLDS))
+    assert gone >= ENOUGH * WORLDS, gone
+
+
+def test_where_a_lesson_helps_it_stays() -> None:
+    stays = sum(LESSON in recalled(after_batches(seed, 1.0)) for seed in range(WORLDS))
+    assert stays >= ENOUGH * WORLDS, stays
