@@ -58,6 +58,8 @@ class Case:
     """What its other answers are graded by: what its answer was graded by."""
     verdict: Verdict | None = None
     """What a judge said of its answer, where no grader could decide. It is no outcome."""
+    failed_as: str | None = None
+    """What a search failed by, where shadow runs and baselines were made that tell it."""
 
     @property
     def outcome(self) -> Outcome:

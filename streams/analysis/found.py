@@ -1,18 +1,19 @@
 """A figure with what it rests on: of how many things it is, how many nobody knows, and its interval.
 
 A metric is either a mean over *units* (answers, decisions, calls), each of a problem, or something of the
-whole that is no mean (a calibration error, an area). What is unknown is in no mean, and always counted.
+whole that is no mean (a calibration error, an area). What is unknown is in no mean, and always counted. The
+interval of an area is that of what each thing is worth to it (its influence), summed up by problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import TypeAlias
 
 from streams.analysis.cases import Case
-from streams.analysis.intervals import Parts, mean_interval, share_interval
+from streams.analysis.intervals import Parts, bounded_interval, mean_interval, share_interval
 
 Cases: TypeAlias = Sequence[Case]
 
@@ -33,6 +34,13 @@ class Found:
     known: int
     unknown: int = 0
     units: tuple[Unit, ...] = ()
+    worth: tuple[Unit, ...] = ()
+    """Of what is no mean: what each thing is worth to it. Their mean is the figure, and their spread is its own."""
+
+    @property
+    def sample(self) -> tuple[Unit, ...]:
+        """What its interval is over."""
+        return self.units or self.worth
 
 
 Measure: TypeAlias = Callable[[Cases], Found]
@@ -49,21 +57,26 @@ class Metric:
     scale: float = 1.0
     share: bool = False
     """Whether its units are yes or no."""
+    bounded: bool = False
+    """Whether it lies between 0 and 1 and is no share of units: its interval does not leave them."""
 
     def found(self, cases: Cases) -> Found:
         """The figure, scaled, with what it rests on."""
         found = self.measure(cases)
         value = None if found.value is None else self.scale * found.value
-        return Found(value, found.known, found.unknown, found.units)
+        return replace(found, value=value)
 
     def of(self, cases: Cases) -> float | None:
         """The figure alone; ``None`` where nothing of it is known."""
         return self.found(cases).value
 
     def interval(self, units: Iterable[Unit]) -> tuple[float, float] | None:
-        """The 95 % interval over problems; unknown for what is no mean."""
+        """The 95 % interval over problems; unknown for what is neither a mean nor worth something by thing."""
         parts = parts_of(units)
-        found = share_interval(parts) if self.share else mean_interval(parts)
+        if self.share:
+            found = share_interval(parts)
+        else:
+            found = bounded_interval(parts) if self.bounded else mean_interval(parts)
         return None if found is None else (self.scale * found[0], self.scale * found[1])
 
 

@@ -5,13 +5,14 @@ problems would. So a share's interval is Wilson's for as many independent outcom
 problems says that there were; where all say the same (0 or 1), for as many as there are problems. With one
 outcome a problem it is Wilson's own. A mean's is Student's over problems.
 
-Source: Wilson 1927; Korn & Graubard 1998 (effective sample size of clustered shares).
+Source: Wilson 1927; Korn & Graubard 1998 (effective sample size of clustered shares); DeLong et al. 1988 and
+Obuchowski 1997 (areas, also clustered).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import fsum, sqrt
+from math import exp, fsum, log, sqrt
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -59,6 +60,21 @@ def mean_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | N
     mean = fsum(total for total, _ in kept) / whole
     half = t_quantile(level, n - 1) * sqrt(_squared_error(kept, mean, whole) * n / (n - 1))
     return mean - half, mean + half
+
+
+def bounded_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:
+    """The interval of a mean that lies between 0 and 1, on the scale of log odds: it never leaves them.
+
+    At 0 or 1 nothing varies any more: then Wilson's of as many outcomes as there are problems.
+    """
+    found = mean_interval(parts, level)
+    if found is None:
+        return None
+    middle, half = (found[0] + found[1]) / 2, (found[1] - found[0]) / 2
+    if middle <= 0 or middle >= 1:
+        return wilson(min(max(middle, 0.0), 1.0), sum(1 for _, count in parts if count), level)
+    odds, wide = log(middle / (1 - middle)), half / (middle * (1 - middle))
+    return 1 / (1 + exp(wide - odds)), 1 / (1 + exp(-wide - odds))
 
 
 def _squared_error(parts: Parts, mean: float, whole: int) -> float:

@@ -7,11 +7,14 @@ Source: MC² figure 3, table 4; CoT2-Meta tables 15, 19, 25; Meta-Reasoner figur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import fsum
 
+from handlers.learning.metrics import ece
 from handlers.policies.cot2_meta.diagnose import Repairs, misjudged, repairs
 from handlers.policies.cot2_meta.trace import tree_of
-from handlers.policies.mc2.reflect import grade_of
+from handlers.policies.mc2.orchestrate import GRADE_VALUE
+from handlers.policies.mc2.reflect import Grade, grade_of
 from schemas.events.episode import Completed
 from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReached
@@ -19,7 +22,7 @@ from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from streams.analysis.cases import RIGHT, Case
 from streams.analysis.found import Cases, Found, Measure, Unit, Units
-from streams.analysis.statistics import auroc, spearman
+from streams.analysis.statistics import area_worth, auroc, spearman
 
 # ── Decisions ────────────────────────────────────────────────────────────────────────────────
 
@@ -45,7 +48,8 @@ def restarted(cases: Cases) -> Iterator[Unit]:
 def grade(case: Case) -> str | None:
     """A, B or C of an episode with a Controller."""
     found = actions(case)
-    return grade_of(len(found), case.closed.ended_by) if found else None
+    patch: Grade = "B" if case.closed.confidence == GRADE_VALUE["B"] else "A"
+    return grade_of(len(found), case.closed.ended_by, patch=patch) if found else None
 
 
 def graded_a(cases: Cases) -> Iterator[Unit]:
@@ -122,6 +126,58 @@ def misjudgements(cases: Cases) -> Iterator[Unit]:
             yield Unit(case.problem.id, misjudged(tree_of(case.trace), case.judged))
 
 
+# ── Failures ─────────────────────────────────────────────────────────────────────────────────
+
+CLASSES = ("F1", "F2", "F3", "F4", "unclassified")
+LOST = ("wrong", "withheld")
+
+
+def failed(name: str) -> Units:
+    """Each wrong episode: whether this is what its search failed by. Source: CoT2-Meta table 15."""
+    if name == "F2":
+        return misjudgements  # comes first: neither shadow runs nor baselines are needed for it
+    return lambda cases: (
+        Unit(case.problem.id, None if case.failed_as is None else case.failed_as == name)
+        for case in cases
+        if case.outcome in LOST
+    )
+
+
+def classed(cases: Cases) -> Iterator[Unit]:
+    """Each wrong episode: whether it is known what its search failed by."""
+    for case in cases:
+        if case.outcome in LOST:
+            yield Unit(case.problem.id, case.failed_as is not None)
+
+
+def failures(name: str | None = None) -> Measure:
+    """How many wrong episodes there are, or how many of a class."""
+
+    def measured(cases: Cases) -> Found:
+        units = [*(failed(name)(cases) if name else _lost(cases))]
+        known = [unit.value for unit in units if unit.value is not None]
+        sure = cases and (known or not units)  # of no failure, none is of any class
+        return Found(fsum(known) if sure else None, len(known), len(units) - len(known))
+
+    return measured
+
+
+def _lost(cases: Cases) -> Iterator[Unit]:
+    """Each episode: whether it came out wrong."""
+    for case in cases:
+        known = case.outcome != "unknown"
+        yield Unit(case.problem.id, float(case.outcome in LOST) if known else None)
+
+
+def calls_of_failures(name: str | None = None) -> Units:
+    """Each wrong episode, or each of a class: the calls that it took."""
+    return lambda cases: (
+        Unit(case.problem.id, case.closed.usage.calls)
+        for case in cases
+        if case.outcome in LOST and name in (None, case.failed_as)
+    )
+
+
 # ── Arms ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -175,20 +231,47 @@ def felt(kind: str, *, last: bool = False, of_wrong: bool = False) -> Measure:
     """
 
     def measured(cases: Cases) -> Found:
-        pairs: list[tuple[float, bool]] = []
-        unknown = 0
-        for case in cases:
-            value = _feeling(case, kind, last)
-            if value is None:
-                continue
-            if case.outcome not in ("right", "wrong"):
-                unknown += 1
-            else:
-                pairs.append((value, (case.outcome == "wrong") is of_wrong))
-        area = auroc([value for value, _ in pairs], [good for _, good in pairs])
-        return Found(area, len(pairs), unknown)
+        felt_of, unknown = _felt(cases, kind, last=last, of_wrong=of_wrong)
+        return area(felt_of, unknown)
 
     return measured
+
+
+def felt_error(kind: str, *, last: bool = False, of_wrong: bool = False) -> Measure:
+    """The calibration error of a feeling, over the same answers."""
+
+    def measured(cases: Cases) -> Found:
+        felt_of, unknown = _felt(cases, kind, last=last, of_wrong=of_wrong)
+        error = ece([(value, good) for _, value, good in felt_of]) if felt_of else None
+        return Found(error, len(felt_of), unknown)
+
+    return measured
+
+
+def area(items: Sequence[tuple[str, float, bool]], unknown: int) -> Found:
+    """The ROC area of scores with their problems and kinds; unknown where one kind is missing."""
+    scores, kinds = [score for _, score, _ in items], [kind for *_, kind in items]
+    if (found := auroc(scores, kinds)) is None:
+        return Found(None, len(items), unknown)
+    each = zip(items, area_worth(scores, kinds), strict=True)
+    return Found(found, len(items), unknown, worth=tuple(Unit(p, value) for (p, *_), value in each))
+
+
+def _felt(
+    cases: Cases, kind: str, *, last: bool, of_wrong: bool
+) -> tuple[list[tuple[str, float, bool]], int]:
+    """Problem, feeling and whether it came as it says, of what was answered; how many nobody could grade."""
+    items: list[tuple[str, float, bool]] = []
+    unknown = 0
+    for case in cases:
+        value = _feeling(case, kind, last)
+        if value is None:
+            continue
+        if case.outcome not in ("right", "wrong"):
+            unknown += 1
+        else:
+            items.append((case.problem.id, value, (case.outcome == "wrong") is of_wrong))
+    return items, unknown
 
 
 def _feeling(case: Case, kind: str, last: bool) -> float | None:

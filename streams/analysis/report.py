@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from streams.analysis.plots import bars, curves
+from streams.analysis.plots import Plot, bars, curves, in_page, without
 from streams.analysis.rewards import reward_plot
 
 SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
@@ -15,10 +15,12 @@ HEAD = ("run", "n", "accuracy", "95 %", "coverage", "wrong", "withheld", "undeci
 JUDGE_HEAD = ("with a judge", "coverage with it")
 """Columns beside the others, where a judge was asked."""
 STYLE = (
+    ":root{color-scheme:light dark}"
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:right;"
     "border-bottom:1px solid #8884}td:first-child,th:first-child{text-align:left}"
-    ".warn{background:#fd06;padding:.5rem 1rem}figure{display:inline-block;margin:.5rem}code{overflow-wrap:anywhere}"
+    ".warn{background:#fd06;padding:.5rem 1rem}figure{display:inline-block;margin:.5rem}"
+    "img{max-width:100%}code{overflow-wrap:anywhere}"
 )
 
 
@@ -189,10 +191,10 @@ def html(made: Mapping[str, Any]) -> str:
     if made["simulated"]:
         parts.append(f'<p class="warn">{escape(SIMULATED)}</p>')
     parts.append(html_table(*_overview(made["runs"])))
-    parts.append(reward_plot(made["runs"]))
+    parts += [*without(), *in_page([reward_plot(made["runs"])])]
     for name, figures in made["runs"].items():
         items = "".join(f"<li>{escape(line[2:])}</li>" for line in _details(figures))
-        parts += [f"<h2>{escape(name)}</h2>", *_plots(figures), f"<ul>{items}</ul>"]
+        parts += [f"<h2>{escape(name)}</h2>", *in_page(plots(figures)), f"<ul>{items}</ul>"]
     return page("Analysis", parts)
 
 
@@ -215,18 +217,22 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><tr>{top}</tr>{body}</table>"
 
 
-def _plots(figures: Mapping[str, Any]) -> list[str]:
+def plots(figures: Mapping[str, Any]) -> list[Plot]:
+    """A run's curves of risk and reliability, its flow, and its actions by depth."""
     stated = figures["confidence"]
-    plots: list[str] = []
+    found: list[Plot] = []
     if stated:
         risks = {source: each["risk_coverage"] for source, each in stated.items()}
-        plots.append(curves("risk by coverage", risks))
+        found.append(curves("risk by coverage", risks, x="coverage", y="share wrong"))
         reliable = {
             source: [[mean, right] for size, mean, right in each["bins"] if size]
             for source, each in stated.items()
         }
-        plots.append(curves("share right by confidence", reliable, diagonal=True))
+        title = "share right by confidence"
+        found.append(
+            curves(title, reliable, x="confidence", y="share right", diagonal=True, dots=True)
+        )
     if "flow" in figures:
-        plots.append(bars("flow", figures["flow"]))
-        plots += [bars(f"depth {at}", c) for at, c in figures["actions_by_depth"].items()]
-    return plots
+        found.append(bars("flow", figures["flow"]))
+        found += [bars(f"depth {at}", c) for at, c in figures["actions_by_depth"].items()]
+    return found

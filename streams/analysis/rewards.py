@@ -12,7 +12,7 @@ from handlers.policies.meta_reasoner.measure import curve
 from schemas.events.strategy import RewardJudged
 from streams.analysis.cases import Case
 from streams.analysis.mechanisms import strategies
-from streams.analysis.plots import plot
+from streams.analysis.plots import Plot
 
 
 def reward_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
@@ -30,11 +30,13 @@ def reward_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
     }
 
 
-def reward_plot(runs: Mapping[str, Mapping[str, Any]]) -> str:
-    """Cumulative reward by round, a line a run; nothing where no run has any."""
-    rewarded = {name: each["rewards"] for name, each in runs.items() if "rewards" in each}
+def reward_plot(runs: Mapping[str, Mapping[str, Any]]) -> Plot:
+    """Cumulative reward by round, a line a run; empty where no run has any."""
     lines = {
-        name: [[float(at), total] for at, total in enumerate(each["cumulative_reward"], 1)]
-        for name, each in rewarded.items()
+        name: [
+            [float(at), total] for at, total in enumerate(each["rewards"]["cumulative_reward"], 1)
+        ]
+        for name, each in runs.items()
+        if "rewards" in each
     }
-    return plot("cumulative reward by round", lines, dots=False)
+    return Plot("cumulative reward by round", lines, "round", "cumulative reward", dots=False)

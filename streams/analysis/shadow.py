@@ -5,6 +5,7 @@ Source: CoT2-Meta § H.2 (pruning audit); our D11.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from handlers.policies.cot2_meta.settings import Cot2Settings
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from streams.analysis.cases import Case
     from streams.runtime.embedded.log import SqliteLog
     from streams.world import World
+
+
+AT_ONCE = 8
 
 
 async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -> Forked:
@@ -34,9 +38,16 @@ async def shadow(log: SqliteLog, case: Case, at: str, node: str, world: World) -
 
 async def audit(log: SqliteLog, cases: list[Case], world: World) -> list[Forked]:
     """A shadow run for every prune of these episodes; those on the log already cost nothing."""
-    done: list[Forked] = []
-    for case in cases:
-        for at, event in case.trace.events:
-            if isinstance(event, NodePruned):
-                done.append(await shadow(log, case, at, event.node, world))
-    return done
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(case: Case, at: str, node: str) -> Forked:
+        async with room:
+            return await shadow(log, case, at, node, world)
+
+    pruned = [
+        one(case, at, event.node)
+        for case in cases
+        for at, event in case.trace.events
+        if isinstance(event, NodePruned)
+    ]
+    return list(await asyncio.gather(*pruned))

@@ -143,6 +143,25 @@ def auroc(scores: Sequence[float], right: Sequence[bool]) -> float | None:
     return (total - good * (good + 1) / 2) / (good * bad)
 
 
+def area_worth(scores: Sequence[float], right: Sequence[bool]) -> list[float]:
+    """What each is worth to the ROC area: their mean is the area, their spread its own. One of each kind is needed.
+
+    Source: DeLong et al. 1988 (placements among those of the other kind).
+    """
+    area = auroc(scores, right)
+    if area is None:
+        raise ValueError("an area needs one of each kind")
+    whole, good = len(right), sum(right)
+    among = {kind: iter(ranks([s for s, r in zip(scores, right, strict=True) if r is kind]))
+             for kind in (True, False)}  # fmt: skip
+    worth: list[float] = []
+    for rank, kind in zip(ranks(scores), right, strict=True):
+        mine, others = (good, whole - good) if kind else (whole - good, good)
+        below = (rank - next(among[kind])) / others
+        worth.append(area + ((below if kind else 1 - below) - area) * whole / mine)
+    return worth
+
+
 # ── Two policies on the same problems ────────────────────────────────────────────────────────
 
 

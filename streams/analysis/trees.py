@@ -6,15 +6,17 @@ Source: CoT2-Meta § H.2, tables 15, 19, 21, 25, figure 5; our D11.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from handlers.policies.cot2_meta.diagnose import (
     Audit,
     Failed,
+    Failure,
     Repairs,
     failure,
     flow,
+    misjudged,
     oracle_gap,
     parse_rates,
     repairs,
@@ -91,34 +93,62 @@ def under(case: Case, shadow: Shadow) -> bool | None:
     return spared(tree_of(shadow.trace), shadow.node, case.judged)
 
 
+Rivals: TypeAlias = Mapping[tuple[str, int | None], bool]
+"""By problem and limit of calls, whether another policy solved it; missing where none was tried."""
+
+
+def rivals(everything: Iterable[Case]) -> Rivals:
+    """What the other policies make of each problem at each limit, of those that could be graded."""
+    found: dict[tuple[str, int | None], bool] = {}
+    for case in everything:
+        if case.opened.policy != "cot2_meta" and case.outcome != "unknown":
+            key = _key(case)
+            found[key] = found.get(key, False) or case.outcome == "right"
+    return found
+
+
+def _key(case: Case) -> tuple[str, int | None]:
+    return case.problem.id, case.opened.limits.calls
+
+
 def failures(
     trees: Sequence[tuple[Case, Tree]], everything: Sequence[Case], shadows: Shadows
 ) -> dict[str, int]:
-    """Wrong episodes by class; baselines are the other policies at the same limit of calls."""
-    others: dict[tuple[str, int | None], list[bool]] = {}
-    for case in everything:
-        if case.opened.policy != "cot2_meta" and case.outcome != "unknown":
-            key = (case.problem.id, case.opened.limits.calls)
-            others.setdefault(key, []).append(case.outcome == "right")
-    found: Counter[str] = Counter()
-    for case, tree in trees:
-        if case.outcome in ("wrong", "withheld"):
-            rivals = others.get((case.problem.id, case.opened.limits.calls))
-            found[_class_of(case, tree, rivals, shadows)] += 1
+    """Wrong episodes by class; *unknown* is what the shadow runs or baselines that would tell it are missing for."""
+    others = rivals(everything)
+    found = Counter(
+        failed_as(case, tree, others, shadows) or "unknown"
+        for case, tree in trees
+        if case.outcome in ("wrong", "withheld")
+    )
     return dict(sorted(found.items()))
 
 
-def _class_of(case: Case, tree: Tree, rivals: list[bool] | None, shadows: Shadows) -> str:
+def failed_as(case: Case, tree: Tree, others: Rivals, shadows: Shadows) -> Failure | None:
+    """A failure's class in the order F2, F3, F4, F1; unknown where an earlier class cannot be ruled out.
+
+    Baselines are the other policies at the same limit of calls. Source: CoT2-Meta table 15; our D11.
+    """
     settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+    misjudging = misjudged(tree, case.judged)
     audit = Audit.of(under(case, shadow) for shadow in shadows(case.episode))
-    return failure(
+    pruned = sum(twig.status == "pruned" for twig in tree.nodes.values())
+    solved = others.get(_key(case))
+    found = failure(
         Failed(
             tree,
             case.judged,
             spent=case.closed.ended_by in ("budget", "closed", "abstained"),
             stop_threshold=settings.stop_threshold,
             shadow_solves=audit.brought_right > 0 if audit.pruned else None,
-            baselines_fail=not any(rivals) if rivals else None,
+            baselines_fail=None if solved is None else not solved,
             leaves=settings.audit_leaves,
         )
     )
+    ruled_out = {
+        "F2": True,
+        "F3": misjudging is False,
+        "F4": misjudging is False and (audit.pruned >= pruned or not pruned),
+    }
+    last = ruled_out["F4"] and solved is not None
+    return found if ruled_out.get(found, last) else None

@@ -92,7 +92,11 @@ class Answers:
                     continue
                 seen.add(key)
                 cells = [
-                    {"paper": None, **ours(place, self.recipe, self.results, self.sources)}
+                    {
+                        "paper": None,
+                        **ours(place, self.recipe, self.results, self.sources),
+                        "difference": None,
+                    }
                     for place in places
                 ]
                 rows.append({"name": (row.model and row.run) or name, "cells": cells})

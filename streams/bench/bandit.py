@@ -25,7 +25,7 @@ from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
 from schemas.asking import OutOfLimit, Steps
 from schemas.memory import Memory
 from state.journal import MemoryRecorder
-from streams.analysis.plots import plot
+from streams.analysis.plots import Plot, in_page, without
 from streams.analysis.report import page
 from streams.backbones.rehearsal import Options, Rehearsal
 from streams.drive import Run, drive
@@ -47,7 +47,9 @@ def run(out: Path | None = None) -> dict[str, object]:
     """Every figure by its name; the regret is drawn to ``out``."""
     learned, drawn = mean_regret(by_scores), mean_regret(in_turn)
     if out is not None:
-        out.write_text(page("Regret", [regret_plot(learned, drawn)]), encoding="utf-8")
+        out.write_text(
+            page("Regret", [*without(), *in_page([regret_plot(learned, drawn)])]), encoding="utf-8"
+        )
     embed_s, choose_s, episode_s = asyncio.run(shares())
     return {
         "regret_quarter": round(learned[ROUNDS // 4 - 1], 2),
@@ -115,7 +117,7 @@ def exponent(cumulative: Sequence[float]) -> float:
     return log2(cumulative[-1] / cumulative[len(cumulative) // 2 - 1])
 
 
-def regret_plot(learned: Sequence[float], drawn: Sequence[float]) -> str:
+def regret_plot(learned: Sequence[float], drawn: Sequence[float]) -> Plot:
     """Both curves, thinned to what can be seen."""
     lines: Mapping[str, Sequence[float]] = {"LinUCB": learned, "in turn": drawn}
     thin = {
@@ -123,7 +125,7 @@ def regret_plot(learned: Sequence[float], drawn: Sequence[float]) -> str:
         for name, values in lines.items()
     }
     title = f"cumulative regret, {ARMS} arms, d = {DIMS}, mean of {SEEDS} seeds"
-    return plot(title, thin, dots=False)
+    return Plot(title, thin, "round", "cumulative regret", dots=False)
 
 
 # ── What a choice costs ──────────────────────────────────────────────────────────────────────

@@ -148,10 +148,10 @@ def reward_curve(group: Sequence[Episode]) -> list[float]:
 
 
 def by_data(results: Results) -> dict[str, Groups]:
-    """First passes by data set and run; a run without a closed episode is left out."""
+    """First passes by data set and run; a run without a closed episode, or of side runs, is left out."""
     found: dict[str, Groups] = {}
     for (run, data), group in results.groups.items():
         first = [one for one in group if one.cell.walk == 1]
-        if first:
+        if first and run not in results.beside:
             found.setdefault(data, {})[run] = first
     return found

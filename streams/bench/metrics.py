@@ -9,6 +9,7 @@ Source: evaluation page (Metrics); the papers' tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from handlers.learning import metrics
 from streams.analysis import mechanisms as of
@@ -16,7 +17,6 @@ from streams.analysis.cases import RIGHT, Case
 from streams.analysis.found import (
     Cases,
     Found,
-    Measure,
     Metric,
     Unit,
     each,
@@ -24,7 +24,6 @@ from streams.analysis.found import (
     over,
     share_of,
 )
-from streams.analysis.statistics import auroc
 from streams.bench.curves import POINTS
 from streams.bench.sampled import any_of, vote_of
 
@@ -59,36 +58,66 @@ def _spent(name: str) -> Callable[[Cases], Iterator[Unit]]:
 def _efficiency(cases: Cases) -> Found:
     """Points of accuracy for each thousand tokens of a problem."""
     points, tokens = over(right)(cases), over(_spent("tokens"))(cases)
-    worth = None
-    if points.value is not None and tokens.value:
-        worth = metrics.per_thousand_tokens(100 * points.value, tokens.value)
-    return Found(worth, min(points.known, tokens.known), max(points.unknown, tokens.unknown))
+    known, unknown = min(points.known, tokens.known), max(points.unknown, tokens.unknown)
+    if points.value is None or not tokens.value:
+        return Found(None, known, unknown)
+    found = metrics.per_thousand_tokens(100 * points.value, tokens.value)
+    both = [(a.problem, a.value, b.value) for a, b in zip(points.units, tokens.units, strict=True)]
+    worth = tuple(  # of a ratio of two means: what each moves it by
+        Unit(
+            problem,
+            found * (1 + (a - points.value) / points.value - (b - tokens.value) / tokens.value),
+        )
+        for problem, a, b in both
+        if a is not None and b is not None and points.value
+    )
+    return Found(found, known, unknown, worth=worth)
 
 
 # ── Confidence ───────────────────────────────────────────────────────────────────────────────
 
 
-def stated(cases: Cases) -> tuple[list[tuple[float, bool]], int]:
-    """Confidence and outcome of the answers that have both, in the order of episode ids; how many lack one."""
+Stated: TypeAlias = tuple[str, float, bool]
+"""A problem, the confidence in its answer, and whether that is right."""
+
+
+def stated(cases: Cases) -> tuple[list[Stated], int]:
+    """The answers that have confidence and outcome, in the order of episode ids; how many lack one."""
     given = [case for case in cases if case.closed.answer is not None]
-    pairs = [
-        (case.closed.confidence, case.outcome == "right")
+    items = [
+        (case.problem.id, case.closed.confidence, case.outcome == "right")
         for case in sorted(given, key=lambda case: case.episode)
         if case.closed.confidence is not None and case.outcome in ("right", "wrong")
     ]
-    return pairs, len(given) - len(pairs)
+    return items, len(given) - len(items)
 
 
-def _of_stated(measure: Callable[[metrics.Pairs], float | None]) -> Measure:
-    def measured(cases: Cases) -> Found:
-        pairs, unknown = stated(cases)
-        return Found(measure(pairs) if pairs else None, len(pairs), unknown)
-
-    return measured
+def _calibration(cases: Cases) -> Found:
+    items, unknown = stated(cases)
+    pairs = [(confidence, right) for _, confidence, right in items]
+    return Found(metrics.ece(pairs) if pairs else None, len(pairs), unknown)
 
 
-def _separation(pairs: metrics.Pairs) -> float | None:
-    return auroc([confidence for confidence, _ in pairs], [right for _, right in pairs])
+def _brier(cases: Cases) -> Iterator[Unit]:
+    """Each answer's squared distance of confidence and outcome; unknown where it has not both."""
+    for case in cases:
+        if case.closed.answer is not None:
+            both, _ = stated([case])
+            yield Unit(case.problem.id, metrics.brier([both[0][1:]]) if both else None)
+
+
+def _risk(cases: Cases) -> Found:
+    """The area under risk and coverage, with what each answer is worth to it."""
+    items, unknown = stated(cases)
+    pairs = [(confidence, right) for _, confidence, right in items]
+    worth = tuple(
+        Unit(item[0], value) for item, value in zip(items, metrics.aurc_worth(pairs), strict=True)
+    )
+    return Found(metrics.aurc(pairs) if pairs else None, len(pairs), unknown, worth=worth)
+
+
+def _separation(cases: Cases) -> Found:
+    return of.area(*stated(cases))
 
 
 def _right(cases: Cases) -> Found:
@@ -112,10 +141,10 @@ METRICS: Mapping[str, Metric] = {
     "completion_tokens": mean_of("completion tokens a problem", _spent("completion_tokens"), 0),
     "seconds": mean_of("seconds a problem", _spent("seconds")),
     "points_per_1k_tokens": Metric("points per 1K tokens", _efficiency),
-    "ece": Metric("expected calibration error", _of_stated(metrics.ece), 3),
-    "brier": Metric("Brier score", _of_stated(metrics.brier), 3),
-    "aurc": Metric("area under risk and coverage", _of_stated(metrics.aurc), 3),
-    "auroc": Metric("ROC area of confidence", _of_stated(_separation), 3),
+    "ece": Metric("expected calibration error", _calibration, 3),
+    "brier": Metric("Brier score", over(_brier), 3, bounded=True),
+    "aurc": Metric("area under risk and coverage", _risk, 3, bounded=True),
+    "auroc": Metric("ROC area of confidence", _separation, 3, bounded=True),
     "restarts": share_of("RESTART of decisions, %", of.restarts, 1),
     "restarted": share_of("episodes with a RESTART, %", of.restarted, 1),
     "grade_a": share_of("grade A, %", of.graded_a),
@@ -134,12 +163,23 @@ METRICS: Mapping[str, Metric] = {
     "parse_defaulted": share_of("left at their defaults, %", of.parsed("defaulted"), 1),
     "strategies": Metric("arms pulled at least once", of.strategies, 0),
     "reward": mean_of("reward of a round with advice", of.reward_of_pulls, 3),
-    "failure_f2": share_of("failures by misjudgement, %", of.misjudgements, 1),
+    "failures": Metric("wrong or withheld", of.failures(), 1),
+    "failure": share_of("failures whose class is known, %", of.classed, 1),
+    "failure_calls": mean_of("calls of a failure", of.calls_of_failures(), 1),
+    **{f"failures_{c.lower()}": Metric(f"failures of class {c}", of.failures(c), 1) for c in of.CLASSES},
+    **{f"failure_{c.lower()}": share_of(f"failures of class {c}, %", of.failed(c), 1) for c in of.CLASSES},
+    **{f"failure_calls_{c.lower()}": mean_of(f"calls of a failure of class {c}", of.calls_of_failures(c), 1)
+       for c in of.CLASSES},
     "recovery": share_of("right after a wrong first answer, %", of.recovered, 1),
-    "auroc_difficulty": Metric("ROC area of difficulty, of wrong answers", of.felt("difficulty", of_wrong=True), 3),
-    "auroc_eol": Metric("ROC area of ease of learning", of.felt("EOL"), 3),
-    "auroc_fok": Metric("ROC area of the first feeling of knowing", of.felt("FOK"), 3),
-    "auroc_jol": Metric("ROC area of the last judgement of learning", of.felt("JOL", last=True), 3),
+    "auroc_difficulty": Metric("ROC area of difficulty, of wrong answers", of.felt("difficulty", of_wrong=True), 3,
+                               bounded=True),
+    "auroc_eol": Metric("ROC area of ease of learning", of.felt("EOL"), 3, bounded=True),
+    "auroc_fok": Metric("ROC area of the first feeling of knowing", of.felt("FOK"), 3, bounded=True),
+    "auroc_jol": Metric("ROC area of the last judgement of learning", of.felt("JOL", last=True), 3, bounded=True),
+    "ece_difficulty": Metric("calibration error of difficulty", of.felt_error("difficulty", of_wrong=True), 3),
+    "ece_eol": Metric("calibration error of ease of learning", of.felt_error("EOL"), 3),
+    "ece_fok": Metric("calibration error of the first feeling of knowing", of.felt_error("FOK"), 3),
+    "ece_jol": Metric("calibration error of the last judgement of learning", of.felt_error("JOL", last=True), 3),
     **{f"any_of_{n}": Metric(f"any of {n} samples right, %", over(any_of(n)), scale=100) for n in POINTS},
     **{f"vote_of_{n}": Metric(f"vote of {n} samples right, %", over(vote_of(n)), scale=100) for n in POINTS},
 }  # fmt: skip

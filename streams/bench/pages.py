@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from streams.analysis.plots import curves, plot
+from streams.analysis.plots import Plot, curves, in_page, without
 from streams.analysis.report import (
     SIMULATED,
     html_table,
@@ -17,13 +17,11 @@ from streams.analysis.report import (
     page,
     share,
     table,
-    with_judge,
 )
 from streams.bench.report import simulated
+from streams.bench.tables import measured_table, paper_tables
 
 CODE = re.compile(r"`([^`]*)`")
-HEAD = ("data", "run", "n", "right %", "95 %", "graded %", "wrong", "withheld", "undecided", "not graded",
-        "calls", "tokens", "learning", "ECE", "AURC", "F1")  # fmt: skip
 
 
 def markdown(made: Mapping[str, Any]) -> str:
@@ -32,22 +30,25 @@ def markdown(made: Mapping[str, Any]) -> str:
     for warning in warnings(made):
         lines += [f"> **{warning}**", ""]
     lines += [f"{made['differs']}", "", *(f"- {line}" for line in provenance(made))]
-    for title, head, rows, under in paper_tables(made):
-        lines += ["", f"## {title}", "", *table(head, rows), *(["", under] if under else [])]
+    for each in paper_tables(made):
+        under = ["", each.under] if each.under else []
+        lines += ["", f"## {each.title}", "", *table(each.head, each.rows), *under]
     lines += ["", "## Measured", "", *table(*measured_table(made))]
     for title, details in sections(made):
         lines += ["", f"### {title}", "", *(f"- {line}" for line in details)]
     return "\n".join(lines) + "\n"
 
 
-def html(made: Mapping[str, Any]) -> str:
+def html(made: Mapping[str, Any], *, plots: bool = True) -> str:
     """The report as one page."""
     parts = [f"<h1>{escape(made['recipe'])}: {escape(made['about'])}</h1>"]
     parts += [f'<p class="warn">{escape(warning)}</p>' for warning in warnings(made)]
     parts += [f"<p>{escape(made['differs'])}</p>", _list(provenance(made))]
-    for title, head, rows, under in paper_tables(made):
-        parts += [f"<h2>{escape(title)}</h2>", html_table(head, rows), f"<p>{escape(under)}</p>"]
-    parts += ["<h2>Measured</h2>", html_table(*measured_table(made)), *figures(made)]
+    for each in paper_tables(made):
+        parts += [f"<h2>{escape(each.title)}</h2>", html_table(each.head, each.rows)]
+        parts += [f"<p>{escape(each.under)}</p>"] if each.under else []
+    parts += ["<h2>Measured</h2>", html_table(*measured_table(made))]
+    parts += [*without(), *in_page(figures(made))] if plots else []
     for title, details in sections(made):
         parts += [f"<h3>{escape(title)}</h3>", _list(details)]
     return page(made["recipe"], parts)
@@ -102,87 +103,12 @@ def _run_line(name: str, run: Mapping[str, Any]) -> str:
     parts += [f"limit: {run['matched']}"] if "matched" in run else []
     parts += [f"warm start from {run['warm_from']}"] if "warm_from" in run else []
     parts += [f"continues {run['continues']}"] if "continues" in run else []
+    parts += [f"goes on with each episode of {run['beside']}"] if "beside" in run else []
+    parts += ["spares in side runs what it pruned"] if "audit" in run else []
     parts += [f"per data {run['per_data']}"] if "per_data" in run else []
     parts += [f"{run['passes']} passes"] if run["passes"] > 1 else []
     parts += [run["order"]] if run["order"] != "released" else []
     return f"run {name}: {' '.join(parts)}{'; ' + run['note'] if run['note'] else ''}"
-
-
-def paper_tables(
-    made: Mapping[str, Any],
-) -> Iterator[tuple[str, list[str], list[list[str]], str]]:
-    """Each of the paper's tables with our figures behind its own, ``paper | ours``, and the calls of its runs."""
-    for each in (*made["tables"], *made["ours"]):
-        model = f" ({each['model']})" if each["model"] else ""
-        head = ["", *(part for name in each["columns"] for part in (f"{name}: paper", "ours"))]
-        rows = [
-            [row["name"], *(part for cell in row["cells"] for part in (_paper(cell), ours(cell)))]
-            for row in each["rows"]
-        ]
-        title = f"{each['title']}{model}{': ' + each['note'] if each['note'] else ''}"
-        yield title, head, rows, _used(each.get("used", {}))
-
-
-def _used(each: Mapping[str, Any]) -> str:
-    """Calls that runs used of those that they were granted."""
-    told = (f"{run} {one['calls']:,.1f} of {one['granted']:,}" for run, one in each.items())
-    return f"Calls used in the mean: {'; '.join(told)}." if each else ""
-
-
-def _paper(cell: Mapping[str, Any]) -> str:
-    return "–" if cell["paper"] is None else str(cell["paper"])
-
-
-def ours(cell: Mapping[str, Any]) -> str:
-    """Our figure as papers print theirs, with the half width over seeds; or ``not measured``."""
-    found = cell["ours"]
-    if found is None:
-        return "not measured"
-    half = "" if found["half_width"] is None else f" ± {found['half_width']:,.{found['places']}f}"
-    return f"{found['value']:,.{found['places']}f}{half}{_spread(found)}{_rests_on(found)}"
-
-
-def _spread(found: Mapping[str, Any]) -> str:
-    """The interval over problems."""
-    if found["interval"] is None:
-        return ""
-    low, high = (f"{bound:,.{found['places']}f}" for bound in found["interval"])
-    return f" [{low}, {high}]"
-
-
-def _rests_on(found: Mapping[str, Any]) -> str:
-    """Of how many it is, where of some nobody knows."""
-    said = f", {found['known']:,} of {found['known'] + found['unknown']:,}"
-    seeds = f", {found['seeds_unknown']} seeds without" if found["seeds_unknown"] else ""
-    return (said if found["unknown"] else "") + seeds
-
-
-def measured_table(made: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """What was measured, a row for each data set and run, with the judge's columns where one was asked."""
-    rows = [_measured(each) for each in made["measured"]]
-    return with_judge(HEAD, rows, [each.get("judge") for each in made["measured"]])
-
-
-def _measured(each: Mapping[str, Any]) -> list[str]:
-    found, said = each["metrics"], each["outcomes"]
-    low_high = each["accuracy_interval"]
-    return [
-        each["data"], each["run"], str(each["episodes"]), _value(found["accuracy"], 1),
-        "–" if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
-        _value(found["coverage"], 1), str(said["commission"]), str(said["omission"]),
-        str(said["undecided"]), str(said["not_graded"]),
-        _value(found["calls"], 1), _tokens(found["tokens"]), f"{each['learning']['calls']:,} calls",
-        _value(found["ece"], 3), _value(found["aurc"], 3), _value(found["f1"], 3),
-    ]  # fmt: skip
-
-
-def _tokens(found: Mapping[str, Any] | None) -> str:
-    """Mean tokens, and of how many problems where not all are known."""
-    return _value(found, 0) + ("" if found is None or not found["unknown"] else _rests_on(found))
-
-
-def _value(found: Mapping[str, Any] | None, places: int) -> str:
-    return number(None if found is None else found["value"], places)
 
 
 # ── Details ──────────────────────────────────────────────────────────────────────────────────
@@ -276,26 +202,33 @@ def _trend(name: str, progress: Mapping[str, Any]) -> str:
 # ── Plots ────────────────────────────────────────────────────────────────────────────────────
 
 
-def figures(made: Mapping[str, Any]) -> Iterator[str]:
+def figures(made: Mapping[str, Any]) -> Iterator[Plot]:
     """Accuracy against calls and tokens, by batch and pass; risk by coverage; rewards and regret."""
     for data, each in made["comparisons"].items():
-        for cost in ("calls", "tokens"):
-            points = {p["run"]: [[p[cost], p["accuracy"]]] for p in each[f"by_{cost}"]}
-            if len(points) > 1:  # one alone is beside nothing
-                yield plot(f"{data}: right % by {cost}", points, joined=False)
         mine = [one for one in made["measured"] if one["data"] == data]
+        spread = {one["run"]: one["accuracy_interval"] for one in mine}
+        for cost in ("calls", "tokens"):
+            points = {
+                p["run"]: [[p[cost], p["accuracy"], *(spread[p["run"]] or ())]]
+                for p in each[f"by_{cost}"]
+            }
+            if len(points) > 1:  # one alone is beside nothing
+                title = f"{data}: right % by {cost}"
+                yield Plot(title, points, f"{cost} a problem", "right %", joined=False)
         for name in ("batches", "passes"):
-            yield plot(f"{data}: right % by {name}", _steps(mine, name, "accuracy"))
-            yield plot(f"{data}: RESTART % by {name}", _steps(mine, name, "restarts"))
-        yield plot(f"{data}: cumulative reward by round with advice", _rounds(mine))
-        yield plot(
-            f"{data}: regret by choice",
-            {one["run"]: _numbered(one["arms"]["regret"]) for one in mine if one["arms"]},
-        )
-        for one in mine:
-            if one["confidence"]:
-                risks = {n: c["risk_coverage"] for n, c in one["confidence"].items()}
-                yield curves(f"{data}, {one['run']}: risk by coverage", risks)
+            for what, told in (("accuracy", "right %"), ("restarts", "RESTART %")):
+                title = f"{data}: {told} by {name}"
+                yield Plot(title, _steps(mine, name, what), name, told)
+        rounds, reward = "round with advice", "cumulative reward"
+        yield Plot(f"{data}: {reward} by {rounds}", _rounds(mine), rounds, reward, dots=False)
+        regrets = {one["run"]: _numbered(one["arms"]["regret"]) for one in mine if one["arms"]}
+        yield Plot(f"{data}: regret by choice", regrets, "choice", "regret", dots=False)
+        risks = {
+            f"{one['run']}, {of_source(source)}": said["risk_coverage"]
+            for one in mine
+            for source, said in one["confidence"].items()
+        }
+        yield curves(f"{data}: risk by coverage", risks, x="coverage", y="share wrong")
 
 
 def _steps(mine: Sequence[Mapping[str, Any]], name: str, what: str) -> dict[str, list[list[float]]]:

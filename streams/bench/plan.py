@@ -261,7 +261,7 @@ class Planner:
         return [
             cell
             for name, run in self.recipe.runs.items()
-            if run.policy not in self.absent
+            if run.policy not in self.absent and run.beside is None
             for data in run.data or tuple(self.recipe.data)
             if self.sources[data].read is not None and self.waits_for(name) is None
             for seed in self.seeds

@@ -87,13 +87,20 @@ class Runs(Part):
     per_data: dict[Name, Values] = Field(default={}, description="Settings for some data sets.")
     warm_from: Before | None = Field(default=None, description="Whose rules are its version 0.")
     continues: Before | None = Field(default=None, description="Whose memory it goes on with.")
+    beside: str | None = Field(
+        default=None, description="A run with whose episodes it goes on, in a side run of each."
+    )
+    audit: bool = Field(
+        default=False, description="Whether side runs spare each branch that it pruned."
+    )
     note: str = Field(default="", description="How this differs from the paper's method.")
 
     @property
     def after(self) -> set[str]:
         """The runs that must have ended before this one can begin."""
         before = (self.matched, self.warm_from, self.continues)
-        return {each.run for each in before if each is not None}
+        named = {each.run for each in before if each is not None}
+        return named if self.beside is None else named | {self.beside}
 
 
 class Place(Part):
@@ -115,6 +122,9 @@ class Place(Part):
     )
     model: str | None = Field(default=None, description="Whose figure it is, by the model's name.")
     role: str | None = Field(default=None, description="The role that the model answers in.")
+    kind: str | None = Field(
+        default=None, description="What ends the name of a column's metric, as failure_f1."
+    )
 
     def of(self, data: str) -> Self:
         """The same on one data set, by its own metric if it has one in a mean."""
@@ -146,6 +156,8 @@ class Row(Place):
     def joined(self, column: Place) -> Place:
         """What its cell in a column stands for: the row's word, else the column's; traits of both."""
         mine = {name: getattr(self, name) or getattr(column, name) for name in Place.model_fields}
+        if self.kind is not None and self.metric is None and column.metric is not None:
+            mine["metric"] = f"{column.metric}_{self.kind}"
         return column.model_copy(update=mine | {"only": column.only | self.only})
 
 
@@ -223,6 +235,10 @@ class Recipe(Part):
         for table in self.tables:
             parts: Mapping[str, Place] = {**table.columns, **table.rows}
             yield from ((f"{table.title}: {name}", place) for name, place in parts.items())
+            for name, row in table.rows.items():
+                if row.kind is not None:
+                    joined = (row.joined(column) for column in table.columns.values())
+                    yield from ((f"{table.title}: {name}", place) for place in joined)
 
 
 def load(name: str) -> Recipe:

@@ -22,7 +22,8 @@ from streams.bench.compare import (
     reward_curve,
 )
 from streams.bench.plan import Cell, Source
-from streams.bench.recipe import Recipe, Table
+from streams.bench.printed import difference
+from streams.bench.recipe import P_VALUE, Figure, Place, Recipe, Table
 from streams.bench.results import Episode, Results, accuracy_interval, measured
 
 MEASURED = ("accuracy", "at_least", "coverage", "f1", "calls", "prompt_tokens", "completion_tokens", "tokens",
@@ -69,9 +70,18 @@ def report(
 def _run(recipe: Recipe, name: str) -> dict[str, Any]:
     run = recipe.runs[name]
     limits = run.limits.over(recipe.limits).model_dump(exclude_none=True)
-    said = {"policy": run.policy, "settings": run.settings, "limits": limits, "note": run.note}
+    said: dict[str, Any] = {
+        "policy": run.policy,
+        "settings": run.settings,
+        "limits": limits,
+        "note": run.note,
+    }
     if run.matched is not None:
         said["matched"] = f"{run.matched.of} of {run.matched.run}, problem by problem"
+    if run.beside is not None:
+        said["beside"] = run.beside
+    if run.audit:
+        said["audit"] = True
     if run.per_data:
         said["per_data"] = run.per_data
     if run.continues is not None:
@@ -97,7 +107,8 @@ def told_of(source: Source) -> dict[str, Any]:
 def _unfinished(results: Results, sources: Mapping[str, Source]) -> int:
     """Problems of the recipe that have no answer on the log."""
     wanted = sum(sources[cell.data].problems for cell in results.cells)
-    return wanted - sum(map(len, results.groups.values()))
+    own = (group for (run, _), group in results.groups.items() if run not in results.beside)
+    return wanted - sum(map(len, own))
 
 
 # ── The paper's tables ───────────────────────────────────────────────────────────────────────
@@ -108,7 +119,7 @@ def _table(table: Table, answers: Answers) -> dict[str, Any]:
         {
             "name": name,
             "cells": [
-                {"paper": paper, **answers.cell(row.joined(column), table)}
+                _cell(paper, row.joined(column), table, answers)
                 for column, paper in zip(table.columns.values(), row.paper, strict=True)
             ],
         }
@@ -116,6 +127,13 @@ def _table(table: Table, answers: Answers) -> dict[str, Any]:
     ]
     said = {"title": table.title, "model": table.model, "note": table.note}
     return {**said, "columns": list(table.columns), "rows": rows}
+
+
+def _cell(paper: Figure, place: Place, table: Table, answers: Answers) -> dict[str, Any]:
+    """The paper's figure, ours, and how far ours is from it; p-values are not further or nearer."""
+    found = answers.cell(place, table)
+    apart = None if place.metric == P_VALUE else difference(paper, found["ours"])
+    return {"paper": paper, **found, "difference": apart}
 
 
 def used(table: Table, recipe: Recipe, results: Results) -> dict[str, Any]:
@@ -128,6 +146,8 @@ def used(table: Table, recipe: Recipe, results: Results) -> dict[str, Any]:
     )
     found: dict[str, Any] = {}
     for run in named:
+        if run in results.beside:
+            continue
         granted = recipe.runs[run].limits.over(recipe.limits).calls
         mine = [one for (name, _), each in results.groups.items() if name == run for one in each]
         if granted is not None and mine:

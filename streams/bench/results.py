@@ -43,6 +43,8 @@ class Results:
     reading: Reading = field(default_factory=Reading)
     absent: frozenset[str] = frozenset()
     """Policies that the recipe names and this build lacks."""
+    beside: frozenset[str] = frozenset()
+    """Runs whose episodes are those of another, with what side runs said of them."""
 
     def chosen(self, place: Place) -> list[Episode]:
         """The episodes that a place stands for; of several passes the first, unless it names one."""
@@ -115,7 +117,7 @@ def measured(metric: str, episodes: Sequence[Episode]) -> dict[str, Any] | None:
     return {
         "value": round(fmean(values), 6),
         "half_width": None if half is None else round(half, 6),
-        "interval": _rounded(asked.interval(unit for each in found for unit in each.units)),
+        "interval": _rounded(asked.interval(unit for each in found for unit in each.sample)),
         "known": sum(each.known for each in found),
         "unknown": sum(each.unknown for each in found),
         "seeds": len(values),

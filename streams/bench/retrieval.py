@@ -23,7 +23,7 @@ TOP = 3
 
 async def measured(path: Path, embedder: Embedder, folder: Path) -> dict[str, Any]:
     """Recall of every mode over one file."""
-    texts = [Passage(title, text) for title, text in hotpotqa.passages(path)]
+    texts = (Passage(title, text) for title, text in hotpotqa.passages(path))
     count = await index(folder, texts, embedder)
     asked = list(hotpotqa.supporting(path))
     vectors = await embedder.embed([question for question, _ in asked])

@@ -21,13 +21,17 @@ RUNS: Mapping[str, Mapping[str, Any]] = {
     "direct": {"choice": "direct"},
     "no-report": {"report": False},
 }
+JUDGED: Mapping[str, Any] = {"first_judgement": "always"}
+"""Every round is judged, also where nobody uses it: for the curves."""
 
 
 def produce(command: Command, log: str, problems: int) -> None:
     """Announce every run as a series by its name. Raises ``RuntimeError`` where a command fails."""
     for name, values in RUNS.items():
         chosen = [
-            part for key, value in values.items() for part in ("--set", f"{key}={said(value)}")
+            part
+            for key, value in {**values, **JUDGED}.items()
+            for part in ("--set", f"{key}={said(value)}")
         ]
         must(
             command,

@@ -9,6 +9,11 @@ from streams.drive import Run
 OTHERWISE = ", or have them made anew: metalogue lessons embed"
 
 
+def embedder_of(run: Run) -> str | None:
+    """Whose vectors a run is to be given: those of its scope by now, of the memory that it knows, or its own."""
+    return run.embedder or run.memory.embedder or run.tally.embedder()
+
+
 def need_its_embedder(run: Run, question: Embed | Recall, here: str) -> None:
     """Raises ``SetupBroken`` where ``here`` is not the embedder of the run's scope, or of its own vectors.
 
@@ -17,7 +22,7 @@ def need_its_embedder(run: Run, question: Embed | Recall, here: str) -> None:
     """
     memory = run.memory
     own = memory.embedder or run.tally.embedder()
-    now = run.embedder or own
+    now = embedder_of(run)
     if now is None:
         return
     if now != here:

@@ -1,4 +1,4 @@
-"""How an embedder is written on the command line: ``hashed``, ``minilm`` or ``openai:MODEL``."""
+"""How an embedder is written on the command line: ``auto``, ``hashed``, ``minilm`` or ``openai:MODEL``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from streams.embedders.port import Embedder
 if TYPE_CHECKING:
     from streams.backbones.spelling import Wishes
 
-KINDS = ("hashed", "minilm", "openai:MODEL")
+KINDS = ("auto", "hashed", "minilm", "openai:MODEL")
 
 
-def build(text: str, wishes: Wishes) -> Embedder:
-    """The embedder. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
+def build(text: str, wishes: Wishes, *, simulated: bool = False) -> Embedder:
+    """The embedder. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do.
+
+    ``simulated`` says that no model answers: ``auto`` is hashed n-grams then.
+    """
     kind, _, what = text.strip().partition(":")
+    if kind == "auto" and not what:
+        from streams.embedders.choosing import usual
+
+        return usual(simulated=simulated)
     if kind == "hashed" and not what:
         from streams.embedders.hashed import HashedEmbedder
 

@@ -12,11 +12,13 @@ from schemas.questions import ToolResult, UseTool
 from streams.embedders.port import Embedder
 
 if TYPE_CHECKING:
-    from state.tables.corpus import Corpus, Mode, Passage
+    from state.tables.corpus import Corpus, Mode, Passage, Prefixes
 
 TOOL = "search"
 TOP, MOST = 3, 20
 AT_ONCE = 64
+KEPT = 1024
+"""Passages that are written in one go: fewer would make a file of each few, more of them take memory."""
 
 
 class CorpusTools:
@@ -33,7 +35,8 @@ class CorpusTools:
         if question.tool != TOOL:
             return ToolResult(f"there is no tool {question.tool!r}, only {TOOL}", "refused")
         query, top = str(said.get("query", "")), min(int(said.get("topk", TOP)), MOST)
-        vector = (await self.embedder.embed((query,)))[0]
+        prefix = (await asyncio.to_thread(self.opened)).prefixes.query
+        vector = (await self.embedder.embed((prefix + query,)))[0]
         found = await asyncio.to_thread(self._search, query, vector, top)
         return ToolResult(shown(found), "found" if found else "empty")
 
@@ -57,16 +60,28 @@ def shown(passages: Sequence[Passage]) -> str:
     return "\n\n".join(f"({at}) {each.whole}" for at, each in enumerate(passages, 1))
 
 
-async def index(folder: Path, passages: Iterable[Passage], embedder: Embedder) -> int:
-    """Make a corpus of these passages; how many it holds. What stood in it is not embedded again."""
-    from state.tables.corpus import vectors_of, write
+async def index(
+    folder: Path, passages: Iterable[Passage], embedder: Embedder, prefixes: Prefixes | None = None
+) -> int:
+    """Make a corpus of these passages; how many it holds. What stood in it is not embedded again.
 
-    vectors: dict[str, Sequence[float]] = {}
-    vectors |= await asyncio.to_thread(vectors_of, folder, embedder.name)
-    rest, rows = iter(passages), list["Passage"]()
+    No more than a part of it is in memory at any time: neither passages nor vectors.
+    """
+    from state.tables.corpus import Making, Prefixes
+
+    asked = prefixes or Prefixes()
+    making = await asyncio.to_thread(Making, folder, embedder.name, asked)
+    rest, waiting = iter(passages), list[tuple["Passage", Sequence[float]]]()
     while part := list(islice(rest, AT_ONCE)):
+        vectors: dict[str, Sequence[float]] = {}
+        vectors |= await asyncio.to_thread(making.known, part)
         new = list(dict.fromkeys(each.whole for each in part if each.whole not in vectors))
-        vectors |= zip(new, await embedder.embed(new), strict=True)
-        rows += part
-    made = [(each, vectors[each.whole]) for each in rows]
-    return await asyncio.to_thread(write, folder, made, embedder.name, embedder.dimensions)
+        made = await embedder.embed([asked.passage + text for text in new])
+        vectors |= zip(new, made, strict=True)
+        waiting += [(each, vectors[each.whole]) for each in part]
+        if len(waiting) >= KEPT:
+            await asyncio.to_thread(making.add, waiting)
+            waiting = []
+    if waiting:
+        await asyncio.to_thread(making.add, waiting)
+    return await asyncio.to_thread(making.close)

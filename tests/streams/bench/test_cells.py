@@ -17,10 +17,10 @@ from streams.analysis.intervals import wilson
 from streams.analysis.statistics import mcnemar, paired_interval
 from streams.bench.answered import Answers, same_model
 from streams.bench.cells import ours
-from streams.bench.pages import paper_tables
 from streams.bench.recipe import Place, Recipe
 from streams.bench.report import used
 from streams.bench.results import Episode, Results
+from streams.bench.tables import paper_tables
 from tests.streams.bench.worlds import case, episodes
 
 OUT: Mapping[str, Outcome] = {"+": "right", "-": "wrong", "?": "unknown"}
@@ -153,8 +153,8 @@ def test_a_table_says_how_many_calls_its_methods_used_of_those_granted() -> None
     found = used(made.tables[0], made, results)
     assert found == {"a": {"calls": 1.0, "granted": 16}}
     cells = {"columns": ["right"], "rows": [], "title": "T", "model": "", "note": "", "used": found}
-    [(*_, under)] = paper_tables({"tables": [cells], "ours": []})
-    assert under == "Calls used in the mean: a 1.0 of 16."
+    [table] = paper_tables({"tables": [cells], "ours": []})
+    assert table.under == "Calls used in the mean: a 1.0 of 16."
     assert used(made.tables[0], recipe("a", tables=[block("", mine={})]), results) == {}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+import re
 import sys
 from contextlib import closing
 from importlib import import_module
@@ -157,7 +159,17 @@ def test_a_matched_run_has_the_others_tokens_as_its_limit(
         assert sum(counted) == each["episodes"]
         assert f"<td>{each['episodes']}</td>" in page
         assert "".join(f"<td>{number}</td>" for number in counted[1:]) in page
-    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert not re.findall(r'(?:src|srcset|href)="(?!data:)', page), "nothing comes from elsewhere"
+    beside = {path.name for path in Path("bench/mine").iterdir()}
+    assert {"table-1.csv", "table-1.tex", "measured.csv", "measured.tex"} <= beside
+    assert {name for name in beside if name.endswith(".svg")} >= {
+        f"figure-1-game24-right-by-calls-{theme}.svg" for theme in ("light", "dark")
+    }
+    with Path("bench/mine/table-1.csv").open(encoding="utf-8", newline="") as file:
+        [cell] = csv.DictReader(file)
+    figure = json.loads(Path("bench/mine.json").read_text())["tables"][0]["rows"][0]["cells"][0]
+    assert float(cell["ours"]) == figure["ours"]["value"]
+    assert float(cell["difference"]) == pytest.approx(figure["ours"]["value"] - 1)
     assert (
         call("bench", "run", "mine.yaml", "--backbone", "rehearsal:seed=2", "--log", "a.db").code
         == 0

@@ -25,8 +25,8 @@ from streams.analysis.statistics import paired_interval
 from streams.analysis.trees import tree_figures, under
 from streams.bench.compare import arms, progress, reward_curve
 from streams.bench.metrics import METRICS
-from streams.bench.pages import ours
 from streams.bench.results import accuracy_interval, measured
+from streams.bench.tables import ours
 from tests.streams.bench.worlds import case, episodes
 
 TALE = "\\alpha + 1"

@@ -116,7 +116,7 @@ def test_an_embedder_is_chosen_as_a_role_is() -> None:
     assert build("openai:text-embedding-3-small", wishes).name == "openai:text-embedding-3-small"
     with pytest.raises(SetupBroken, match="needs its model"):
         build("openai", wishes)
-    with pytest.raises(ValueError, match=r"no embedder 'word2vec'; there are hashed, minilm"):
+    with pytest.raises(ValueError, match=r"no embedder 'word2vec'; there are auto, hashed, minilm"):
         build("word2vec", wishes)
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from schemas.questions import ToolResult, UseTool
-from state.tables.corpus import Corpus, Mode, NoCorpus, Passage, fused, vectors_of
+from state.tables.corpus import Corpus, Making, Mode, NoCorpus, Passage, Prefixes, fused
 from streams.bench.retrieval import recalls, run
 from streams.embedders.hashed import HashedEmbedder
 from streams.embedders.minilm import MiniLm
@@ -54,9 +58,90 @@ def test_what_was_embedded_once_is_not_embedded_again(tmp_path: Path) -> None:
     assert Counting.asked == [each.whole for each in PASSAGES[2:]]
     fresh = tmp_path / "fresh"
     asyncio.run(index(fresh, (*PASSAGES, PASSAGES[3]), EMBEDDER))
-    kept, anew = (vectors_of(folder, EMBEDDER.name) for folder in (tmp_path, fresh))
+    kept, anew = (Making(folder, EMBEDDER.name).known(PASSAGES) for folder in (tmp_path, fresh))
     assert kept == anew
-    assert vectors_of(tmp_path, "other") == {}
+    assert len(kept) == len(PASSAGES)
+    assert Making(tmp_path, "other").known(PASSAGES) == {}
+    assert Making(tmp_path, EMBEDDER.name, Prefixes(passage="passage: ")).known(PASSAGES) == {}
+
+
+class Marked(HashedEmbedder):
+    """Remembers what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        self.asked.extend(texts)
+        return await super().embed(texts)
+
+
+def test_queries_and_passages_get_the_prefixes_that_the_corpus_was_made_with(
+    tmp_path: Path,
+) -> None:
+    """Models that were trained on ``query: `` and ``passage: `` had neither."""
+    embedder = Marked()
+    asyncio.run(index(tmp_path, PASSAGES, embedder, Prefixes("query: ", "passage: ")))
+    assert embedder.asked == [f"passage: {each.whole}" for each in PASSAGES]
+    tools = CorpusTools(tmp_path, embedder)
+    question = UseTool("search", (("query", "Which river does Basel lie on?"), ("topk", 1)))
+    found = asyncio.run(tools.call(question))
+    assert embedder.asked[-1] == "query: Which river does Basel lie on?"
+    assert found.text.startswith("(1) Basel\n"), "neither is shown"
+    assert "passage:" not in found.text
+
+
+class Flat(HashedEmbedder):
+    """Quick, so that memory is measured and not the embedder's; what nobody holds any more is collected first."""
+
+    async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        # The store's queries end in cycles. A full heap would leave them there for long, and they are not held.
+        gc.collect()
+        return [tuple(float(len(text) + at) for at in range(64)) for text in texts]
+
+
+def peak_of(folder: Path, count: int) -> int:
+    """Bytes that Python holds at most while so many passages are indexed."""
+    many = (Passage(f"Title {at}", f"number {at} " * 20) for at in range(count))
+    gc.collect()
+    gc.freeze()
+    tracemalloc.start()
+    try:
+        assert asyncio.run(index(folder, many, Flat())) == count
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_corpus_need_not_fit_into_memory(tmp_path: Path) -> None:
+    """All passages with all vectors were held at once; and all old vectors with them, when it was made again."""
+    # A process of its own: what other threads of this one do meanwhile would be counted too.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        peaks = alone.map(peak_of, *zip(*_made(tmp_path), strict=True))
+        _warm, small, large, again = peaks
+    assert large < 1.5 * small
+    assert again < 1.5 * small, "made again over the old one"
+
+
+def _made(folder: Path) -> list[tuple[Path, int]]:
+    large = (folder / "large", 10_000)
+    return [(folder / "warm", 10), (folder / "small", 2_000), large, large]
+
+
+def test_the_old_corpus_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    asyncio.run(index(tmp_path, PASSAGES, EMBEDDER))
+
+    def broken() -> Iterator[Passage]:
+        yield from (Passage("", f"new {at}") for at in range(3_000))
+        raise ValueError("line 3001")
+
+    with pytest.raises(ValueError, match="line 3001"):
+        asyncio.run(index(tmp_path, broken(), EMBEDDER))
+    assert search(tmp_path, "Which river does Basel lie on?", 1).text.startswith("(1) Basel\n")
+    assert asyncio.run(index(tmp_path, PASSAGES[:2], EMBEDDER)) == 2
+    with pytest.raises(NoCorpus, match="one passage"):
+        asyncio.run(index(tmp_path, (), EMBEDDER))
 
 
 def search(folder: Path, query: str, topk: int = 3, tool: str = "search") -> ToolResult:

@@ -1,0 +1,156 @@
+"""Side runs of a recipe: a run that goes on with another's episodes, and audits of what searches pruned.
+
+They are made when all other episodes are closed. What is on the log already costs nothing; none is on the record of
+an episode, and none is an episode of its own in any figure but the one that asks for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from msgspec import structs
+
+from handlers.policies.cot2_meta.settings import Cot2Settings
+from handlers.policies.cot2_meta.trace import tree_of
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed, EpisodeOpened
+from schemas.identity import address_order, is_numbered
+from schemas.problem import Limits
+from streams.analysis.cases import Case
+from streams.analysis.mechanisms import LOST
+from streams.analysis.shadow import audit
+from streams.analysis.trees import failed_as, rivals
+from streams.bench.recipe import Recipe, Runs
+from streams.bench.results import Episode, Results
+from streams.policies import find
+from streams.replay.change import Change
+from streams.replay.fork import forked_work, run_fork
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+    from streams.world import World
+
+PURPOSE = "beside"
+MORE_CALLS = 2
+"""Calls of a side run beyond those of its episode: a query, and once again where it was not read."""
+AT_ONCE = 8
+
+
+def has_asides(recipe: Recipe) -> bool:
+    """Whether the recipe asks for side runs at all."""
+    return any(run.beside is not None or run.audit for run in recipe.runs.values())
+
+
+async def run_asides(log: SqliteLog, recipe: Recipe, results: Results, world: World) -> int:
+    """Make what is not on the log yet; how many side runs there are."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(case: Case, run: Runs) -> None:
+        async with room:
+            await _go_on(log, case, run, world)
+
+    beside = [one(case, run) for case, run in _wanted(recipe, results)]
+    await asyncio.gather(*beside)
+    pruned = [
+        each.case
+        for (name, _), group in results.groups.items()
+        if recipe.runs[name].audit
+        for each in group
+    ]
+    return len(beside) + len(await audit(log, pruned, world))
+
+
+def _wanted(recipe: Recipe, results: Results) -> Iterator[tuple[Case, Runs]]:
+    for run in recipe.runs.values():
+        for (name, _), group in results.groups.items():
+            if name == run.beside:
+                yield from (
+                    (each.case, run) for each in group if each.case.closed.answer is not None
+                )
+
+
+async def _go_on(log: SqliteLog, case: Case, run: Runs, world: World) -> None:
+    """One side run: the episode's own record to its end, then what its policy does there."""
+    settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+    granted = case.opened.limits.calls
+    own = min(x for x in (settings.primary_calls, granted, 1 << 20) if x is not None)
+    last = max(filter(is_numbered, log.journal(case.episode)), key=address_order)
+    change = Change(
+        at=last,
+        settings={**case.problem.settings, **run.settings, "primary_calls": own},
+        policy=run.policy,
+        limits=Limits() if granted is None else Limits(calls=granted + MORE_CALLS),
+        purpose=PURPOSE,
+    )
+    work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
+    await run_fork(log, work, change, record, world)
+
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────────────
+
+
+def complete(results: Results, recipe: Recipe, text: Callable[[str], str | None]) -> None:
+    """Add what side runs tell: the groups of runs that are beside others, and what searches failed by.
+
+    ``text`` gives an episode's settings by their digest.
+    """
+    results.beside = frozenset(n for n, run in recipe.runs.items() if run.beside is not None)
+    forks = _forks(results.reading.journals)
+    for name in results.beside:
+        run = recipe.runs[name]
+        for (other, data), group in [*results.groups.items()]:
+            if other == run.beside:
+                results.groups[name, data] = [_said(each, run, forks, text) for each in group]
+    _class_failures(results, recipe)
+
+
+def _forks(
+    journals: Mapping[str, Mapping[str, Event]],
+) -> dict[str, list[tuple[EpisodeOpened, EpisodeClosed]]]:
+    """Closed side runs of ours by the episode that they went on with, in the order of the log."""
+    found: dict[str, list[tuple[EpisodeOpened, EpisodeClosed]]] = {}
+    for journal in journals.values():
+        opened, closed = journal.get("opened"), journal.get("closed")
+        if not isinstance(opened, EpisodeOpened) or not isinstance(closed, EpisodeClosed):
+            continue
+        if opened.purpose == PURPOSE and opened.parent is not None:
+            found.setdefault(opened.parent, []).append((opened, closed))
+    return found
+
+
+def _said(
+    one: Episode,
+    run: Runs,
+    forks: Mapping[str, Sequence[tuple[EpisodeOpened, EpisodeClosed]]],
+    text: Callable[[str], str | None],
+) -> Episode:
+    """The episode with the confidence of its side run; without one the confidence is unknown."""
+    confidence: float | None = None
+    for opened, closed in forks.get(one.case.episode, ()):
+        put: Mapping[str, Any] = orjson.loads(text(opened.settings) or "{}")
+        if opened.policy == run.policy and run.settings.items() <= put.items():
+            confidence = closed.confidence
+    closed = structs.replace(one.case.closed, confidence=confidence)
+    return replace(one, case=replace(one.case, closed=closed, calibrated=None))
+
+
+def _class_failures(results: Results, recipe: Recipe) -> None:
+    """What each search that came out wrong failed by, of the runs whose prunes are audited."""
+    everything = [each.case for group in results.groups.values() for each in group]
+    others = rivals(everything)
+    for (name, data), group in results.groups.items():
+        if recipe.runs[name].audit:
+            results.groups[name, data] = [
+                replace(each, case=_classed(each.case, others, results)) for each in group
+            ]
+
+
+def _classed(case: Case, others: Mapping[tuple[str, int | None], bool], results: Results) -> Case:
+    if case.outcome not in LOST:
+        return case
+    found = failed_as(case, tree_of(case.trace), others, results.reading.shadows)
+    return replace(case, failed_as=found)

@@ -1,0 +1,228 @@
+"""Side runs of a recipe: another wording of the query at a search's end, and audits that tell failures apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from handlers.policies.cot2_meta.trace import tree_of
+from schemas.events.base import Event
+from schemas.events.episode import Completed, EpisodeOpened
+from schemas.events.reasoning import Generated
+from schemas.events.search import Grown, NodeExpanded, NodePruned, OracleScored
+from schemas.outcome import Outcome
+from schemas.problem import Limits
+from schemas.usage import Usage
+from streams.analysis.cases import Case, read
+from streams.analysis.trees import failed_as, rivals
+from streams.bench.metrics import METRICS
+from streams.bench.recipe import BadRecipe
+from streams.bench.recipe import read as read_recipe
+from streams.runtime.embedded.log import SqliteLog
+from tests.streams.bench.worlds import case
+from tests.streams.cli.calling import call
+
+RECIPE: dict[str, Any] = {
+    "recipe": "asides", "claims": [], "paper": "none", "about": "Side runs", "differs": "Everything",
+    "seeds": [0], "limits": {"calls": 16}, "data": {"game24": {"source": "game24:901-904"}},
+    "runs": {
+        "A": {"policy": "cot2_meta", "audit": True},
+        "B": {"policy": "cot2_rescored", "settings": {"rewording": "B"}, "beside": "A"},
+        "other": {"policy": "best_of_n", "settings": {"samples": 16, "pick": "vote"}},
+    },
+    "tables": [
+        {
+            "title": "Words",
+            "columns": {
+                "Brier": {"data": "game24", "metric": "brier"},
+                "right": {"data": "game24", "metric": "accuracy"},
+            },
+            "rows": {"A": {"run": "A", "paper": [0.1, 90]}, "B": {"run": "B", "paper": [0.1, 90]}},
+        },
+        {
+            "title": "Failures",
+            "columns": {"count": {"run": "A", "data": "game24", "metric": "failures"}},
+            "rows": {"F1": {"kind": "f1", "paper": [1]}, "all": {"paper": [2]}},
+        },
+    ],
+}  # fmt: skip
+WORDS = (
+    "bench",
+    "run",
+    "asides.yaml",
+    "--backbone",
+    "rehearsal:seed=2",
+    "--log",
+    "a.db",
+    "--plots",
+    "none",
+)
+
+
+def forks(log: SqliteLog, purpose: str) -> dict[str, EpisodeOpened]:
+    found = {r.episode: r.event for r in log.records(kinds=["episode.opened"])}
+    return {
+        episode: event
+        for episode, event in found.items()
+        if isinstance(event, EpisodeOpened) and event.purpose == purpose
+    }
+
+
+def test_another_wording_is_put_to_the_same_trajectories_and_paid_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("asides.yaml").write_text(json.dumps(RECIPE))
+    done = call(*WORDS)
+    assert done.code == 0, done.err
+    log = SqliteLog("a.db")
+    answered = [c for c in read(log).cases() if c.opened.policy == "cot2_meta" and c.closed.answer]
+    beside = forks(log, "beside")
+    assert answered
+    assert sorted(str(each.parent) for each in beside.values()) == sorted(
+        c.episode for c in answered
+    )
+    for episode in beside:
+        own = [
+            e for e in log.journal(episode).values() if isinstance(e, Completed) and not e.reused
+        ]
+        assert 1 <= len(own) <= 2
+        assert all(e.asked.split(" ")[1] == "confidence" for e in own), "nothing is searched again"
+    calls = len(list(log.records(kinds=["completed"])))
+    log.close()
+    made = json.loads(Path("bench/asides.json").read_text())
+    words = {row["name"]: row["cells"] for row in made["tables"][0]["rows"]}
+    assert words["A"][1]["ours"] == words["B"][1]["ours"], "the answers are the same"
+    assert words["B"][0]["ours"] is not None
+    assert {(each["run"]) for each in made["measured"]} == {"A", "other"}
+    assert made["unfinished"] == 0
+    again = call(*WORDS)
+    assert again.code == 0, again.err
+    log = SqliteLog("a.db")
+    assert len(list(log.records(kinds=["completed"]))) == calls > 0, "what is there costs nothing"
+    log.close()
+    assert json.loads(Path("bench/asides.json").read_text()) == made
+    verified = call("verify", "--log", "a.db")
+    assert verified.code == 0, verified.out + verified.err
+    assert "not verifiable" not in verified.out
+
+
+def test_a_kind_that_no_metric_ends_with_is_named(tmp_path: Path) -> None:
+    wrong = json.loads(json.dumps(RECIPE))
+    wrong["tables"][1]["rows"]["F1"]["kind"] = "f9"
+    file = tmp_path / "wrong.yaml"
+    file.write_text(json.dumps(wrong))
+    with pytest.raises(BadRecipe, match="no metric 'failures_f9'"):
+        read_recipe(file)
+
+
+# ── What a search failed by ──────────────────────────────────────────────────────────────────
+
+
+def tree(*leaves: tuple[str, float], pruned: bool = False) -> list[Event]:
+    """Leaves of the root with their answers and process values; the last may have been pruned."""
+    names = [f"1.{at}.0" for at in range(len(leaves))]
+    made: list[Event] = []
+    for name, (answer, worth) in zip(names, leaves, strict=True):
+        made += [
+            Generated(answer=answer, source=name),
+            OracleScored(node=name, steps=(), rewards=(), value=worth, source=name),
+        ]
+    grown = tuple(
+        Grown(node=name, strategy="direct", depth=1, value=worth)
+        for name, (_, worth) in zip(names, leaves, strict=True)
+    )
+    made.append(NodeExpanded(round=0, node="opened", children=grown))
+    return [*made, NodePruned(round=0, node=names[-1], value=0.1)] if pruned else made
+
+
+def lost(problem: str, events: Sequence[Event], *, calls: int = 16, policy: str = "cot2_meta",
+         outcome: Outcome = "wrong", ended_by: str = "budget") -> Case:  # fmt: skip
+    found = case(
+        problem,
+        outcome,
+        events,
+        reference="24",
+        answer="25",
+        ended_by=ended_by,
+        usage=Usage(calls=calls),
+    )
+    opened: Any = SimpleNamespace(
+        policy=policy, limits=Limits(calls=16), memory_version=0, backbones="m"
+    )
+    return replace(found, opened=opened)
+
+
+def shadow(of: Case, *answers: str) -> Any:
+    """A shadow run that went on with the pruned node to these answers."""
+    below: list[Event] = [
+        Generated(answer=each, source=f"2.{at}.0") for at, each in enumerate(answers)
+    ]
+    children = tuple(
+        Grown(node=f"2.{at}.0", strategy="direct", depth=2) for at in range(len(answers))
+    )
+    first = [event for _, event in of.trace.events if not isinstance(event, NodePruned)]
+    grown = [*first, *below, NodeExpanded(round=1, node="1.1.0", children=children)]
+    return SimpleNamespace(trace=case("s", "wrong", grown).trace, node="1.1.0", closed=of.closed)
+
+
+def said(one: Case, *others: Case, shadows: Sequence[Any] = ()) -> str | None:
+    return failed_as(one, tree_of(one.trace), rivals(others), lambda _: shadows)
+
+
+FAILED = lost("p", [], policy="tot")
+SOLVED = lost("p", [], policy="tot", outcome="right")
+APART = (("25", 0.5), ("26", 0.5))
+
+
+def test_each_class_is_told_by_what_tells_it() -> None:
+    misjudged = lost("p", tree(("25", 0.9), ("24", 0.5)))
+    assert said(misjudged) == "F2", "neither shadow runs nor baselines are needed for it"
+    cut = lost("p", tree(*APART, pruned=True))
+    assert said(cut, SOLVED, shadows=[shadow(cut, "24")]) == "F3"
+    assert said(cut, FAILED, shadows=[shadow(cut, "26")]) == "F4"
+    open_end = lost("p", tree(*APART))
+    assert said(open_end, FAILED) == "F4"
+    assert said(open_end, SOLVED) == "F1"
+    assert said(lost("p", tree(*APART), ended_by="frontier"), SOLVED) == "unclassified"
+
+
+def test_what_cannot_be_ruled_out_is_in_no_class() -> None:
+    """Without shadow runs and baselines every failure was F1, or of none."""
+    cut = lost("p", tree(*APART, pruned=True))
+    assert said(cut, FAILED) is None, "no shadow run: it may be F3"
+    assert said(lost("p", tree(*APART))) is None, "no baseline: it may be F4"
+    tale = lost("p", tree(("25", 0.9), ("\\alpha + 1", 0.5)))
+    assert said(tale, SOLVED) is None, "a leaf that nobody can judge: it may be F2"
+
+
+def value(name: str, cases: Sequence[Case]) -> tuple[Any, int, int]:
+    found = METRICS[name].found(cases)
+    return found.value, found.known, found.unknown
+
+
+def test_table_15_counts_shares_and_calls_of_each_class() -> None:
+    def classed(problem: str, calls: int, failed: str | None) -> Case:
+        one = lost(problem, [], calls=calls)
+        return replace(one, failed_as=failed)
+
+    cases = [
+        classed("a", 16, "F1"), classed("b", 10, "F3"), classed("c", 12, "F3"), classed("d", 16, None),
+        lost("e", [], outcome="right"), lost("f", [], outcome="unknown"),
+    ]  # fmt: skip
+    assert value("failures", cases) == (4.0, 5, 1)
+    assert value("failure", cases) == (75.0, 4, 0)
+    assert value("failures_f3", cases) == (2.0, 3, 1)
+    assert value("failure_f3", cases) == (pytest.approx(200 / 3), 3, 1)
+    assert value("failure_calls_f3", cases) == (11.0, 2, 0)
+    assert value("failures_f4", cases) == (0.0, 3, 1)
+    assert value("failure_calls_f4", cases) == (None, 0, 0)
+    assert value("failure_calls", cases) == (13.5, 4, 0)
+    assert value("failures_f1", [classed("d", 16, None)]) == (None, 0, 1)
+    assert value("failures_f1", cases[4:5]) == (0.0, 0, 0)
