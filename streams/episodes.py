@@ -154,7 +154,8 @@ def prepare(
     found = resolved(policy, admitted.problem)
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):
-        newest = latest(memories)
+        # who reads no memory pins none, whatever was learned by the time that it was opened
+        newest = latest(memories) if policy.reads(found.settings) else memories[0]
         grant.check(admitted.problem)
         opened = opening(policy, found.digest, admitted.problem, newest, backbones, grant)
     if (opened.policy, opened.policy_version) != (policy.name, policy.version):

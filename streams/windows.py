@@ -51,6 +51,8 @@ class Series:
     filled: dict[int, str] = field(default_factory=dict[int, str])
     voids: set[int] = field(default_factory=set[int])
     done: int = 0
+    ahead: bool = False
+    """Whether its members open before the batches in front of them are learned: they read no memory."""
 
     @property
     def batches(self) -> int:
@@ -116,7 +118,10 @@ class ScopeWindow:
             self.unordered.add(event.series)
         elif event.series not in self.series:
             voids = self.early.pop(event.series, set())
-            self.series[event.series] = Series(event.series, event.size, event.window, voids=voids)
+            ahead = bool(event.ahead)
+            self.series[event.series] = Series(
+                event.series, event.size, event.window, voids=voids, ahead=ahead
+            )
 
     def _void(self, episode: str, event: PositionVoided) -> None:
         series = self.series.get(event.series)
@@ -200,13 +205,15 @@ class ScopeWindow:
     def version_for(self, series: str | None, position: int | None) -> int | None:
         """The memory version that an episode at this place pins, or ``None`` while it must wait.
 
-        A stream's episodes, and late members, only wait while something is being forgotten: they pin
-        the latest.
+        A stream's episodes, late members, and those of a series that reads no memory only wait while
+        something is being forgotten: they pin the latest.
         """
         if self.owed:
             return None
         known = self.series.get(series or "")
         if known is None or position is None or position >= known.size or position in known.voids:
+            return self.versioned
+        if known.ahead:
             return self.versioned
         if known is not self.current:
             return self.versioned if known.finished else None

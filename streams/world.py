@@ -35,7 +35,7 @@ from streams.backbones.shape import description
 from streams.calling import Caller, Draining, Totals, why
 from streams.defects import describe
 from streams.drive import Paused, Run
-from streams.embedders.agreement import need_its_embedder
+from streams.embedders.agreement import embedder_of, need_its_embedder
 from streams.embedders.port import Billing, Embedder
 from streams.grants import Grant
 from streams.seeds import is_used
@@ -45,6 +45,7 @@ from streams.twins import luck
 
 if TYPE_CHECKING:
     from state.mirror import Mirrors
+    from streams.embedders.choosing import Embedders
 
 PLAIN_ITEMS = 64
 """Up to so many memory items are recalled without the mirror, and without loading NumPy."""
@@ -81,8 +82,8 @@ class World:
         patience: Patience | None = None,
     ) -> None:
         self.backbones, self.embedder = dict(backbones), embedder
-        self.billing = embedder if isinstance(embedder, Billing) else None
-        """The embedder, where its requests are counted."""
+        self.embedders: Embedders | None = None
+        """Those of memories that have another one, where nobody chose theirs."""
         self.caller = Caller(
             patient=patient,
             totals=totals,
@@ -209,13 +210,14 @@ class World:
             case Recall():
                 return await self._recall(run, question, asked)
             case Embed():
-                need_its_embedder(run, question, self.embedder.name)
-                vectors, took = await self._vectors(run, question.texts)
+                embedder = self._embedder(run)
+                need_its_embedder(run, question, embedder.name)
+                vectors, took = await self._vectors(run, embedder, question.texts)
                 named = tuple(map(text_digest, question.texts)) if question.named else None
                 return Embedded(
                     asked=asked,
-                    embedder=self.embedder.name,
-                    dimensions=self.embedder.dimensions,
+                    embedder=embedder.name,
+                    dimensions=embedder.dimensions,
                     vectors=tuple(pack(vector) for vector in vectors),
                     texts=named,
                     took=took,
@@ -242,8 +244,9 @@ class World:
         )
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
-        need_its_embedder(run, question, self.embedder.name)
-        (query,), took = await self._vectors(run, (question.query,))
+        embedder = self._embedder(run)
+        need_its_embedder(run, question, embedder.name)
+        (query,), took = await self._vectors(run, embedder, (question.query,))
         rounded = tuple(unpack(pack(query)))
         items = self._select(run.memory, question, rounded)
         return Recalled(
@@ -253,15 +256,19 @@ class World:
             took=took,
         )
 
+    def _embedder(self, run: Run) -> Embedder:
+        """Who makes a run's vectors: whoever made those that it has, unless another one was chosen."""
+        if self.embedders is None:
+            return self.embedder
+        return self.embedders.of(embedder_of(run))
+
     async def _vectors(
-        self, run: Run, texts: tuple[str, ...]
+        self, run: Run, embedder: Embedder, texts: tuple[str, ...]
     ) -> tuple[list[tuple[float, ...]], Embedding | None]:
         """One for each text, and what an endpoint was asked for them; where that is away, once it is back."""
-        vectors = await self.caller.told(partial(self.embedder.embed, texts), run.episode)
-        bill = None if self.billing is None else self.billing.bill(texts)
-        return vectors, None if bill is None else self.caller.billed(
-            self.embedder.name, bill, texts
-        )
+        vectors = await self.caller.told(partial(embedder.embed, texts), run.episode)
+        bill = embedder.bill(texts) if isinstance(embedder, Billing) else None
+        return vectors, None if bill is None else self.caller.billed(embedder.name, bill, texts)
 
     async def _checked(self, question: Worth[Any], asked: str) -> Checked:
         """By the domain's checker; where it has none, a learner's question is answered by the label."""
@@ -291,6 +298,8 @@ class World:
         for backbone in set(self.backbones.values()):
             await backbone.close()
         await self.embedder.close()
+        if self.embedders is not None:
+            await self.embedders.close()
         await self.tools.close()
 
 

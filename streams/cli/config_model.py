@@ -100,8 +100,8 @@ class Config(BaseSettings):
     """The policy of problems that name none."""
     backbone: str | None = None
     """What answers for a model: openai[:MODEL], recorded:PATH, rehearsal[:seed=7] and others."""
-    embedder: str = "hashed"
-    """What makes vectors: hashed, minilm or openai:MODEL."""
+    embedder: str = "auto"
+    """What makes vectors: auto (minilm where it is installed), hashed, minilm or openai:MODEL."""
     tools: str | None = None
     """What policies that call tools call: corpus:FOLDER, mcp:COMMAND or mcp:URL."""
     max_concurrency: PositiveInt = 256

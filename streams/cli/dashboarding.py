@@ -31,22 +31,22 @@ def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], brow
     need_extra("starlette", "web")
     said = load().dashboard
     host, port = place_of(listen or said.listen, "--listen")
-    hosts = _hosts(host, [*names] or said.allowed_hosts)
+    hosts = hosts_of(host, [*names] or said.allowed_hosts)
     url = log_url(log)
     path, catch_up = _followed(url)
-    listening = _socket(host, port)
+    listening = listening_at(host, port)
     from streams.dashboard.app import Dashboard
     from streams.dashboard.glass import Glass
     from streams.dashboard.serve import serve
 
     _warn(hosts)
     pages = Dashboard(Glass(path, catch_up), url, lambda: open_log(url), said.token)
-    address = f"http://{_named(host)}:{listening.getsockname()[1]}/"
+    address = f"http://{named(host)}:{listening.getsockname()[1]}/"
     serve(pages.app(hosts), listening, lambda: _ready(address, browser=browser))
     return OK
 
 
-def _hosts(listening: str, names: Iterable[str]) -> Hosts:
+def hosts_of(listening: str, names: Iterable[str]) -> Hosts:
     """The hosts that are answered. Raises a usage error for a name that is none."""
     from streams.web.hosts import Hosts
 
@@ -131,7 +131,7 @@ def _copied(url: str) -> Path:
     return path
 
 
-def _socket(host: str, port: int) -> socket.socket:
+def listening_at(host: str, port: int) -> socket.socket:
     """Listens already, so that a port that is taken is told at once. Raises a ``CliError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -140,7 +140,8 @@ def _socket(host: str, port: int) -> socket.socket:
         raise taken(host, port, error, "--listen") from error
 
 
-def _named(host: str) -> str:
+def named(host: str) -> str:
+    """A host as it stands in a URL."""
     return f"[{host}]" if ":" in host else host
 
 

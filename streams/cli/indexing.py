@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from state.tables.corpus import Passage
 
 
-def corpus(source: str, folder: str, *, embedder: str, json: bool) -> int:
-    """Index a file of passages; the exit code."""
+def corpus(
+    source: str, folder: str, *, embedder: str, query: str = "", passage: str = "", json: bool
+) -> int:
+    """Index a file of passages, with what stands before queries and passages; the exit code."""
+    from state.tables.corpus import Prefixes
     from streams.cli.setup import Models, embedder_of, wishes_of
     from streams.tools.corpus import index
 
     path, maker = Path(source), embedder_of(embedder, wishes_of(Models()))
     try:
-        count = asyncio.run(index(Path(folder), passages(path), maker))
+        count = asyncio.run(index(Path(folder), passages(path), maker, Prefixes(query, passage)))
     except (OSError, ValueError) as error:
         raise usage(str(error), field="FILE") from error
     if json:

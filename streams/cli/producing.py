@@ -26,6 +26,8 @@ from streams.producing.sources import Line, NoSource, built_in, lines_of
 from streams.runtime.embedded.log import SqliteLog
 
 if TYPE_CHECKING:
+    from handlers.policies.base import Policy
+    from schemas.problem import Profile
     from streams.cli.options import ReadOptions, SeriesOptions, WayOptions
 
 
@@ -72,7 +74,7 @@ def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits)
 
     values = pairs(way.settings, "--set")
     if way.policy is not None:
-        policy_of(way.policy, way.profile, values)
+        _warn(policy_of(way.policy, way.profile, values), way.profile, values)
     _check_names(way)
     return Plan(
         source=source,
@@ -92,6 +94,14 @@ def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits)
         tools=tools_wanted() is not None,
         statements=load().statements,
     )
+
+
+def _warn(policy: Policy[Any], profile: Profile, values: dict[str, Any]) -> None:
+    """Say so where these settings can teach nothing: a run costs as much whether it teaches or not."""
+    chosen = {**policy.usual(profile, tools_wanted() is not None), **values}
+    why = policy.unlearnable(policy.resolve(profile, chosen))
+    if why is not None:
+        say(f"warning: {policy.name} will learn nothing from this: {why}")
 
 
 def _lines(source: str, reading: ReadOptions) -> Iterator[Line]:

@@ -1,17 +1,19 @@
-"""The `lessons retire` and `lessons restore` commands: a person's word on a memory item."""
+"""The `lessons retire` and `lessons restore` commands: a person's word on a memory item or an arm."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from typing import TYPE_CHECKING, Literal
 
+from handlers.learning.bandits import mark_of
 from schemas.events.learning import KnowledgeRevised
 from schemas.identity import digest
 from schemas.memory import MemoryItem
-from streams.cli.errors import OK, usage
+from streams.cli.errors import OK, CliError, usage
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
 from streams.cli.places import text_of
+from streams.cli.show.arms import arm_of, arms_in
 from streams.cli.show.library import Library, Shelf
 
 if TYPE_CHECKING:
@@ -34,19 +36,46 @@ def revise(
     by, reason = text_of(by, "--by"), text_of(reason, "--reason")
     with closing(open_log(log, writes=True)) as opened:
         shelf = Library.read(opened).one(scope)
-        item = _item(shelf, wanted, change)
+        mark = _arm(shelf, wanted, change) or _item(shelf, wanted, change).mark
         event = KnowledgeRevised(
-            scope=shelf.scope, item=item.id, name=item.mark, change=change, by=by, reason=reason
+            scope=shelf.scope, item=wanted, name=mark, change=change, by=by, reason=reason
         )
-        said = _times(opened, shelf.scope, item.mark)
-        address = f"revised.{digest([item.mark, said])}"
+        said = _times(opened, shelf.scope, mark)
+        address = f"revised.{digest([mark, said])}"
         opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
     now = shelf.memory.latest.name
     if json:
-        out_json({"scope": shelf.scope, "item": item.id, "change": change, "version": now})
+        out_json({"scope": shelf.scope, "item": wanted, "change": change, "version": now})
     else:
-        out(f"{item.id} {change} in {shelf.scope}, from the version after {now} on")
+        out(f"{wanted} {change} in {shelf.scope}, from the version after {now} on")
     return OK
+
+
+def _arm(shelf: Shelf, wanted: str, change: Change) -> str | None:
+    """The name of an arm in the newest version. Raises a usage error where the word would say nothing.
+
+    What was said since that version counts already: the last arm in service is not retired.
+    """
+    latest = shelf.memory.latest
+    if arm_of(latest, wanted) is None:
+        return None
+    words = {word.name: word.change for word in shelf.memory.words.values()}
+    out = {
+        arm["id"]
+        for arm in arms_in(latest)
+        if words.get(mark_of(arm["id"]), "retired" if arm.get("retired") else "") == "retired"
+    }
+    if (wanted in out) == (change == "retired"):
+        raise _said_already(wanted, change)
+    if change == "retired" and len(out) + 1 == len(arms_in(latest)):
+        detail = f"{wanted} is the last arm in service: restore another one first"
+        raise usage(detail, field="ID", error="lesson.revised")
+    return mark_of(wanted)
+
+
+def _said_already(wanted: str, change: Change) -> CliError:
+    detail = f"{wanted} is {'retired already' if change == 'retired' else 'not retired'}"
+    return usage(detail, field="ID", error="lesson.revised")
 
 
 def _item(shelf: Shelf, wanted: str, change: Change) -> MemoryItem:
@@ -58,8 +87,7 @@ def _item(shelf: Shelf, wanted: str, change: Change) -> MemoryItem:
     if found:
         return found[-1]
     if other:
-        detail = f"{wanted} is {'retired already' if change == 'retired' else 'not retired'}"
-        raise usage(detail, field="ID", error="lesson.revised")
+        raise _said_already(wanted, change)
     raise shelf.no_such(wanted, where=f" in version {latest.name}")
 
 

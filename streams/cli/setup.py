@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -80,6 +81,7 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     from streams.backbones.spelling import build
     from streams.cli.config import load
     from streams.cli.messages import log_as_asked
+    from streams.embedders.choosing import AUTO, Embedders
     from streams.world import World
 
     named = dict(_role(each) for each in models.roles)
@@ -96,18 +98,30 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
             raise usage(str(error), field="--backbone") from error
         except BackboneError as error:
             raise as_cli(error) from error
+    chosen = embedder_of(embedder, wishes, simulated=any(each.simulated for each in built.values()))
     world = World(
         {role: built[name] for role, name in named.items()},
-        embedder_of(embedder, wishes),
+        chosen,
         patient=patient,
         totals=totals,
         prices=prices_of(models),
         limits=models.limits,
     )
+    if embedder == AUTO:
+        world.embedders = Embedders(chosen)
     tools = tools_wanted(models)
     if tools is not None:
-        world.tools = tools_of(tools, world.embedder)
+        world.tools = tools_of(tools, chosen, *_others(chosen, embedder))
     return world
+
+
+def _others(chosen: Embedder, spelling: str) -> list[Embedder]:
+    """Who else may have made the vectors of a corpus, where nobody named an embedder."""
+    from streams.embedders.choosing import AUTO, installed
+    from streams.embedders.hashed import HashedEmbedder
+
+    made = (HashedEmbedder(), installed()) if spelling == AUTO else ()
+    return [each for each in made if each is not None and each.name != chosen.name]
 
 
 def tools_wanted(models: Models | None = None) -> str | None:
@@ -148,26 +162,32 @@ def episodes_in_flight() -> int:
     return load().max_concurrency
 
 
-def embedder_of(spelling: str, wishes: Wishes) -> Embedder:
+def embedder_of(spelling: str, wishes: Wishes, *, simulated: bool = False) -> Embedder:
     """Who makes vectors. Raises a ``CliError`` where its spelling or set-up is wrong."""
     from streams.backbones.port import BackboneError
     from streams.embedders.spelling import build
 
     try:
-        return build(spelling, wishes)
+        return build(spelling, wishes, simulated=simulated)
     except ValueError as error:
         raise usage(str(error), field="--role embedder") from error
     except BackboneError as error:
         raise as_cli(error) from error
 
 
-def tools_of(spelling: str, embedder: Embedder) -> Tools:
-    """What policies may call. Raises a usage error for a spelling that is wrong."""
+def tools_of(spelling: str, embedder: Embedder, *others: Embedder) -> Tools:
+    """What policies may call. Raises a usage error for a spelling that is wrong.
+
+    ``others`` are tried in turn where a corpus has vectors by another embedder.
+    """
     from streams.tools.spelling import build
 
     try:
         return build(spelling, embedder)
     except ValueError as error:
+        for each in others:
+            with suppress(ValueError):
+                return build(spelling, each)
         raise usage(str(error), field="--tools") from error
 
 

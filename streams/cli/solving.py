@@ -14,9 +14,10 @@ from handlers.answers.plain import plain_text
 from handlers.policies.base import Policy
 from schemas.answer import Judgements
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
-from schemas.identity import address_order, digest, is_numbered
+from schemas.events.episode import EpisodeOpened
+from schemas.identity import address_order, is_numbered
 from schemas.problem import PROBLEM_CHARS, Limits, Problem
+from state.journal import Recorder
 from streams.backbones.port import BackboneError
 from streams.cli.config import load
 from streams.cli.dead_letters import option
@@ -30,16 +31,9 @@ from streams.cli.output import out, out_json, say
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_wanted, world_of
 from streams.cli.show.words import plural, sure
 from streams.cli.spent import spent
-from streams.episodes import conclude, prepare
 from streams.judging import judgements, words
-from streams.policies import find
-from streams.relay import Closing
-from streams.relay import closing as closed_by
-from streams.replay.fork import memories_of
-from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.embedded.sides import alone_on, beside
-from streams.scopes import settings_text
+from streams.solving import Onlooker, Solved, solve_on, text_id
 from streams.world import World
 
 if TYPE_CHECKING:
@@ -75,22 +69,21 @@ def solve(
         need_prices(world, "--cost-limit")
     with closing(open_log(log, create=True)) as opened:
         try:
-            episode, end = finished(world, _solve(opened, found, problem, world))
+            solved = finished(
+                world, solve_on(opened, found, problem, world, Terminal(found, problem, world))
+            )
         except BackboneError as error:
             raise as_cli(error) from error
-        judged = judgements(opened.journal(episode).values())
-        code = _tell(episode, end, judged, world, json)
+        journal = opened.journal(solved.episode)
+        code = _tell(solved, judgements(journal.values()), world, json)
         if code == SPENT:
-            closed = end.closed if isinstance(end, Closing) else end
-            raise spent(episode, opened.journal(episode), closed, option(log))
+            raise spent(solved.episode, journal, solved.closed, option(log))
     return code
 
 
 def _problem(text: str, **given: Any) -> Problem:
     try:
-        return Problem(
-            id=f"solve-{digest(text.encode('utf-8', 'surrogatepass').hex())}", problem=text, **given
-        )
+        return Problem(id=text_id(text), problem=text, **given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = str(first["loc"][0]) if first["loc"] else "PROBLEM"
@@ -100,51 +93,31 @@ def _problem(text: str, **given: Any) -> Problem:
         ) from error
 
 
-async def _solve(
-    log: SqliteLog, policy: Policy[Any], problem: Problem, world: World
-) -> tuple[str, Closing | EpisodeClosed]:
-    episode = episode_of(problem, policy.name)
-    async with alone_on(log, episode, world, say):
-        journal = log.journal(episode)
-        known = journal.get("closed")
-        if isinstance(known, EpisodeClosed):
-            say_known(episode, journal, problem, world)
-            return episode, known
-        with beside(log, "solve", episode) as writer:
-            return episode, await _worked(log, writer, episode, journal, policy, problem, world)
+class Terminal(Onlooker):
+    """Says on standard error how a problem is solved, and shows each event on a terminal as it is recorded."""
 
+    def __init__(self, policy: Policy[Any], problem: Problem, world: World) -> None:
+        self.policy, self.problem, self.world = policy, problem, world
 
-async def _worked(
-    log: SqliteLog,
-    writer: Writer,
-    episode: str,
-    journal: dict[str, Event],
-    policy: Policy[Any],
-    problem: Problem,
-    world: World,
-) -> Closing:
-    """Work on the episode to its end, from wherever its record stands."""
-    admitted = journal.get("admitted")
-    if not isinstance(admitted, ProblemAdmitted):
-        admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
-        writer.state("events", episode, "admitted", admitted)
-    memories = memories_of(log, find, admitted.scope)
-    work = prepare(episode, admitted, journal, policy, memories, world.description, world.grant)
-    if "opened" not in journal:
-        say_expected_of_one(world, log, policy, problem)
-        opened = structs.replace(work.opened, purpose="solve")
-        writer.keep(opened.settings, settings_text(work.settings))
-        writer.state("events", episode, "opened", opened)
-    elif work.opened.limits != problem.limits:
-        say(f"resumed with the limits it was begun with: {worded(work.opened.limits)}")
-    conclusion, seconds = await conclude(work, work.run(Live(writer), world))
-    end = closed_by(
-        policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
-    )
-    writer.state("events", episode, "closed", end.closed)
-    writer.send("answers", episode, end.answer)
-    await writer.commit()
-    return end
+    def waits(self, why: str) -> None:
+        """Who works on the same."""
+        say(why)
+
+    def is_known(self, episode: str, journal: Mapping[str, Event]) -> None:
+        """What was asked for and not used."""
+        say_known(episode, journal, self.problem, self.world)
+
+    def begins(self, log: SqliteLog) -> None:
+        """What it is expected to take."""
+        say_expected_of_one(self.world, log, self.policy, self.problem)
+
+    def resumes(self, limits: Limits) -> None:
+        """Which limits hold."""
+        say(f"resumed with the limits it was begun with: {worded(limits)}")
+
+    def recorder(self, writer: Writer) -> Recorder:
+        """One that shows what it records."""
+        return Live(writer)
 
 
 def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, world: World) -> None:
@@ -192,16 +165,14 @@ def summary(event: Event) -> str:
     return " ".join(shown[:6])[:100]
 
 
-def _tell(
-    episode: str, end: Closing | EpisodeClosed, judged: Judgements, world: World, json: bool
-) -> int:
-    closed = end.closed if isinstance(end, Closing) else end
+def _tell(solved: Solved, judged: Judgements, world: World, json: bool) -> int:
+    closed = solved.closed
     plain = None if closed.answer is None else plain_text(closed.answer)
     if json:
         body = closed.told() | {"plain": plain}
         del body["items"]
-        known = not isinstance(end, Closing)
-        told = {"episode": episode, "simulated": world.simulated, "known": known, **body}
+        who = {"episode": solved.episode, "simulated": world.simulated, "known": solved.known}
+        told = {**who, **body}
         out_json({**told, "judgements": structs.asdict(judged)})
     else:
         if plain is not None:
@@ -212,7 +183,7 @@ def _tell(
         say(f"{closed.status} by {closed.ended_by}, {said}, {calls}{simulated}")
         if judged.unread:
             say(f"  {words(judged)}: metalogue show says what came instead")
-        say(f"  metalogue show {episode}")
+        say(f"  metalogue show {solved.episode}")
     if closed.status == "exhausted":
         return SPENT
     return OK if closed.status == "answered" else FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import socket
     from types import FrameType
 
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
 GOODBYE_S = 1
 """Open event streams are cut after so long."""
@@ -34,8 +35,14 @@ class Server(uvicorn.Server):
             self.told()
 
 
-def serve(app: Starlette, listening: socket.socket, told: Callable[[], None]) -> None:
+def serve(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
     """Serve on a socket that listens already, until SIGINT or SIGTERM."""
+    end_when_told()
+    asyncio.run(serving(app, listening, told))
+
+
+async def serving(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
+    """The same in a running event loop, of a process whose only work this is."""
     options: dict[str, Any] = {
         "log_level": "error",  # whoever sends nonsense would fill the log with warnings
         "http": Connection,
@@ -45,11 +52,13 @@ def serve(app: Starlette, listening: socket.socket, told: Callable[[], None]) ->
         "server_header": False,
         "timeout_graceful_shutdown": GOODBYE_S,
     }
+    await Server(uvicorn.Config(app, **options), told).serve([listening])
+
+
+def end_when_told() -> None:
+    """Uvicorn raises the signals that ended it once more when it has: that is no failure."""
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(
-            each, _ended
-        )  # uvicorn raises them again once it has ended; that is no failure
-    Server(uvicorn.Config(app, **options), told).run([listening])
+        signal.signal(each, _ended)
 
 
 def _ended(number: int, frame: FrameType | None) -> None:

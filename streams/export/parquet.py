@@ -95,21 +95,33 @@ def _first_line(page: Path) -> str:
 
 def write(folder: Path, table: Exported, chosen: Chosen) -> int:
     """One table as Parquet with zstd; how many rows."""
-    pa, dimensions, count = arrow(), chosen.source.state.dimensions, 0
-    fields = [
-        pa.field(column.name, arrow_type(column, dimensions))
-        for column in table.columns
-        if column.kind != "vector" or dimensions
-    ]
-    schema = pa.schema(fields)
+    schema, count = _schema(table, chosen), 0
     parquet: Any = import_module("pyarrow.parquet")
     with parquet.ParquetWriter(
         folder / f"{table.name}.parquet", schema, compression="zstd"
     ) as writer:
         for rows in chunks(table.rows(chosen)):
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            writer.write_table(arrow().Table.from_pylist(rows, schema=schema))
             count += len(rows)
     return count
+
+
+def as_arrow(log: SqliteLog, table: Exported) -> Any:
+    """One table of a whole log, in memory."""
+    chosen = Chosen(LogSource(log, fold(log, State())))
+    schema = _schema(table, chosen)
+    made = [arrow().Table.from_pylist(rows, schema=schema) for rows in chunks(table.rows(chosen))]
+    return arrow().concat_tables(made) if made else schema.empty_table()
+
+
+def _schema(table: Exported, chosen: Chosen) -> Any:
+    pa, dimensions = arrow(), chosen.source.state.dimensions
+    fields = [
+        pa.field(column.name, arrow_type(column, dimensions))
+        for column in table.columns
+        if column.kind != "vector" or dimensions
+    ]
+    return pa.schema(fields)
 
 
 def choose(source: LogSource, episode: str) -> Chosen:

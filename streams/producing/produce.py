@@ -310,6 +310,7 @@ class Producer:
             seed=self.plan.seed,
             walk=self.plan.walk,
             order=self.plan.order,
+            ahead=None if policy.reads(settings) else True,
         )
 
 

@@ -21,6 +21,8 @@ MOODS = (
     ("says nothing of usage", 0.10),
 )
 LATENCY_S = 0.05
+STALL_S = 60.0
+"""Longer than anybody waits, however long that is made on a machine that others keep busy."""
 
 
 def mood_of(asked: Asked) -> str:
@@ -46,7 +48,7 @@ def in_mood(asked: Asked) -> Answer:
         case "malformed":
             return replace(said, raw=said.raw.replace(b'"choices"', b'"choices'))
         case "stalls":
-            return said.paced(0.1, stalls_s=5.0)
+            return said.paced(0.1, stalls_s=STALL_S)
         case "slow":
             return said.paced(0.5)
         case "says nothing of usage":

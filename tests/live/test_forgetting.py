@@ -283,7 +283,12 @@ def test_without_a_model_nothing_is_changed_where_one_is_needed(log: Path) -> No
     assert rows(log, "select count(*) from records where kind = 'problem.forgotten'") == [(0,)]
 
 
-def test_what_nobody_learned_from_needs_no_model(log: Path) -> None:
+def test_what_nobody_learned_from_needs_no_model(tmp_path: Path) -> None:
+    """Where only flawless and hopeless episodes teach, some problem taught nothing."""
+    log = tmp_path / "a.db"
+    words = ("--policy", "mc2", "--set", "teaching=extremes", "--log", log)
+    assert call("produce", "game24:901-920", *words).code == 0
+    worked(log)
     subjects = {str(row[0]) for row in rows(log, "select subject from lessons")}
     ids = [str(row[0]) for row in rows(log, "select problem_id from answers order by offset")]
     quiet = next(each for each in ids if f"game24/{each}" not in subjects)

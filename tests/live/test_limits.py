@@ -157,7 +157,8 @@ def test_learning_has_a_limit_of_its_own(folder: Path) -> None:
 def test_a_limit_of_seconds_is_kept_by_recorded_latencies(serve: Serve, folder: Path) -> None:
     """What is spent is on record, so a replay comes to the same end at any speed."""
     log = folder / "a.db"
-    produce(log, "mc2", *SMALL, "--time-limit", "0.1", "--limit", 4)
+    # Shorter than a single reply: an episode of two calls, whose report is clean, never comes to its second.
+    produce(log, "mc2", *SMALL, "--time-limit", "0.05", "--limit", 4)
     slow = ("--backbone", "rehearsal:seed=7,latency_ms=60", *IDLE)
     assert call("worker", "--log", log, *slow).code == 0
     answers = call("consume", "--json", "--log", log).rows

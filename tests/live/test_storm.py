@@ -45,7 +45,9 @@ def source(folder: Path, problems: int) -> Path:
 
 def work(log: Path, endpoint: Endpoint) -> Outcome:
     async def body() -> Outcome:
-        options = Options(stream=True, idle_s=1.0, timeout_s=10.0, backoff_s=0.1)
+        # Who gives up on a reply that is there but not yet read asks for it twice: a busy machine reads later.
+        idle_s = soon(1.0)
+        options = Options(stream=True, idle_s=idle_s, timeout_s=10 * idle_s, backoff_s=0.1)
         backbone = OpenAIBackbone(environ=endpoint.env(), options=options)
         world = World({"*": backbone}, HashedEmbedder(), prices={"check": PRICE})
         worker = Worker(SqliteLog(log), world, find)
@@ -114,7 +116,9 @@ def test_everything_ends_well_in_a_storm(serve: Serve, folder: Path) -> None:
 @pytest.mark.soak
 def test_five_thousand_calls_in_a_storm(serve: Serve, folder: Path) -> None:
     problems = int(os.environ.get("STORM_PROBLEMS", "1200"))
-    storm = weathered(serve, folder, problems, rate=float(os.environ.get("STORM_RATE", "100")))
+    # Beside two busy loops a machine bears less: what is asked for is what this one would as it is shared now.
+    rate = float(os.environ.get("STORM_RATE", "0")) or 100.0 / soon(1.0)
+    storm = weathered(serve, folder, problems, rate)
     print(storm.told())
     assert storm.delivered.total() >= 4 * problems
     assert storm.used >= 0.8, storm.told()

@@ -7,7 +7,7 @@ field gets a reply without it, one that forgets a section gets a reply that does
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -26,6 +26,8 @@ _COUNT = re.compile(
     r"; (?:exactly (\d+) items?|(\d+) to (\d+) items|(\d+) or more items|up to (\d+) items?, or NONE"
     r"|any number of items, or NONE)$"
 )
+
+_RESPONSE = re.compile(r"\A(?:<turn[^>]*>\n)?<tool_response>(.*)</tool_response>", re.DOTALL)
 
 _PROBLEM = ("problem", "question", "task")
 _TRAJECTORY = ("trajectory", "solution", "attempt", "draft", "so far")
@@ -116,7 +118,14 @@ def read(messages: Sequence[Message]) -> Prompt:
     instructions, asked = _instructions(system)
     if not asked:
         said, asked = _instructions(said)
-    return Prompt(instructions, asked, _sections(said))
+    return Prompt(instructions, asked, (*_sections(said), *_returned(messages)))
+
+
+def _returned(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """What a tool returned in the turns of a conversation, each as a section of its own."""
+    for speaker, text in messages:
+        if speaker == "user" and (found := _RESPONSE.search(text)) is not None:
+            yield "Search results", found[1]
 
 
 @lru_cache(maxsize=512)

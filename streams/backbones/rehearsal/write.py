@@ -194,6 +194,7 @@ _List = Callable[[Turn], list[str]]
 
 _TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
     (("wording",), _wording),
+    (("analysis",), _because),
     (("instruction",), _instruction),
     (("next step",), advance.step),
     (("thought",), carry.thought),

@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from schemas.identity import names_a_file
+from streams.analysis.plots import Form, files
+from streams.bench.asides import complete, has_asides, run_asides
+from streams.bench.exports import exports
 from streams.bench.forecast import forecast, lines
 from streams.bench.matching import matched_limits
-from streams.bench.pages import html, markdown
+from streams.bench.pages import figures, html, markdown
 from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources, with_limits
 from streams.bench.recipe import BadRecipe, Recipe, load
 from streams.bench.report import report
@@ -58,6 +61,8 @@ class Wanted:
     """The user's own policies, by file."""
     plan: bool = False
     """Whether only to say what would be done."""
+    plots: Form | None = "svg"
+    """How plots are kept; nothing draws none."""
 
     def command(self) -> str:
         """The command line that runs this again."""
@@ -132,13 +137,32 @@ def run(wanted: Wanted, *, json: bool) -> int:
         from streams.cli.judging import judge_log
 
         judge_log(log, wanted.models, wanted.judge)
+    if has_asides(recipe):
+        _beside(log, recipe, planner, wanted)
     said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
     with closing(open_log(log)) as opened, Grading() as grading:
         results = gather(opened, planner.cells(), found, grading.remembered())
         results.absent = frozenset(planner.absent)
+        complete(results, recipe, opened.text)
         made = report(recipe, results, found, said)
-    _tell(made, write(made, folder, recipe.recipe), json=json)
+    _tell(made, write(made, folder, recipe.recipe, wanted.plots), json=json)
     return code
+
+
+def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted) -> None:
+    """Make the side runs that the recipe asks for, once its episodes are closed. Raises a ``CliError``."""
+    from streams.backbones.port import BackboneError
+    from streams.cli.draining import finished
+    from streams.cli.setup import as_cli
+
+    world = world_of(wanted.models, patient=False)
+    with closing(open_log(log, writes=True)) as opened:
+        results = gather(opened, planner.cells(), planner.sources)
+        try:
+            count = finished(world, run_asides(opened, recipe, results, world))
+        except BackboneError as error:
+            raise as_cli(error) from error
+    say(f"{recipe.recipe}: {count} side runs on the log")
 
 
 def _foretell(planner: Planner, log: str, *, json: bool) -> int:
@@ -147,6 +171,7 @@ def _foretell(planner: Planner, log: str, *, json: bool) -> int:
     if not is_missing(log):
         with closing(open_log(log)) as opened:
             results = gather(opened, planner.cells(), planner.sources)
+            complete(results, planner.recipe, opened.text)
     results.absent = frozenset(planner.absent)
     made = forecast(planner, results)
     if json:
@@ -263,14 +288,17 @@ def commit() -> str:
     return told.stdout.strip() or "unknown"
 
 
-def write(made: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
-    """The report in three forms."""
+def write(made: Mapping[str, Any], folder: Path, name: str, form: Form | None) -> list[Path]:
+    """The report in three forms, and beside it a folder of its tables and plots. ``form``: of plots, if any."""
     data = orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
-    texts = {"md": markdown(made).encode(), "json": data, "html": html(made).encode()}
-    paths = [folder / f"{name}.{ending}" for ending in texts]
-    for path, text in zip(paths, texts.values(), strict=True):
-        path.write_bytes(text)
-    return paths
+    page = html(made, plots=form is not None).encode()
+    texts = {f"{name}.md": markdown(made).encode(), f"{name}.json": data, f"{name}.html": page}
+    parts = {file: text.encode() for file, text in exports(made)}
+    parts |= {} if form is None else dict(files(figures(made), form))
+    (folder / name).mkdir(exist_ok=True)
+    for file, content in (texts | {f"{name}/{file}": each for file, each in parts.items()}).items():
+        (folder / file).write_bytes(content)
+    return [*(folder / file for file in texts), folder / name]
 
 
 def _tell(made: dict[str, Any], written: Sequence[Path], *, json: bool) -> None:

@@ -66,12 +66,19 @@ def corpus(
     embedder: Annotated[
         str, typer.Option("--embedder", metavar="E", help="hashed, minilm or openai:MODEL.")
     ] = "hashed",
+    query: Annotated[
+        str, typer.Option("--query-prefix", metavar="TEXT", help="Before each query, as 'query: '.")
+    ] = "",
+    passage: Annotated[
+        str,
+        typer.Option("--passage-prefix", metavar="TEXT", help="Before each, as 'passage: '."),
+    ] = "",
     json: Json = False,
 ) -> int:
     """Index passages for the search tool: --tools corpus:FOLDER."""
     from streams.cli.indexing import corpus as run
 
-    return run(source, folder, embedder=embedder, json=json)
+    return run(source, folder, embedder=embedder, query=query, passage=passage, json=json)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
@@ -91,8 +91,15 @@ def run_recipe(
     judge: Judge = None,
     run_code: RunCode = False,
     folder: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Where RECIPE.md, .json, .html go.")
+        str,
+        typer.Option(
+            "--out", metavar="DIR", help="Where RECIPE.md, .json, .html and a folder of tables go."
+        ),
     ] = "bench",
+    plots: Annotated[
+        Literal["svg", "png", "none"],
+        typer.Option("--plots", help="Plots, light and dark; they need the extra 'plots'."),
+    ] = "svg",
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what it would do and cost; make no call.")
     ] = False,
@@ -118,5 +125,6 @@ def run_recipe(
         plan=plan,
         judge=judge,
         run_code=run_code,
+        plots=None if plots == "none" else plots,
     )
     return run(wanted, json=json)

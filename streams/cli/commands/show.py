@@ -11,7 +11,7 @@ from streams.cli.options import By, Own, Reason
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
-lessons_group = group("lessons", "What was learned from single problems.")
+lessons_group = group("lessons", "What was learned from single problems, and which strategies.")
 knowledge_group = group("knowledge", "The rules that were made of lessons.")
 graph_group = group("graph", "The graph memory: cases, paths, principles, weights.")
 Scope = Annotated[
@@ -62,7 +62,7 @@ def lessons_list(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """The live lessons, with where they were used."""
+    """Live lessons with their uses, and arms with what they brought."""
     from streams.cli.show.lessons import listed
 
     return listed(log, scope=scope, role=role, at=at, json=json)
@@ -72,7 +72,9 @@ def lessons_list(
 def lessons_show(
     id: Annotated[
         str,
-        typer.Argument(metavar="ID", help="A lesson's id, such as L4.R2, or a rule's, such as R3."),
+        typer.Argument(
+            metavar="ID", help="A lesson's id, such as L4.R2, a rule's, such as R3, or an arm's."
+        ),
     ],
     scope: Scope = None,
     log: Log = None,
@@ -101,7 +103,8 @@ def lessons_diff(
 Item = Annotated[
     str,
     typer.Argument(
-        metavar="ID", help="A lesson's id, a rule's, or a principle's or case's of graph memory."
+        metavar="ID",
+        help="A lesson's id, a rule's, an arm's, or a principle's or case's of graph memory.",
     ),
 ]
 
@@ -115,7 +118,7 @@ def lessons_retire(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Take a lesson or rule out of later prompts."""
+    """Take a lesson, a rule or an arm out of later episodes."""
     from streams.cli.retiring import revise
 
     return revise(log, id, "retired", scope=scope, reason=reason, by=by, json=json)
@@ -130,7 +133,7 @@ def lessons_restore(
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Put a retired lesson or rule back."""
+    """Put a retired lesson, rule or arm back."""
     from streams.cli.retiring import revise
 
     return revise(log, id, "restored", scope=scope, reason=reason, by=by, json=json)

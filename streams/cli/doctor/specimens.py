@@ -21,7 +21,7 @@ from handlers.roles.composer import COACHES, NOTHING, compose
 from handlers.roles.confidence import trust
 from handlers.roles.consolidator import CONSOLIDATORS
 from handlers.roles.controller import CONTROLLER
-from handlers.roles.distiller import DISTILLERS
+from handlers.roles.distiller import DISTILLERS, POLARITY
 from handlers.roles.grounder import GROUNDER
 from handlers.roles.inducer import inducer
 from handlers.roles.meta_reasoner import META_REASONER
@@ -59,11 +59,12 @@ MATERIAL: Mapping[str, str] = {
     "candidate": "16",
     "report": _REPORT,
     "decision": "ACCEPT",
-    "polarity": "positive",
+    "polarity": POLARITY["do"],
     "lessons": f"- L1: {_LESSON}",
     "transitions": "SA -> MA: the answer was checked\nMA -> SA: the check failed",
     "transcript": f"1. reasoner: {WORK[0]}\n2. reasoner: {WORK[1]}",
-    "paths_that_succeeded": "SA -> MA",
+    "path_that_succeeded": "SA -> MA",
+    "path_that_failed": "MA -> SA",
     "how_many_there_are": "0",
     "strategy": "Do the product first.",
     "steps_made": "2",

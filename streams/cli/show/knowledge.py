@@ -9,7 +9,7 @@ from handlers.learning.calibrate import calibrated
 from schemas.memory import Memory, MemoryItem
 from streams.cli.errors import OK
 from streams.cli.output import out_json
-from streams.cli.show.library import Library, Shelf
+from streams.cli.show.library import Library, Shelf, has_items
 from streams.cli.show.page import Page
 from streams.cli.show.paste import command
 from streams.cli.show.words import one_line, plural, wrap
@@ -18,7 +18,7 @@ from streams.cli.show.words import one_line, plural, wrap
 def knowledge(log: str | None, *, scope: str | None, at: int | None, json: bool) -> int:
     """Print the rules of each scope that is meant; ``--json`` gives one object."""
     library = Library.of(log)
-    shelves = library.chosen(scope)
+    shelves = library.chosen(scope, has_items)
     if json:
         out_json({"scopes": [_as_json(library, shelf, shelf.version(at)) for shelf in shelves]})
         return OK

@@ -10,6 +10,7 @@ from schemas.settings import meant
 from streams.cli.errors import OK, CliError, sentence, usage
 from streams.cli.finding import one_of
 from streams.cli.output import out_json
+from streams.cli.show.arms import arm_of, arms_in, as_json, list_arms, single_arm
 from streams.cli.show.facts import headline
 from streams.cli.show.library import Library, Shelf, Use
 from streams.cli.show.page import Page
@@ -23,7 +24,7 @@ TONES = {"do": "good", "avoid": "warn", "both": "note"}
 def listed(
     log: str | None, *, scope: str | None, role: str | None, at: int | None, json: bool
 ) -> int:
-    """Print the live lessons of each scope that is meant."""
+    """Print the live lessons and the arms of each scope that is meant."""
     library = Library.of(log)
     shelves = library.chosen(scope)
     _check_role(shelves, role)
@@ -31,10 +32,16 @@ def listed(
         for shelf in shelves:
             for item in _live(shelf.version(at), role):
                 out_json(_as_json(library, shelf, item))
+            for arm in () if role else arms_in(shelf.version(at)):
+                out_json(as_json(shelf.scope, arm))
         return OK
     page = Page()
     for shelf in shelves:
-        _list(page, library, shelf, shelf.version(at), role)
+        memory = shelf.version(at)
+        if shelf.lessons or not arms_in(memory):
+            _list(page, library, shelf, memory, role)
+        if arms_in(memory) and not role:
+            list_arms(page, shelf, memory)
     if not shelves:
         page.line("no lessons yet")
     elif (first := next(iter(_live(shelves[0].version(at), role)), None)) is not None:
@@ -102,10 +109,17 @@ def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]
 
 
 def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> int:
-    """Print one lesson or rule in full."""
+    """Print one lesson, rule or arm in full."""
     library = Library.of(log)
     shelf = library.one(scope)
     wanted = one_of(wanted, shelf.ids()) or wanted
+    arm = arm_of(shelf.memory.latest, wanted)
+    if arm is not None:
+        if json:
+            out_json(as_json(shelf.scope, arm))
+        else:
+            single_arm(shelf, arm).show()
+        return OK
     found = _versions_of(shelf, wanted)
     if not found and wanted in shelf.lessons:
         raise _gone(shelf, wanted)

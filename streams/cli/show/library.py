@@ -17,6 +17,7 @@ from state.folds.grades import Known
 from state.folds.memory import MemoryFold
 from state.folds.state import number_of, scope_of
 from streams.cli.errors import CliError, usage
+from streams.cli.show.arms import arms_in
 from streams.cli.show.page import Span, outcome
 from streams.cli.show.paste import command
 from streams.learner import Learner
@@ -67,14 +68,15 @@ class Shelf:
     def ids(self) -> set[str]:
         """Ids of everything that it ever learned."""
         versions = self.memory.versions.values()
-        return {item.id for memory in versions for item in memory.whole()} | set(self.lessons)
+        items = {item.id for memory in versions for item in memory.whole()} | set(self.lessons)
+        return items | {str(arm["id"]) for arm in arms_in(self.memory.latest)}
 
     def no_such(self, wanted: str, log: str | None = None, where: str = "") -> CliError:
         """The error for an id of nothing, with the nearest there is."""
         said = near(wanted, self.ids())
         lists = (command("lessons", "list", log=log), command("knowledge", "show", log=log))
         hint = f"{said[:1].upper()}{said[1:]} All: {', or '.join(lists)}".lstrip()
-        what = f"no lesson or rule {wanted!r}{where}"
+        what = f"no lesson, rule or arm {wanted!r}{where}"
         return usage(what, field="ID", error="lesson.unknown", hint=hint)
 
     def since(self, rule: MemoryItem, upto: int) -> int:
@@ -111,6 +113,11 @@ class Shelf:
 
 
 def has_learned(shelf: Shelf) -> bool:
+    """Whether a scope has lessons, rules or arms."""
+    return has_items(shelf) or bool(arms_in(shelf.memory.latest))
+
+
+def has_items(shelf: Shelf) -> bool:
     """Whether a scope has lessons or rules."""
     return bool(shelf.lessons or shelf.made)
 

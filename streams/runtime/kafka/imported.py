@@ -82,6 +82,7 @@ class KafkaLog(SqliteLog):
 
     def close(self) -> None:
         """Let go of the broker and the file."""
+        atexit.unregister(self.close)  # it would come from another thread than the file's
         if not self.loop.is_closed():
             self._run(self._disconnect())
             self.loop.close()

@@ -64,7 +64,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "bench run": ("mc2-tab-08", "--reduced", "--limit", "1", *REHEARSAL, "--out", "report"),
 }
 """What writes as well, if only tables beside the log."""
-GOES_ON = ("dashboard", "projector")
+GOES_ON = ("dashboard", "projector", "serve")
 """What goes on until it is told to end."""
 REFUSED = {"lessons restore": 2}
 """What has nothing to do on this log, and says so once it has read it; what else ends with 0 or 1."""
@@ -104,7 +104,9 @@ def names() -> dict[str, str]:
     letter = call("dlq", "list", "--json", "--log", used()).rows[0]
     answered = call("consume", "--json", "--log", used()).rows
     problem = next(each["problem_id"] for each in answered if each["episode"] == closed[0])
-    lesson = call("lessons", "list", "--json", "--log", used()).rows[0]["id"]
+    lessons = call("lessons", "list", "--json", "--log", used()).rows
+    # Of one that was used in no episode no effect could be looked for.
+    lesson = next(each["id"] for each in lessons if each["used"])
     number = str(letter.get("number", letter.get("offset")))
     found = {"episode": closed[0], "other": closed[1], "at": numbered[-1]}
     return found | {"problem": problem, "lesson": lesson, "letter": number}

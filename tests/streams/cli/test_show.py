@@ -90,7 +90,7 @@ def test_what_the_screen_says() -> None:
     head, status = text.splitlines()[:2]
     assert head.split()[:2] == [value["problem_id"], "game24"]
     assert f'"{value["problem"]}"' in head
-    assert "mc2@2  batch 2  rehearsal(seed=7) (SIMULATED)" in head
+    assert "mc2@3  batch 2  rehearsal(seed=7) (SIMULATED)" in head
     assert status.startswith(
         f"{value['status']} {value['answer'] or 'no answer'}   {value['outcome']}"
     )

@@ -1,0 +1,150 @@
+"""The `serve` command: who is let in, what is offered, where it listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streams.cli.dashboarding import hosts_of, listening_at, named
+from streams.cli.errors import OK, USAGE, CliError, usage
+from streams.cli.observing import need_extra, place_of
+from streams.cli.opening import log_url
+from streams.cli.output import say
+from streams.cli.setup import Models, policy_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from starlette.types import ASGIApp
+
+    from schemas.problem import Limits
+    from streams.door.client import Client
+    from streams.door.errors import Error
+    from streams.web.hosts import Hosts
+
+LISTEN = "127.0.0.1:8800"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What a door offers, and to whom."""
+
+    listen: str = LISTEN
+    policies: Sequence[str] = ()
+    names: Sequence[str] = ()
+    origins: Sequence[str] = ()
+    tokens: str | None = None
+    limits: Limits
+    max_concurrency: int = 256
+    patience_s: float | None = None
+
+
+def serve(log: str | None, models: Models, wanted: Serving) -> int:
+    """Serve until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
+    need_extra("fastapi", "serve")
+    need_extra("uvicorn", "serve")
+    from streams.door.errors import Error
+    from streams.door.http.access import access_of
+    from streams.door.http.app import app_of
+    from streams.door.http.door import PATIENCE_S, Offer
+
+    host, port = place_of(wanted.listen, "--listen")
+    hosts = hosts_of(host, wanted.names)
+    try:
+        access = access_of(wanted.tokens)
+    except Error as error:
+        raise _as_cli(error) from error
+    _need_tokens(hosts, is_open=access.is_open)
+    offer = Offer(policies=_offered(wanted.policies), patience_s=wanted.patience_s or PATIENCE_S)
+    client = _client(log_url(log), models, offer.policies[0], wanted)
+    app = app_of(client, offer, access, hosts, wanted.origins)
+    with listening_at(host, port) as listening:
+        address = f"http://{named(host)}:{listening.getsockname()[1]}"
+        try:
+            asyncio.run(_served(app, client, listening, lambda: _ready(address, client)))
+        except Error as error:
+            raise _as_cli(error) from error
+    return OK
+
+
+async def _served(
+    app: ASGIApp, client: Client, listening: socket.socket, told: Callable[[], None]
+) -> None:
+    """Serve while the client is open: what is wrong with its log is said before anybody can come in."""
+    from streams.dashboard.serve import end_when_told, serving
+
+    async with client:
+        end_when_told()
+        await serving(app, listening, told)
+
+
+def _as_cli(error: Error) -> CliError:
+    """What programs would be told, as the command line's own."""
+    if isinstance(error.__cause__, CliError):
+        return error.__cause__
+    return CliError(
+        error.detail,
+        error=error.code,
+        exit=USAGE,
+        where=error.where,
+        field=error.field,
+        hint=error.hint,
+    )
+
+
+def _offered(given: Sequence[str]) -> Sequence[str]:
+    """The policies that a door offers: those that were named, else all of ours. Raises a usage error."""
+    if given:
+        return [policy_of(name).name for name in given]
+    from streams.policies import SHELF
+
+    default = policy_of(None).name
+    return [default, *(each.name for each in SHELF.all() if each.name != default)]
+
+
+def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:
+    """Works on a SQLite log itself; on Kafka, where workers are, it only hands on."""
+    if url.startswith("kafka://"):
+        if models.backbone is not None or models.roles:
+            hint = "Start workers beside it: metalogue worker --log URL --backbone B"
+            raise usage("a door before Kafka asks no model itself", field="--backbone", hint=hint)
+        from streams.door.client import Client
+
+        return Client(url, policy=policy, **_limits(wanted.limits))
+    from streams.cli.setup import need_prices, world_of
+    from streams.door.engine import Engine
+
+    world = world_of(models)  # says now what is wrong with it, if anything is
+    if wanted.limits.cost is not None:
+        need_prices(world, "--cost-limit")
+    engine = Engine(
+        url, policy=policy, max_concurrency=wanted.max_concurrency, **_limits(wanted.limits)
+    )
+    engine.models = models
+    return engine
+
+
+def _limits(limits: Limits) -> dict[str, Any]:
+    """Limits as a client takes them."""
+    return {
+        "call_limit": limits.calls,
+        "token_limit": limits.tokens,
+        "cost_limit": limits.cost,
+        "time_limit": limits.seconds,
+    }
+
+
+def _need_tokens(hosts: Hosts, *, is_open: bool) -> None:
+    """Raises a usage error where others could reach a door that lets anybody in."""
+    from streams.web.hosts import is_loopback
+
+    if is_open and not is_loopback(hosts.listening):
+        hint = "Name who may come in: --tokens FILE. Without one it listens on loopback alone"
+        raise usage("anybody who reaches it could spend your calls", field="--listen", hint=hint)
+
+
+def _ready(address: str, client: Client) -> None:
+    simulated = "   SIMULATED: no model answers" if client.is_simulated else ""
+    say(f"ready: {address}/v1   log {client.log}{simulated}   Ctrl-C ends it")

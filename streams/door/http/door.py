@@ -1,0 +1,272 @@
+"""What the HTTP door does, route by route, over one client of a log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from msgspec import to_builtins
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.answer import Answer
+from schemas.events.codec import plain
+from schemas.problem import ID_CHARS, ProblemId, ProblemText, Said, Seed, Values
+from schemas.record import Record
+from streams.door.client import Client, Handle
+from streams.door.errors import Error
+from streams.door.http.access import AGAIN_S, Access, Guest, Refused
+from streams.door.http.chat import ChatRequest, chunks, completion, event, problem_of
+
+PATIENCE_S = 600.0
+"""How long a request waits for an answer, unless the operator says another time."""
+STATUS: Mapping[str, int] = {
+    "input.duplicate": 409,
+    "input.refused": 400,
+    "policy.unknown": 404,
+    "policy.setting": 400,
+    "usage": 400,
+    "input.field": 400,
+    "episode.unknown": 404,
+    "episode.ended": 409,
+    "episode.waits": 409,
+    "cancelled": 409,
+    "episode.parked": 502,
+    "patience": 504,
+}
+"""The status of an error by its code; an ``input.`` that is not here is 400, the rest is 503."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What a door offers: policies by name, and how long one request may take."""
+
+    policies: Sequence[str]
+    patience_s: float = PATIENCE_S
+
+
+class PutProblem(BaseModel):
+    """A problem of our own kind. The same id, policy, settings and seed are the same episode."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: ProblemId
+    problem: ProblemText
+    policy: str | None = Field(default=None, description="One of those that this door offers.")
+    settings: Values = {}
+    seed: Seed = 0
+    answer: Said = Field(default=None, description="A reference: it only grades.")
+    call_limit: int | None = Field(default=None, ge=1)
+    token_limit: int | None = Field(default=None, ge=1)
+
+
+class Judged(BaseModel):
+    """What an answer was worth: just one of the three."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdict: bool | None = None
+    score: float | None = Field(default=None, ge=0, le=1)
+    reference: Said = None
+
+
+class Door:
+    """The handlers, over one client of a log."""
+
+    def __init__(self, client: Client, offer: Offer, access: Access) -> None:
+        self.client, self.offer, self.access = client, offer, access
+
+    # -- who comes ---------------------------------------------------------------------------------
+
+    def _policy(self, model: str) -> str:
+        """A policy that is offered. Raises an ``Error``."""
+        if model not in self.offer.policies:
+            what = f"no model {model[:80]!r}; GET /v1/models names those that there are"
+            raise Error(what, code="policy.unknown", field="model")
+        return model
+
+    async def _own(self, episode: str, guest: Guest) -> Handle:
+        """A handle to a guest's own episode. Raises an ``Error``; of another's it says what it says of none."""
+        if await self.client.memory_of(episode) != guest.name:
+            raise Error("no such episode", code="episode.unknown", where=episode[:ID_CHARS])
+        return await self.client.find(episode)
+
+    async def _submit(
+        self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
+    ) -> Handle:
+        known = {
+            name: most
+            for name, most in (
+                ("call_limit", _least(way.pop("call_limit", None), guest.call_limit)),
+                ("token_limit", _least(way.pop("token_limit", None), guest.token_limit)),
+            )
+            if most is not None
+        }
+        if self.client.pending >= self.client.max_pending:
+            why = f"{self.client.pending} answers are awaited: come again later"
+            raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
+        memory = {"memory": guest.name} if guest.is_named else {}
+        return await self.client.submit(
+            text, id=id, policy=self._policy(policy), new=new, **memory, **known, **way
+        )
+
+    async def _waited(self, handle: Handle, seconds: float) -> Answer:
+        """The answer. Raises an ``Error`` where it does not come in time; the work goes on."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await handle.answer()
+        except TimeoutError:
+            what = f"no answer yet: GET /v1/answers/{handle.episode}"
+            raise Error(what, code="patience") from None
+
+    # -- as OpenAI's clients speak -----------------------------------------------------------------
+
+    def models(self) -> dict[str, Any]:
+        """Policies, as models."""
+        named = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "metalogue"}
+            for name in self.offer.policies
+        ]
+        return {"object": "list", "data": named}
+
+    async def chat(self, asked: ChatRequest, guest: Guest, key: str | None) -> Response:
+        """A chat completion, as a whole or as a stream. Each is an episode of its own, unless its key is known."""
+        id = guest.own_id(f"chat-{uuid4().hex}") if key is None else guest.keyed_id(key)
+        text = problem_of(asked.messages)
+        with ExitStack() as place:
+            place.enter_context(self.access.place(guest))
+            handle = await self._submit(guest, text, id, asked.model, new=True)
+            headers = {"metalogue-episode": handle.episode}
+            if not asked.stream:
+                answer = await self._waited(handle, self.offer.patience_s)
+                return JSONResponse(completion(handle, asked.model, answer), headers=headers)
+            with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+            said = chunks(handle, asked.model, with_usage=with_usage)
+            return _stream(self._in_time(said, place.pop_all()), headers)
+
+    async def _in_time(self, said: AsyncIterator[bytes], place: ExitStack) -> AsyncIterator[bytes]:
+        """A stream that ends when its time is over, with the error as its last event; its place is free then."""
+        try:
+            async with asyncio.timeout(self.offer.patience_s):
+                async for each in said:
+                    yield each
+        except TimeoutError:
+            yield event(told(Error("no answer yet", code="patience")))
+        except Error as error:
+            yield event(told(error))
+        finally:
+            place.close()
+
+    # -- our own -----------------------------------------------------------------------------------
+
+    async def put(self, said: PutProblem, guest: Guest) -> JSONResponse:
+        """Put a problem. 200 with its answer where it is known, else 202; both name the episode."""
+        with self.access.place(guest):
+            handle = await self._submit(
+                guest,
+                said.problem,
+                guest.own_id(said.id),
+                said.policy or self.offer.policies[0],
+                new=False,
+                settings=said.settings,
+                seed=said.seed,
+                answer=said.answer,
+                call_limit=said.call_limit,
+                token_limit=said.token_limit,
+            )
+            return await self._state(handle, 0.0)
+
+    async def answer(self, episode: str, wait_s: float, guest: Guest) -> JSONResponse:
+        """The answer of an episode; 202 where it does not come within so many seconds."""
+        with self.access.place(guest):
+            handle = await self._own(episode, guest)
+            return await self._state(handle, min(wait_s, self.offer.patience_s))
+
+    async def _state(self, handle: Handle, wait_s: float) -> JSONResponse:
+        headers = {"metalogue-episode": handle.episode}
+        try:
+            answer = await self._waited(handle, wait_s)
+        except Error as error:
+            if error.code != "patience":
+                raise
+            said = {"episode": handle.episode, "status": "open"}
+            return JSONResponse(said, 202, {**headers, "retry-after": "1"})
+        return JSONResponse(to_builtins(answer), headers=headers)
+
+    async def events(self, episode: str, guest: Guest) -> StreamingResponse:
+        """The records of an episode as server-sent events, as they are written."""
+        with ExitStack() as place:
+            place.enter_context(self.access.place(guest))
+            handle = await self._own(episode, guest)
+            return _stream(self._in_time(_records(handle), place.pop_all()), {})
+
+    async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
+        """How an episode came to its answer."""
+        await self._own(episode, guest)
+        return await self.client.explain(episode)
+
+    async def judge(self, episode: str, said: Judged, guest: Guest) -> Response:
+        """Take feedback on an answer."""
+        await self._own(episode, guest)
+        await self.client.feedback(
+            episode,
+            verdict=said.verdict,
+            score=said.score,
+            reference=said.reference,
+            by=f"door:{guest.name}",
+        )
+        return Response(status_code=202)
+
+    async def cancel(self, episode: str, guest: Guest) -> Response:
+        """Take an episode out that has not ended."""
+        await self._own(episode, guest)
+        await self.client.cancel(episode)
+        return Response(status_code=202)
+
+
+def _least(asked: int | None, most: int | None) -> int | None:
+    """What is asked for, but no more than is allowed."""
+    return min((each for each in (asked, most) if each is not None), default=None)
+
+
+async def _records(handle: Handle) -> AsyncIterator[bytes]:
+    async for record in handle.events():
+        yield event(record_json(record), "record")
+    try:
+        yield event(to_builtins(await handle.answer()), "answer")
+    except Error as error:
+        yield event(told(error), "error")
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """A record as plain values."""
+    return {
+        "offset": record.offset,
+        "address": record.address,
+        "at_ms": record.at_ms,
+        "event": plain(record.event),
+    }
+
+
+def _stream(said: AsyncIterator[bytes], headers: Mapping[str, str]) -> StreamingResponse:
+    return StreamingResponse(said, media_type="text/event-stream", headers=dict(headers))
+
+
+def told(error: Error | Refused) -> dict[str, Any]:
+    """An error as OpenAI's clients read it."""
+    if isinstance(error, Refused):
+        return {
+            "error": {"message": error.why, "type": "refused", "param": None, "code": error.code}
+        }
+    kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
+    said = {"message": str(error), "type": kind, "param": error.field or None, "code": error.code}
+    return {"error": said}
+
+
+def status_of(error: Error) -> int:
+    """The status that an error is told with."""
+    return STATUS.get(error.code, 400 if error.code.startswith("input.") else 503)

@@ -1,0 +1,92 @@
+"""The routes: what may be asked of a door, as its OpenAPI page says it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.responses import Response
+
+from schemas.problem import ID_CHARS
+from streams.door.http.access import Guest
+from streams.door.http.chat import ChatRequest
+from streams.door.http.door import Door, Judged, PutProblem
+
+LONGEST_WAIT_S = 3600
+router = APIRouter(prefix="/v1")
+
+
+def door_of(request: Request) -> Door:
+    """The door that an application was made for."""
+    door = request.app.state.door
+    assert isinstance(door, Door)
+    return door
+
+
+ADoor = Annotated[Door, Depends(door_of)]
+
+
+def guest_of(door: ADoor, authorization: Annotated[str | None, Header()] = None) -> Guest:
+    """Who asks. Raises ``Refused``."""
+    return door.access.guest(authorization)
+
+
+AGuest = Annotated[Guest, Depends(guest_of)]
+
+
+@router.get("/models", tags=["openai"])
+async def models(door: ADoor, guest: AGuest) -> dict[str, Any]:
+    """The policies that this door offers, as models."""
+    return door.models()
+
+
+@router.post("/chat/completions", tags=["openai"], response_model=None)
+async def chat(
+    asked: ChatRequest,
+    door: ADoor,
+    guest: AGuest,
+    idempotency_key: Annotated[str | None, Header(max_length=ID_CHARS)] = None,
+) -> Response:
+    """One chat completion: an episode of the policy that ``model`` names, its usage that of the whole episode."""
+    return await door.chat(asked, guest, idempotency_key)
+
+
+@router.post("/problems", tags=["metalogue"], response_model=None)
+async def put(said: PutProblem, door: ADoor, guest: AGuest) -> Response:
+    """Put a problem, idempotent by its id. 202 with the episode's name, or 200 with the answer that is known."""
+    return await door.put(said, guest)
+
+
+@router.get("/answers/{episode:path}", tags=["metalogue"], response_model=None)
+async def answer(
+    episode: str,
+    door: ADoor,
+    guest: AGuest,
+    wait_s: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S)] = 0.0,
+) -> Response:
+    """The answer of an episode, waited for up to so many seconds; 202 while it is open."""
+    return await door.answer(episode, wait_s, guest)
+
+
+@router.get("/events/{episode:path}", tags=["metalogue"], response_model=None)
+async def events(episode: str, door: ADoor, guest: AGuest) -> Response:
+    """The episode's records as server-sent events, as they are written; the answer comes last."""
+    return await door.events(episode, guest)
+
+
+@router.get("/explanations/{episode:path}", tags=["metalogue"])
+async def explain(episode: str, door: ADoor, guest: AGuest) -> dict[str, Any]:
+    """How the episode came to its answer: each step, what it cost, what it was given."""
+    return await door.explain(episode, guest)
+
+
+@router.post("/feedback/{episode:path}", tags=["metalogue"], response_model=None)
+async def judge(episode: str, said: Judged, door: ADoor, guest: AGuest) -> Response:
+    """What the answer was worth: a verdict, a score or the right answer."""
+    return await door.judge(episode, said, guest)
+
+
+@router.post("/cancellations/{episode:path}", tags=["metalogue"], response_model=None)
+async def cancel(episode: str, door: ADoor, guest: AGuest) -> Response:
+    """Take an episode out that has not ended."""
+    return await door.cancel(episode, guest)

@@ -1,0 +1,205 @@
+"""A log as a client uses it: problems in, answers out. It belongs to one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from handlers.policies.base import Policy
+from schemas.answer import Answer
+from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from schemas.identity import digest
+from schemas.problem import Feedback
+from schemas.record import Record
+from schemas.written import problem_of
+from streams.cli.config import load
+from streams.cli.doctor.adopting import voided
+from streams.cli.setup import tools_wanted
+from streams.cli.show.plain import episode_json
+from streams.cli.show.sheet import read
+from streams.door.asking import Asked, Way
+from streams.door.errors import Error
+from streams.door.messages import (
+    answer_of,
+    answers_after,
+    line_of,
+    parked_after,
+    refused_after,
+    runs_of_problem,
+)
+from streams.policies import find
+from streams.producing.others import Others
+from streams.producing.produce import Plan, Producer
+from streams.producing.sources import Line
+from streams.runtime.embedded.log import SqliteLog
+
+PROBLEM = "select value from messages where topic = 'problems' and key = ?"
+LAST = "select coalesce(max(offset), 0) from messages where topic = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An episode that is on the log: its problem's id and memory, and how far it is."""
+
+    episode: str
+    id: str
+    memory: str
+    answer: Answer | None = None
+    parked: str | None = None
+
+
+@dataclass(slots=True)
+class News:
+    """What came since the last look, by episode."""
+
+    answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
+    parked: dict[str, str] = field(default_factory=dict[str, str])
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Mailbox:
+    """Puts problems and feedback on a log, and reads what came of them."""
+
+    def __init__(self, log: SqliteLog) -> None:
+        self.log, self.others = log, Others(log)
+        self.version = (-1, -1)
+        self.awaited: frozenset[str] = frozenset()
+        """Whose news was looked for last."""
+        self.answered = self._last("answers")
+        self.letters = self._last("dead-letters")
+        self.recorded = log.end()
+
+    def _last(self, topic: str) -> int:
+        return int(self.log.db.execute(LAST, (topic,)).fetchone()[0])
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self.log.close()
+
+    # -- putting -----------------------------------------------------------------------------------
+
+    def post(self, asked: Asked, way: Way, *, new: bool = False) -> Found:
+        """Put a problem on the log, unless it is there. Raises an ``Error`` that names what is wrong with it."""
+        policy = way.found()
+        producer = Producer(self.log, self._plan(way, policy), self.others)
+        line = Line(1, line_of(asked.id, asked.problem, asked.answer))
+        done = producer.run([line], dry=True)
+        for refusal in done.refused:
+            error = refusal.error
+            raise Error(error.what, code=error.code, field=error.field)
+        (episode,) = producer.seen
+        if new and any(each != episode for each in runs_of_problem(self.log, episode)):
+            what = f"{asked.id!r} is already taken, with another policy or other settings"
+            raise Error(what, code="input.duplicate", field="id")
+        if done.produced:
+            self.log.publish(producer.messages)
+            return Found(episode, asked.id, way.memory)
+        if asked.answer is not None:  # a known problem may be given its reference later
+            self.log.publish([each for each in producer.messages if each[0] == "feedback"])
+        found = self.find(episode)
+        return Found(episode, asked.id, way.memory) if found is None else found
+
+    def _plan(self, way: Way, policy: Policy[Any]) -> Plan:
+        return Plan(
+            source="client",
+            find=find,
+            policy=policy.name,
+            domain=way.domain,
+            profile=way.profile,
+            values=dict(way.settings),
+            limits=way.limits(),
+            seed=way.seed,
+            memory=way.memory,
+            finite=False,
+            tools=tools_wanted() is not None,
+            statements=load().statements,
+        )
+
+    def judge(self, said: Feedback) -> None:
+        """Put feedback on the log; the same twice is one."""
+        body = said.model_dump_json(exclude_none=True).encode()
+        self.log.publish([("feedback", digest(body.decode()), {}, body)])
+
+    def void(self, episode: str) -> None:
+        """State that an episode is taken out. Raises an ``Error`` where there is none, or it is over."""
+        self.log.data_version()
+        found = self.find(episode)
+        if found is None:
+            raise Error("no such episode", code="episode.unknown", where=episode)
+        if found.answer is not None:
+            raise Error("the episode has ended", code="episode.ended", where=episode)
+        if self.log.find(episode, "admitted") is None:
+            raise Error("no worker has admitted it yet", code="episode.waits", where=episode)
+        self.log.publish(commands=list(voided(self.log, episode)))
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def find(self, episode: str) -> Found | None:
+        """An episode that is on the log, or whose problem is."""
+        id, memory = "", ""
+        admitted = self.log.find(episode, "admitted")
+        row = self.log.db.execute(PROBLEM, (episode,)).fetchone()
+        if isinstance(admitted, ProblemAdmitted):
+            id, memory = admitted.problem.id, admitted.problem.memory
+        elif row is not None:
+            problem = problem_of(row[0] if isinstance(row[0], bytes) else row[0].encode())
+            id, memory = problem.id, problem.memory
+        else:
+            return None
+        return Found(episode, id, memory, answer_of(self.log, episode), self._parked(episode))
+
+    def _parked(self, episode: str) -> str | None:
+        """Why an episode waits for a person, if it does."""
+        kinds = ("episode.parked", "episode.adopted")
+        said = [each.event for each in self.log.records(episode=episode, kinds=kinds)]
+        last = said[-1] if said else None
+        return last.reason if isinstance(last, EpisodeParked) else None
+
+    def records(self, episode: str, after: int) -> list[Record]:
+        """The records of an episode behind an offset."""
+        self.log.data_version()
+        return list(self.log.records(episode=episode, after=after))
+
+    def explained(self, episode: str) -> dict[str, Any] | None:
+        """How an episode came to its answer, as `metalogue show --json` says it; none where there is none."""
+        self.log.data_version()
+        sheet = read(self.log, episode)
+        return None if sheet.admitted is None else episode_json(sheet)
+
+    def news(self, waiting: Iterable[str]) -> News:
+        """What came for those that wait: since the last look, and at all for those that wait since then."""
+        found, wanted = News(), frozenset(waiting)
+        fresh, self.awaited = wanted - self.awaited, wanted
+        # A log on Kafka counts what it brought in itself; another process may have brought it into the same file.
+        version = self.log.data_version(), SqliteLog.data_version(self.log)
+        if version == self.version and not fresh:
+            return found
+        for episode in fresh:
+            self._so_far(episode, found)
+        for at, episode, answer in answers_after(self.log, self.answered):
+            self.answered = at
+            if episode in wanted:
+                found.answers[episode] = answer
+        for at, episode, why in parked_after(self.log, self.recorded):
+            self.recorded = at
+            if episode in wanted:
+                found.parked[episode] = why
+        for at, refused, why in refused_after(self.log, self.letters, wanted):
+            self.letters = at
+            if refused is not None:
+                found.refused[refused] = why
+        self.version = version
+        return found
+
+    def _so_far(self, episode: str, found: News) -> None:
+        """What came for an episode before anybody looked for its news."""
+        answer, parked = answer_of(self.log, episode), self._parked(episode)
+        if answer is not None:
+            found.answers[episode] = answer
+        elif parked is not None:
+            found.parked[episode] = parked
+        elif self.log.find(episode, "admitted") is None:
+            for _, refused, why in refused_after(self.log, 0, [episode]):
+                if refused is not None:
+                    found.refused[refused] = why

@@ -1,0 +1,74 @@
+"""What a client reads of a log: answers, and what keeps an answer from coming."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+from msgspec import ValidationError
+from msgspec.json import decode
+
+from schemas.answer import Answer
+from schemas.events.episode import EpisodeParked
+from schemas.identity import digest
+from streams.runtime.embedded.log import SqliteLog
+
+LATEST = "select value from messages where topic = 'answers' and key = ? order by offset limit 1"
+TAKEN = "select key from messages where topic = 'problems' and key >= ? and key < ? limit 2"
+WORD = "__metalogue.errors.message"
+"""Header of a dead letter that says why it is one."""
+
+
+def as_answer(value: bytes) -> Answer | None:
+    """An answer as it lies on its topic; none where another build wrote what is not one here."""
+    try:
+        return decode(value, type=Answer)
+    except ValidationError:
+        return None
+
+
+def answer_of(log: SqliteLog, episode: str) -> Answer | None:
+    """The answer of an episode, if it is there."""
+    row = log.db.execute(LATEST, (episode,)).fetchone()
+    return None if row is None else as_answer(_bytes(row[0]))
+
+
+def answers_after(log: SqliteLog, offset: int) -> Iterator[tuple[int, str, Answer]]:
+    """Answers in order, with their offsets and episodes."""
+    for at, key, _, value in log.messages("answers", offset):
+        answer = as_answer(value)
+        if answer is not None:
+            yield at, key, answer
+
+
+def parked_after(log: SqliteLog, offset: int) -> Iterator[tuple[int, str, str]]:
+    """Episodes that were left to a person, with their offsets and the reasons."""
+    for record in log.records("events", kinds=("episode.parked",), after=offset):
+        if isinstance(record.event, EpisodeParked):
+            yield record.offset, record.episode, record.event.reason
+
+
+def refused_after(
+    log: SqliteLog, offset: int, waiting: Iterable[str]
+) -> Iterator[tuple[int, str | None, str]]:
+    """Problems that a worker refused: their offsets, which of those that wait it was, and why."""
+    by_digest = {digest(episode): episode for episode in waiting}
+    for at, key, headers, _ in log.messages("dead-letters", offset):
+        yield at, by_digest.get(key.rpartition("/")[2]), str(headers.get(WORD, "refused"))
+
+
+def runs_of_problem(log: SqliteLog, episode: str) -> list[str]:
+    """Episodes on the topic of the same problem as this one's, itself among them; two at most."""
+    prefix = episode.rpartition("/")[0]
+    return [str(key) for (key,) in log.db.execute(TAKEN, (prefix + "/", prefix + "0"))]
+
+
+def line_of(id: str, problem: str, answer: Any) -> bytes:
+    """A problem as a line of a source."""
+    said = {"id": id, "problem": problem}
+    return orjson.dumps(said if answer is None else said | {"answer": answer})
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode()

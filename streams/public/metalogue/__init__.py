@@ -1,0 +1,133 @@
+"""Metalogue in a program: solve problems under a policy, with every question and reply on the record.
+
+>>> import metalogue
+>>> metalogue.solve("What is 17 + 25?", policy="mc2", backbone="rehearsal").status
+'answered'
+
+``solve`` and ``asolve`` work on one problem. ``Engine`` works on many, in your event loop; ``Client`` hands them to
+workers elsewhere. ``open_log`` reads what was recorded, ``verify`` derives it again without a model, ``fork`` asks
+what if. ``Policy``, ``Role`` and their kin are what a policy of your own is written with, ``play`` what it is
+tested with. ``Error`` is what all of them raise where something is wrong; its ``code`` is stable.
+
+Names load what they need when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import os.path
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from handlers.policies.base import Conclusion, Policy, Task
+    from handlers.policies.script import play
+    from handlers.roles.role import Role, choice, number, text
+    from schemas.answer import Answer
+    from schemas.asking import All, Steps
+    from schemas.memory import Memory, MemoryItem
+    from schemas.problem import Limits, Problem
+    from schemas.record import Record
+    from schemas.settings import PolicySettings
+    from schemas.usage import Usage
+    from streams.door.asking import Asked
+    from streams.door.client import Client, Handle
+    from streams.door.engine import Engine
+    from streams.door.errors import Error
+    from streams.door.reading import Episode, Log, fork, open_log, verify
+    from streams.door.solving import asolve, solve
+    from streams.replay.fork import Forked
+    from streams.replay.verify import Verified
+
+__all__ = [
+    "All",
+    "Answer",
+    "Asked",
+    "Client",
+    "Conclusion",
+    "Engine",
+    "Episode",
+    "Error",
+    "Forked",
+    "Handle",
+    "Limits",
+    "Log",
+    "Memory",
+    "MemoryItem",
+    "Policy",
+    "PolicySettings",
+    "Problem",
+    "Record",
+    "Role",
+    "Steps",
+    "Task",
+    "Usage",
+    "Verified",
+    "asolve",
+    "choice",
+    "fork",
+    "number",
+    "open_log",
+    "play",
+    "solve",
+    "text",
+    "verify",
+]
+
+PLACES = {
+    "handlers.policies.base": ("Conclusion", "Policy", "Task"),
+    "handlers.policies.script": ("play",),
+    "handlers.roles.role": ("Role", "choice", "number", "text"),
+    "schemas.answer": ("Answer",),
+    "schemas.asking": ("All", "Steps"),
+    "schemas.memory": ("Memory", "MemoryItem"),
+    "schemas.problem": ("Limits", "Problem"),
+    "schemas.record": ("Record",),
+    "schemas.settings": ("PolicySettings",),
+    "schemas.usage": ("Usage",),
+    "streams.door.asking": ("Asked",),
+    "streams.door.client": ("Client", "Handle"),
+    "streams.door.engine": ("Engine",),
+    "streams.door.errors": ("Error",),
+    "streams.door.reading": ("Episode", "Log", "fork", "open_log", "verify"),
+    "streams.door.solving": ("asolve", "solve"),
+    "streams.replay.fork": ("Forked",),
+    "streams.replay.verify": ("Verified",),
+}
+"""Where each name is defined: every class has one place, and this package is its door."""
+_HOME = {name: module for module, names in PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module 'metalogue' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(module), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _check_ours() -> None:
+    """Raises ``ImportError`` where something else by the name of one of our packages is found before it.
+
+    Beside this package stand ours in a wheel; in a checkout they stand two folders up. A folder `schemas` beside a
+    user's script would else be taken for ours, and fail on some name that it lacks, far from here.
+    """
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    homes = {here, os.path.dirname(os.path.dirname(here))}
+    for ours in ("schemas", "handlers", "state", "streams"):
+        spec = find_spec(ours)
+        places = (
+            [] if spec is None else [*(spec.submodule_search_locations or [spec.origin or "?"])]
+        )
+        if places and os.path.dirname(os.path.abspath(places[0])) not in homes:
+            raise ImportError(
+                f"metalogue needs its package {ours!r}, and {places[0]} is found before it: "
+                "rename that folder or file, or start Python elsewhere"
+            )
+
+
+_check_ours()

@@ -1,0 +1,314 @@
+"""The engine inside a program: what is submitted is answered once, survives, waits its turn, and says what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import metalogue
+import pytest
+from metalogue import Client, Engine
+
+from schemas.events.episode import EpisodeParked
+from schemas.identity import digest
+from streams.door import client
+from streams.door.asking import Way
+from streams.door.errors import Error
+from streams.door.mailbox import Mailbox, News
+from streams.door.messages import WORD
+from streams.runtime.embedded.log import SqliteLog
+from tests.endpoint import Answer, Asked
+from tests.pace import soon
+from tests.streams.cli.calling import call
+from tests.streams.door.conftest import Serve, keyless, knows
+
+T = TypeVar("T")
+LOG = "sqlite:a.db"
+SUM = "What is {} + 1?"
+
+
+def run(work: Callable[[], Awaitable[T]]) -> T:
+    """What some work comes to, in time."""
+
+    async def timed() -> T:
+        async with asyncio.timeout(soon(30.0)):
+            return await work()
+
+    return asyncio.run(timed())
+
+
+class Gate:
+    """A model that answers when it is let, and knows who waits."""
+
+    def __init__(self) -> None:
+        self.open, self.asked = threading.Event(), threading.Event()
+
+    def __call__(self, asked: Asked) -> Answer:
+        self.asked.set()
+        self.open.wait(60)
+        return knows(asked)
+
+
+def test_many_are_answered_in_their_order_and_each_is_paid_once(serve: Serve) -> None:
+    endpoint = serve(lambda asked: replace(knows(asked), latency_s=0.05))
+
+    async def work() -> list[str | None]:
+        async with Engine(LOG, backbone="openai") as engine:
+            first = [each.answer async for each in engine.map(map(SUM.format, range(40)), ahead=8)]
+            again = [each.answer async for each in engine.map(map(SUM.format, range(40)))]
+            assert first == again
+            return first
+
+    assert run(work) == [str(n + 1) for n in range(40)]
+    assert len(endpoint.asked) == 40
+    assert endpoint.most_inside > 1, "they were worked on beside each other"
+    assert metalogue.verify(LOG).diverged == []
+
+
+def test_events_are_seen_as_they_are_written_and_end_with_the_episode(serve: Serve) -> None:
+    serve()
+
+    async def work() -> list[str]:
+        async with Engine(LOG, backbone="openai", policy="mc2") as engine:
+            handle = await engine.submit(SUM.format(1))
+            seen = [record.address async for record in handle.events()]
+            assert handle.done()
+            return seen
+
+    seen = run(work)
+    assert seen[:3] == ["admitted", "opened", "0"]
+    assert seen[-2:] == ["closed", "reflected"]
+    with metalogue.open_log(LOG) as log:
+        (episode,) = log.episodes()
+        assert seen == [each.address for each in log.records(episode.id)]
+
+
+def test_what_was_open_goes_on_when_the_log_is_worked_on_again(serve: Serve) -> None:
+    gate = Gate()
+    endpoint = serve(gate)
+
+    async def begin() -> str:
+        async with Engine(LOG, backbone="openai", max_concurrency=1) as engine:
+            first = await engine.submit(SUM.format(1))
+            second = await engine.submit(SUM.format(2))
+            await asyncio.to_thread(gate.asked.wait, 60)
+            gate.open.set()
+        with pytest.raises(metalogue.Error) as caught:
+            await second.answer()
+        assert caught.value.code == "client.closed"
+        return first.episode
+
+    async def go_on() -> list[str | None]:
+        async with Engine(LOG, backbone="openai") as engine:
+            handles = [await engine.submit(SUM.format(n)) for n in (1, 2)]
+            return [(await each.answer()).answer for each in handles]
+
+    run(begin)
+    assert run(go_on) == ["2", "3"]
+    assert len(endpoint.asked) == 2, "the call in flight was recorded, and none was paid twice"
+
+
+def test_who_submits_more_than_may_wait_waits(serve: Serve) -> None:
+    gate = Gate()
+    serve(gate)
+
+    async def work() -> None:
+        async with Engine(LOG, backbone="openai", max_pending=2) as engine:
+            for n in range(2):
+                await engine.submit(SUM.format(n))
+            third = asyncio.create_task(engine.submit(SUM.format(2)))
+            await asyncio.to_thread(gate.asked.wait, 60)
+            assert engine.pending == 2
+            assert not third.done()
+            gate.open.set()
+            assert (await (await third).answer()).answer == "3"
+
+    run(work)
+
+
+def test_a_cancelled_episode_is_worked_on_no_more_here_or_later(serve: Serve) -> None:
+    gate = Gate()
+    endpoint = serve(gate)
+
+    async def work() -> None:
+        async with Engine(LOG, backbone="openai") as engine:
+            handle = await engine.submit(SUM.format(1))
+            await asyncio.to_thread(gate.asked.wait, 60)
+            await handle.cancel()
+            with pytest.raises(metalogue.Error) as caught:
+                await handle.answer()
+            assert caught.value.code == "cancelled"
+            gate.open.set()
+            other = await engine.submit(SUM.format(2))
+            assert (await other.answer()).answer == "3"
+            with pytest.raises(metalogue.Error) as late:
+                await other.cancel()
+            assert late.value.code == "episode.ended"
+
+    run(work)
+    asked = len(endpoint.asked)
+    assert call("worker", "--backbone", "openai", "--until-idle", "--log", "a.db").code == 0
+    assert len(endpoint.asked) == asked
+    with metalogue.open_log(LOG) as log:
+        assert [each.answer for each in log.answers()] == ["3"]
+    assert metalogue.verify(LOG).diverged == []
+
+
+def test_a_refused_key_ends_every_wait_and_closes_nothing(serve: Serve) -> None:
+    serve(keyless)
+
+    async def work() -> list[str]:
+        async with Engine(LOG, backbone="openai") as engine:
+            handles = [await engine.submit(SUM.format(n)) for n in range(3)]
+            found = await asyncio.gather(
+                *(each.answer() for each in handles), return_exceptions=True
+            )
+            return [each.code for each in found if isinstance(each, metalogue.Error)]
+
+    assert run(work) == ["model.auth"] * 3
+    with metalogue.open_log(LOG) as log:
+        assert not any(each.closed for each in log.episodes())
+
+
+def test_what_is_wrong_is_refused_before_anything_is_written(serve: Serve) -> None:
+    serve()
+
+    async def work() -> None:
+        async with Engine(LOG, backbone="openai") as engine:
+            await engine.submit(SUM.format(1), id="one")
+            cases = [
+                ({"problem": SUM.format(2), "id": "one"}, "id"),
+                ({"problem": SUM.format(1), "id": "one", "policy": "mc2", "new": True}, "id"),
+                ({"problem": "  "}, "problem"),
+                ({"problem": "x", "id": "a\nb"}, "id"),
+                ({"problem": "x", "policy": "mc3"}, "policy"),
+                ({"problem": "x", "token_limit": 0}, "token_limit"),
+            ]
+            for given, field in cases:
+                with pytest.raises(metalogue.Error) as caught:
+                    await engine.submit(**given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+                assert caught.value.field == field, given
+
+    run(work)
+    assert call("dlq", "list", "--json", "--log", "a.db").rows == []
+    with metalogue.open_log(LOG) as log:
+        assert len(list(log.episodes())) == 1
+
+
+def test_a_second_process_is_told_who_has_the_log_and_may_be_its_client(serve: Serve) -> None:
+    serve()
+
+    async def work() -> str | None:
+        async with Engine(LOG, backbone="openai"):
+            with pytest.raises(metalogue.Error) as caught:
+                async with Engine(LOG, backbone="openai"):
+                    pass
+            assert caught.value.code == "log.busy"
+            async with Client(LOG) as other:
+                handle = await other.submit(SUM.format(6))
+                return (await handle.answer()).answer
+
+    assert run(work) == "7"
+
+
+def test_what_a_worker_refuses_or_parks_is_said_to_who_waits(folder: Path) -> None:
+    async def work() -> tuple[metalogue.Error, metalogue.Error]:
+        async with Client(LOG) as waiting:
+            refused, parked = [await waiting.submit(SUM.format(n)) for n in (1, 2)]
+            with closing(SqliteLog("a.db")) as log:
+                why = {WORD: "policy: not here"}
+                log.publish([("dead-letters", f"problems/1/{digest(refused.episode)}", why, b"")])
+                writer = log.claim("another")
+                event = EpisodeParked(reason="Diverged: it asked something else", address="3")
+                writer.state("events", parked.episode, "parked.0", event)
+                writer.flush()
+            found = [
+                await asyncio.gather(each.answer(), return_exceptions=True)
+                for each in (refused, parked)
+            ]
+            first, second = (each for (each,) in found if isinstance(each, metalogue.Error))
+            with pytest.raises(metalogue.Error, match="parked"):
+                await (await waiting.submit(SUM.format(2))).answer()
+            return first, second
+
+    refused, parked = run(work)
+    assert (refused.code, refused.detail) == ("input.refused", "policy: not here")
+    assert parked.code == "episode.parked"
+    assert "it asked something else" in parked.detail
+
+
+def test_who_waits_waits_on_while_the_log_cannot_be_reached(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two looks fail as if a broker were away; the answer comes with the third."""
+    serve()
+    fails, looks = [2], Mailbox.news
+
+    def news(box: Mailbox, waiting: Iterable[str]) -> News:
+        if fails[0]:
+            fails[0] -= 1
+            raise Error("no broker answered", code="log.unreachable")
+        return looks(box, waiting)
+
+    monkeypatch.setattr(Mailbox, "news", news)
+    monkeypatch.setattr(client, "AGAIN_S", 0.01)
+
+    async def work() -> str | None:
+        async with Engine(LOG, backbone="openai") as engine:
+            return (await (await engine.submit(SUM.format(1))).answer()).answer
+
+    assert run(work) == "2"
+    assert fails == [0]
+
+
+def test_what_another_process_brings_into_the_same_file_is_seen(folder: Path) -> None:
+    """A log on Kafka is read from a file that several processes keep up; here one whose own count stands still."""
+
+    class Still(SqliteLog):
+        def data_version(self) -> int:
+            return 0
+
+    with closing(Still("a.db", create=True)) as log:
+        box = Mailbox(log)
+        posted = box.post(metalogue.Asked.of(SUM.format(1)), Way())
+        assert box.news([posted.episode]).answers == {}
+        assert call("worker", "--backbone", "rehearsal", "--until-idle", "--log", "a.db").code == 0
+        assert [*box.news([posted.episode]).answers] == [posted.episode]
+
+
+def test_feedback_is_a_label(serve: Serve) -> None:
+    serve()
+
+    async def work() -> None:
+        async with Engine(LOG, backbone="openai") as engine:
+            handle = await engine.submit(SUM.format(1))
+            await handle.answer()
+            await handle.feedback(reference=2)
+            with pytest.raises(metalogue.Error, match="give one of"):
+                await handle.feedback(verdict=True, score=0.5)
+
+    run(work)
+    assert call("worker", "--backbone", "openai", "--until-idle", "--log", "a.db").code == 0
+    shown = call("show", "--json", "--log", "a.db").json
+    assert shown["outcome"] == "right"
+
+
+def test_outside_its_block_it_says_so(folder: Path) -> None:
+    with pytest.raises(metalogue.Error, match="async with"):
+        run(lambda: Engine(LOG, backbone="rehearsal").records("x"))
+
+
+def test_without_a_log_nothing_stays(serve: Serve, folder: Path) -> None:
+    serve()
+
+    async def work() -> str | None:
+        async with Engine(backbone="openai") as engine:
+            return (await (await engine.submit(SUM.format(1))).answer()).answer
+
+    assert run(work) == "2"
+    assert list(folder.iterdir()) == []

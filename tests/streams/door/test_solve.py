@@ -1,0 +1,97 @@
+"""One problem from a program: solved, known again for nothing, and refused by the name of what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import metalogue
+import pytest
+
+from tests.streams.cli.calling import call
+from tests.streams.door.conftest import Serve, keyless
+
+LOG = "sqlite:a.db"
+
+
+def test_a_problem_is_solved_and_known_the_second_time(serve: Serve) -> None:
+    endpoint = serve()
+    first = metalogue.solve("What is 17 + 25?", backbone="openai", log=LOG)
+    assert (first.answer, first.status, first.usage.calls) == ("42", "answered", 1)
+    again = metalogue.solve("What is 17 + 25?", backbone="openai", log=LOG)
+    assert again == first
+    assert len(endpoint.asked) == 1
+    assert metalogue.verify(LOG).diverged == []
+
+
+def test_the_command_line_knows_what_a_program_solved(serve: Serve) -> None:
+    endpoint = serve()
+    solved = metalogue.solve("What is 17 + 25?", policy="mc2", backbone="openai", log=LOG)
+    paid = len(endpoint.asked)
+    assert paid > 1
+    told = call(
+        "solve", "What is 17 + 25?", "--policy", "mc2", "--backbone", "openai", "--log", "a.db"
+    )
+    assert told.out == "42\n"
+    assert "known" in told.err
+    assert len(endpoint.asked) == paid
+    assert call("show", solved.episode, "--log", "a.db").code == 0
+
+
+def test_without_a_log_nothing_stays(serve: Serve, folder: Path) -> None:
+    endpoint = serve()
+    for _ in range(2):
+        assert metalogue.solve("What is 1 + 1?", backbone="openai").answer == "2"
+    assert len(endpoint.asked) == 2
+    assert list(folder.iterdir()) == []
+
+
+def test_in_a_running_loop_it_is_awaited(serve: Serve) -> None:
+    serve()
+
+    async def both() -> list[str | None]:
+        asked = (f"What is {n} + 1?" for n in (1, 2))
+        work = (metalogue.asolve(each, backbone="openai", log=LOG) for each in asked)
+        return [each.answer for each in await asyncio.gather(*work)]
+
+    assert asyncio.run(both()) == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "field"),
+    [
+        ({"policy": "mc3"}, "policy.unknown", "policy"),
+        ({"settings": {"passes": 3}}, "policy.setting", "set"),
+        ({"call_limit": 0}, "usage", "call_limit"),
+        ({"seed": -1}, "input.field", "seed"),
+        ({"memory": "a b"}, "input.field", "memory"),
+        ({"log": "postgres://x"}, "usage", "log"),
+        ({"backbone": "opnai"}, "usage", "backbone"),
+        ({"roles": {"monitr": "rehearsal"}}, "role.unknown", "role"),
+        ({"cost_limit": 1.0, "backbone": "openai:m"}, "usage", "cost_limit"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    serve: Serve, wrong: dict[str, object], code: str, field: str
+) -> None:
+    endpoint = serve()
+    given: dict[str, Any] = {"backbone": "openai", "log": LOG} | wrong
+    with pytest.raises(metalogue.Error) as caught:
+        metalogue.solve("What is 1 + 1?", **given)
+    assert (caught.value.code, caught.value.field) == (code, field)
+    assert endpoint.asked == []
+
+
+def test_a_blank_problem_is_refused(folder: Path) -> None:
+    with pytest.raises(metalogue.Error, match="problem: is blank"):
+        metalogue.solve(" ", backbone="rehearsal")
+
+
+def test_an_endpoint_that_refuses_the_key_is_said_as_that(serve: Serve) -> None:
+    serve(keyless)
+    with pytest.raises(metalogue.Error) as caught:
+        metalogue.solve("What is 1 + 1?", backbone="openai", log=LOG)
+    assert caught.value.code == "model.auth"
+    with metalogue.open_log(LOG) as log:
+        assert not any(each.closed for each in log.episodes())
