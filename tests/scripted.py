@@ -1,4 +1,4 @@
-"""A synchronous driver over scripted replies: what a policy asked, stated and came to.
+"""Policies over scripted replies, run by the product's own driver: what they asked, stated and came to.
 
 Replies are scripted by role (in the order in which that role is asked), by order alone, or by a
 function of the question. A script that runs out, or asks for a role without script, is an error.
@@ -6,15 +6,16 @@ function of the question. A script that runs out, or asks for a role without scr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from handlers.learning.recall import select
-from handlers.limits import Ledger
+from handlers.limits import Ledger, Reservation
 from handlers.policies.base import Trace
-from schemas.asking import All, Ask, OutOfLimit, Steps, Stopped
-from schemas.events.base import Event
+from schemas.asking import Ask, Steps
+from schemas.events.base import AnswerEvent, Event
 from schemas.events.codec import decode, encode
 from schemas.events.episode import Checked, Completed, Embedded, Forked, LimitReached, Recalled
 from schemas.events.graph import ToolCalled
@@ -24,17 +25,15 @@ from schemas.outcome import Outcome
 from schemas.questions import (
     Check,
     Complete,
-    Completion,
     Credit,
     Embed,
     Recall,
-    RecalledItem,
-    Recollection,
-    Remain,
     ToolResult,
     UseTool,
 )
 from schemas.vectors import as_kept, pack
+from state.journal import MemoryRecorder
+from streams.drive import Run, drive
 from streams.world import checked as checked_by_domain
 
 R = TypeVar("R")
@@ -45,6 +44,7 @@ Script: TypeAlias = Mapping[str, Iterable[str]] | Sequence[str] | Replier
 Vectors: TypeAlias = Callable[[str], Sequence[float]]
 
 DIMENSIONS = 32
+EPISODE = "p/scripted/x/run"
 NO_MEMORY = Memory("scripted", 0)
 
 
@@ -121,7 +121,7 @@ class Ran(Generic[R]):
 
 @dataclass
 class Driver:
-    """Answers questions from a script, in lane order."""
+    """A world of scripts: the product's own driver asks it, and its answers are recorded in memory."""
 
     reply: Replier
     memory: Memory = NO_MEMORY
@@ -131,119 +131,63 @@ class Driver:
     credit: Callable[[Credit], float | None] = lambda question: None
     logprob: float | None = None
     """What every reply's log-probability is, where one is asked for."""
-    events: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
     asked: list[tuple[str, Ask[Any]]] = field(default_factory=list[tuple[str, Ask[Any]]])
+    record: MemoryRecorder = field(default_factory=MemoryRecorder)
+
+    @property
+    def events(self) -> list[tuple[str, Event]]:
+        """What was recorded, in order."""
+        return [*self.record.journal(EPISODE).items()]
 
     def drive(self, steps: Steps[R], ledger: Ledger, at: str = "") -> R:
-        """Run to the end. Raises ``OutOfLimit`` where the policy does not catch it."""
-        reply: Any = None
-        stopped: OutOfLimit | None = None
-        turn = 0
-        while True:
-            try:
-                request = steps.send(reply) if stopped is None else steps.throw(stopped)
-            except StopIteration as done:
-                return cast("R", done.value)
-            here, reply, stopped = f"{at}{turn}", None, None
-            turn += 1
-            if isinstance(request, All):
-                reply = self.fork(request, ledger, here)
-            elif isinstance(request, Ask):
-                try:
-                    reply = self.answer(request, ledger, here)
-                except OutOfLimit as limit:
-                    stopped = limit
-            else:
-                assert isinstance(request, Event), f"yielded {request!r}"
-                self.events.append((here, request))
+        """Run to the end, lane after lane. Raises ``OutOfLimit`` where the policy does not catch it."""
+        run = Run(EPISODE, {}, 0, self.memory, recorder=self.record, world=self)
+        return asyncio.run(drive(steps, run, ledger, at))
 
-    def fork(self, request: All[Any], ledger: Ledger, here: str) -> tuple[Any, ...]:
-        """Each lane with its share, one after another."""
-        lanes = len(request.branches)
-        twins = request.twins or None
-        forked = Forked(asked=f"All {lanes}", lanes=lanes, allow=request.allow, twins=twins)
-        self.events.append((here, forked))
-        ledgers = ledger.split(lanes, request.allow) if lanes else []
-        pairs = zip(request.branches, ledgers, strict=True)
-        results = [
-            self.lane(branch, share, f"{here}.{at}.") for at, (branch, share) in enumerate(pairs)
-        ]
-        ledger.join(ledgers)
-        return tuple(results)
+    def surety(self, question: Complete) -> float | None:
+        """The log-probability of the reply to a question."""
+        return self.logprob if question.sampling.logprobs else None
 
-    def lane(self, branch: Steps[Any], ledger: Ledger, at: str) -> Any:
-        """One lane's result, or what stopped it."""
-        try:
-            return self.drive(branch, ledger, at)
-        except OutOfLimit as limit:
-            return Stopped(limit.which)
-
-    def answer(self, question: Ask[Any], ledger: Ledger, here: str) -> Any:
-        """The scripted answer to one question, recorded."""
-        if isinstance(question, Remain):
-            return ledger.remaining()
-        self.asked.append((here, question))
-        asked = question.fingerprint()
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        """The scripted answer to one question. It never waits, so lanes are asked one after another."""
+        self.asked.append((address, question))
         match question:
             case Complete():
-                return self.complete(question, asked, ledger, here)
+                return Completed(
+                    asked=asked,
+                    text=self.reply(question),
+                    finish="stop",
+                    model="scripted",
+                    logprob=self.surety(question),
+                )
             case Recall():
-                return self.recall(question, asked, here)
+                hits = select(self.memory, question, as_kept(self.vectors(question.query)))
+                found = tuple((item.id, item.text_digest, similarity) for item, similarity in hits)
+                return Recalled(asked=asked, memory_version=self.memory.number, items=found)
             case Embed():
                 vectors = [as_kept(self.vectors(text)) for text in question.texts]
-                packed = tuple(map(pack, vectors))
-                dimensions = len(vectors[0])
-                event = Embedded(
-                    asked=asked, embedder="hashed", dimensions=dimensions, vectors=packed
-                )
-                self.events.append((here, event))
-                return tuple(vectors)
-            case Check():
-                checked = checked_by_domain(question, asked)
-                if self.label is not None and question.subject:
-                    checked = Checked(asked=asked, outcome=self.label(question), checker="label")
-                self.events.append((here, checked))
-                return checked.outcome
-            case Credit():
-                checked = Checked(
-                    asked=asked, outcome="unknown", checker="label", credit=self.credit(question)
-                )
-                self.events.append((here, checked))
-                return checked.credit
-            case UseTool():
-                found = self.tool(question)
-                called = ToolCalled(
+                return Embedded(
                     asked=asked,
-                    tool=question.tool,
-                    result=found.result,
-                    text=found.text,
+                    embedder="hashed",
+                    dimensions=len(vectors[0]),
+                    vectors=tuple(map(pack, vectors)),
                 )
-                self.events.append((here, called))
-                return found
+            case Check():
+                if self.label is not None and question.subject:
+                    return Checked(asked=asked, outcome=self.label(question), checker="label")
+                return checked_by_domain(question, asked)
+            case Credit():
+                given = self.credit(question)
+                return Checked(asked=asked, outcome="unknown", checker="label", credit=given)
+            case UseTool():
+                told = self.tool(question)
+                return ToolCalled(
+                    asked=asked, tool=question.tool, result=told.result, text=told.text
+                )
             case _:
                 raise AssertionError(f"nobody answers {question!r}")
-
-    def complete(self, question: Complete, asked: str, ledger: Ledger, here: str) -> Completion:
-        """The next scripted reply, if a limit covers it."""
-        reserved = ledger.reserve(0, question.sampling.max_tokens, None, question.keeps)
-        if isinstance(reserved, str):
-            self.events.append((here, LimitReached(asked=asked, which=reserved)))
-            raise OutOfLimit(reserved)
-        logprob = self.logprob if question.sampling.logprobs else None
-        text = self.reply(question)
-        event = Completed(asked=asked, text=text, finish="stop", model="scripted", logprob=logprob)
-        ledger.settle(reserved, None, None, None)
-        self.events.append((here, event))
-        return Completion(here, event.text, event.finish, event.model, logprob=logprob)
-
-    def recall(self, question: Recall, asked: str, here: str) -> Recollection:
-        """What memory holds, by the rule that the real world uses."""
-        hits = select(self.memory, question, as_kept(self.vectors(question.query)))
-        found = tuple((item.id, item.text_digest, similarity) for item, similarity in hits)
-        version = self.memory.number
-        self.events.append((here, Recalled(asked=asked, memory_version=version, items=found)))
-        items = [RecalledItem(i.id, i.kind, i.role, i.text, s) for i, s in hits]
-        return Recollection(version, tuple(items), self.memory.learned)
 
 
 def run(

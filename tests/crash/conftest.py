@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 
 from streams.runtime.embedded.log import SqliteLog
-from tests.crash.series import Counted, End, end_of, produced, quick, worked
+from tests.crash.series import (
+    BATCH,
+    BRIEF,
+    CHEAP,
+    PROBLEMS,
+    Counted,
+    End,
+    end_of,
+    produced,
+    quick,
+    worked,
+)
 
 
 @dataclass(frozen=True)
@@ -19,12 +30,13 @@ class Calm:
     asked: Counted
 
 
-@pytest.fixture(scope="session")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
-    folder = tmp_path_factory.mktemp("calm")
+def undisturbed(folder: Path, problems: int, batch: int) -> Calm:
+    """Such a series, worked on to its end at once."""
     before, after = folder / "before.db", folder / "after.db"
+    values = {**CHEAP, "batch_size": batch}
     for path in (before, after):
-        assert produced(path).produced == 30
+        made = produced(path, f"game24:901-{900 + problems}", values=values)
+        assert made.produced == problems
     log = quick(SqliteLog(after))
     outcome, world = worked(log)
     assert not outcome.held
@@ -32,3 +44,15 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
     end = end_of(log)
     log.close()
     return Calm(before, after, end, world)
+
+
+@pytest.fixture(scope="session")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    """Long enough to be killed often."""
+    return undisturbed(tmp_path_factory.mktemp("calm"), PROBLEMS, BATCH)
+
+
+@pytest.fixture(scope="session")
+def brief(tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    """Short enough to be stopped after every one of its records; it learns as often."""
+    return undisturbed(tmp_path_factory.mktemp("brief"), *BRIEF)

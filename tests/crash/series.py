@@ -36,6 +36,8 @@ from tests.normal import spelled_otherwise
 PROBLEMS, BATCH = 30, 10
 CHEAP: Mapping[str, Any] = {"max_rounds": 2, "batch_size": BATCH}
 BATCHES = PROBLEMS // BATCH
+BRIEF = 12, 4
+"""Problems, and those of a batch, where a whole life follows each record: what it takes grows with their square."""
 
 CLOSING = ("episode.closed", "reflected", "graded")
 """What a problem's end records together: none of these is ever durable without the answer."""

@@ -60,9 +60,9 @@ HELPS, HARMS = advice(works=True), advice(works=False)
 
 @dataclass
 class Inducer:
-    """Proposes the harmful principle and the helpful one in turn, whatever it is shown."""
+    """Proposes the helpful principle and the harmful one in turn, whatever it is shown."""
 
-    said: Iterator[str] = field(default_factory=lambda: cycle([principle(HARMS), principle(HELPS)]))
+    said: Iterator[str] = field(default_factory=lambda: cycle([principle(HELPS), principle(HARMS)]))
     name: str = "scripted"
     simulated: bool = True
 

@@ -61,7 +61,7 @@ def batch(phase: str) -> Batch:
     return Batch("s", 2, (type(one)(one.episode, told, one.outcome),), memory, seed=7)
 
 
-SETTINGS = GraphSettings(base="mc2", rollouts=4, match_above=1.0)
+SETTINGS = GraphSettings(base="mc2", rollouts=4, match_above=1.0, pairs="twins")
 
 
 def world(backbone: Noting) -> World:

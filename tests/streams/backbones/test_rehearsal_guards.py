@@ -42,6 +42,8 @@ CASE = {
     "decision": "Action: 3\nSuggestions: Look again.",
     "polarity": POLARITY["do"],
     "outcome": "failure",
+    "course": "Round 1: answer 24; a mistake found: YES at step 2: false; RESTART\nHow each role did: reasoner ok.",
+    "rejected_attempt": "Reasoning: Step 1: 4 + 5 = 9\nMonitor: Error_found: YES\nController: Action: 3",
     "recent_feedback": "Suggestions: With any problem, overshoot and subtract.",
     "guidance": "- Recompute every operation.\n- With any problem, list the factor pairs.",
     "advice": "With any problem, make a quotient early.",
