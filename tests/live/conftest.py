@@ -1,45 +1,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 import time
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, closing
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from streams.runtime.kafka import topics
 from streams.runtime.kafka.place import Place
-from tests.endpoint import Endpoint, Script, serving
 from tests.live.kafka_here import Cluster, broker
 from tests.live.thinking import KEY, think
+from tests.surroundings import Serve, folder, led_to
 
-Serve = Callable[..., Endpoint]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, and an environment that says nothing of Metalogue."""
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("METALOGUE_", "OPENAI_")):
-            monkeypatch.delenv(name)
-    return tmp_path
+__all__ = ["folder"]
 
 
 @pytest.fixture
 def serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
     """Start an endpoint that the environment leads to."""
-    with ExitStack() as stack:
-
-        def start(script: Script = think) -> Endpoint:
-            endpoint = stack.enter_context(serving(script))
-            for name, value in (endpoint.env() | {"OPENAI_API_KEY": KEY}).items():
-                monkeypatch.setenv(name, value)
-            return endpoint
-
+    with led_to(monkeypatch, think, {"OPENAI_API_KEY": KEY}) as start:
         yield start
 
 

@@ -14,10 +14,10 @@ from schemas.usage import Usage, total
 from streams.embedders.hashed import hashed
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, drops, fails, whole
-from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, reading, think
 from tests.streams.backbones.asking import always
 from tests.streams.cli.calling import Called, call
+from tests.surroundings import Serve
 
 PRICE = ("--price", "check=1000,4000")
 """A thousand tokens of a prompt cost 1, of a reply 4."""

@@ -11,7 +11,6 @@ from streams.runtime.embedded.log import SqliteLog
 from tests.crash.processes import PATIENCE_S, until, worker
 from tests.crash.series import End, end_of, produced
 from tests.endpoint import Answer, Asked, Endpoint, drops, fails, serving
-from tests.live.conftest import Serve
 from tests.live.thinking import (
     IDLE,
     KEY,
@@ -27,6 +26,7 @@ from tests.live.thinking import (
 from tests.pace import soon
 from tests.ports import free_port
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 pytestmark = pytest.mark.live
 

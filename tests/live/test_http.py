@@ -12,9 +12,9 @@ from streams.runtime.embedded.log import SqliteLog
 from tests.crash.processes import grown, kill, until, worker
 from tests.crash.series import End, end_of, produced
 from tests.endpoint import Answer, Asked, drops, fails, whole
-from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, KEY, QUICK, asked_of, reading, seeds, slowly, think
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 pytestmark = pytest.mark.live
 

@@ -9,9 +9,9 @@ import pytest
 
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import end_of, produced
-from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, reading
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 REHEARSED = ("--backbone", "rehearsal:seed=7", *IDLE)
 SMALL = ("--set", "max_rounds=2", "--set", "batch_size=6")

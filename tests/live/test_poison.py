@@ -16,10 +16,10 @@ from streams.runtime.embedded.worker import Outcome, Worker
 from streams.trying import Patience
 from streams.world import World
 from tests.endpoint import Answer, Asked, Endpoint, drops, fails
-from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, slowly, think
 from tests.streams.backbones.asking import always
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 pytestmark = pytest.mark.live
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.data import shared
-from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, reading
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 
 def grades(log: Path) -> dict[str, str]:

@@ -14,9 +14,9 @@ import pytest
 from streams.policies import find
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import end_of, produced
-from tests.live.conftest import Serve
 from tests.live.thinking import IDLE, QUICK, reading
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 VALUES = {"max_rounds": 2, "batch_size": 6}
 

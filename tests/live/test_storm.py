@@ -18,11 +18,11 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Outcome, Worker
 from streams.world import World
 from tests.endpoint import Endpoint
-from tests.live.conftest import Serve
 from tests.live.storm import Storm
 from tests.live.thinking import reading
 from tests.pace import soon
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 pytestmark = pytest.mark.live
 

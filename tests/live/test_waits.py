@@ -11,9 +11,9 @@ from streams.cli.show.board import board, plain_line
 from streams.runtime.progress import Progress
 from streams.telemetry.figures import Figures
 from tests.endpoint import Answer, Asked, fails
-from tests.live.conftest import Serve
 from tests.live.thinking import QUICK, think
 from tests.streams.cli.calling import call
+from tests.surroundings import Serve
 
 pytestmark = pytest.mark.live
 

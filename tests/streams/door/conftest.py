@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Generator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from tests.endpoint import Answer, Asked, Endpoint, Script, fails, serving, whole
+from tests.endpoint import Answer, Asked, fails, whole
+from tests.surroundings import Serve, folder, led_to
 
-
-class Serve(Protocol):
-    """Starts an endpoint."""
-
-    def __call__(self, script: Script = ...) -> Endpoint: ...
+__all__ = ["folder"]
 
 
 def keyless(asked: Asked) -> Answer:
@@ -35,24 +29,7 @@ def knows(asked: Asked) -> Answer:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, and an environment that says nothing of Metalogue."""
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("METALOGUE_", "OPENAI_")):
-            monkeypatch.delenv(name)
-    return tmp_path
-
-
-@pytest.fixture
 def serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
     """Start an endpoint that the environment leads to."""
-    with ExitStack() as stack:
-
-        def start(script: Script = knows) -> Endpoint:
-            endpoint = stack.enter_context(serving(script))
-            for name, value in endpoint.env().items():
-                monkeypatch.setenv(name, value)
-            return endpoint
-
+    with led_to(monkeypatch, knows) as start:
         yield start

@@ -25,7 +25,8 @@ from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked
 from tests.pace import soon
 from tests.streams.cli.calling import call
-from tests.streams.door.conftest import Serve, keyless, knows
+from tests.streams.door.conftest import keyless, knows
+from tests.surroundings import Serve
 
 T = TypeVar("T")
 LOG = "sqlite:a.db"

@@ -32,8 +32,9 @@ from streams.web.hosts import Hosts
 from tests.endpoint import Answer
 from tests.pace import soon
 from tests.streams.cli.calling import call
-from tests.streams.door.conftest import Serve, keyless
+from tests.streams.door.conftest import keyless
 from tests.streams.door.test_engine import Gate
+from tests.surroundings import Serve
 
 LOG = "sqlite:a.db"
 ASKED = [{"role": "user", "content": "What is 17 + 25?"}]

@@ -9,7 +9,7 @@ import pytest
 
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
-from tests.streams.door.conftest import Serve
+from tests.surroundings import Serve
 
 LOG = "sqlite:a.db"
 

@@ -10,7 +10,8 @@ import metalogue
 import pytest
 
 from tests.streams.cli.calling import call
-from tests.streams.door.conftest import Serve, keyless
+from tests.streams.door.conftest import keyless
+from tests.surroundings import Serve
 
 LOG = "sqlite:a.db"
 
