@@ -10,7 +10,7 @@ from schemas.events.base import Event
 from schemas.events.episode import Completed
 from schemas.events.learning import Reflected
 from schemas.events.reasoning import ControllerActed, KnowledgeReached
-from streams.cli.show.facts import says
+from streams.cli.show.facts import is_settled, says
 from streams.cli.show.library import Library
 from streams.cli.show.rows import Row, rows
 from streams.cli.show.sheet import Sheet
@@ -53,9 +53,10 @@ def _branch(number: int, found: Sequence[Row], sheet: Sheet) -> Branch:
 
 def _short(fact: Event, reply: Event | None) -> str:
     """What a fact says, without what a model wrote; an accepted answer is the reasoner's."""
-    who, what, _ = says(fact, reply if isinstance(reply, Completed) else None)
+    heard = reply if isinstance(reply, Completed) else None
+    who, what, _ = says(fact, heard)
     if isinstance(fact, ControllerActed) and fact.action == "accept":
-        return f"{who} ACCEPT"
+        return "ACCEPT" if is_settled(heard) else f"{who} ACCEPT"
     return f"{who} {what.partition(SAID)[0].partition(QUOTED)[0]}"
 
 

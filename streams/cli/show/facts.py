@@ -93,6 +93,8 @@ def _monitor(fact: MonitorReported, reply: Completed | None) -> Saying:
 
 def _controller(fact: ControllerActed, reply: Completed | None) -> Saying:
     tone = {"accept": "good", "patch": "note", "restart": "warn"}[fact.action]
+    if is_settled(reply):
+        return "monitor", f"NO, so ACCEPT {one_line(fact.answer or '')}".rstrip(), tone
     words = fact.action.upper()
     if fact.parse == "fallback":
         return "controller", f"{words} (its reply could not be read)", tone
@@ -100,6 +102,16 @@ def _controller(fact: ControllerActed, reply: Completed | None) -> Saying:
         advice = decision_of(spoken(reply.text).text).advice if reply is not None else None
         return "controller", words + (f' "{one_line(advice)}"' if advice else ""), tone
     return "controller", words + (f" {one_line(fact.answer)}" if fact.answer else ""), tone
+
+
+def is_settled(reply: Completed | None) -> bool:
+    """Whether what decided is a report without a fault, so that no Controller was asked."""
+    return reply is not None and role_of(reply) == "monitor"
+
+
+def role_of(reply: Completed) -> str:
+    """Whose reply it is."""
+    return reply.asked.split(" ")[1]
 
 
 def _guidance(fact: KnowledgeReached) -> Saying:

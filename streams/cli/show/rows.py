@@ -15,7 +15,7 @@ from schemas.events.episode import (
     Recalled,
 )
 from schemas.events.reasoning import KnowledgeReached
-from streams.cli.show.facts import says
+from streams.cli.show.facts import role_of, says
 from streams.cli.show.words import one_line, plural
 
 EXCERPT = 400
@@ -74,7 +74,7 @@ def _row(
 
 
 def _called(at: str, event: Completed, said: tuple[tuple[str, Event], ...]) -> Row:
-    asked, answered, tone = event.asked.split(" ")[1], _excerpt(event), "dim"
+    asked, answered, tone = role_of(event), _excerpt(event), "dim"
     if said:
         asked, answered, tone = says(said[-1][1], event)
     if event.finish not in ("stop", "length"):

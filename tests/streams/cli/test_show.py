@@ -67,6 +67,19 @@ def test_no_log_and_an_empty_log(folder: Path) -> None:
 # ── The screen ───────────────────────────────────────────────────────────────────────────────
 
 
+def test_who_was_not_asked_says_nothing() -> None:
+    """A report without a fault accepts by itself: no line has a Controller that was never called."""
+    settled = 0
+    for name in episodes():
+        steps = shown(name, "--json").json["steps"]
+        roles = [step["asked"].split()[1] for step in steps if step["kind"] == "completed"]
+        table = shown(name).out.partition(" at  asked")[2].partition("\n\n")[0].splitlines()
+        spoke = sum(line.split()[1:2] == ["controller"] for line in table)
+        assert spoke == roles.count("controller")
+        settled += any("monitor" in line and "NO, so ACCEPT" in line for line in table)
+    assert settled
+
+
 @pytest.mark.parametrize("episode", range(PROBLEMS))
 def test_every_call_has_its_row_and_lines_fit(episode: int) -> None:
     name = episodes()[episode]
