@@ -74,6 +74,8 @@ class Run:
     world: World | None = None
     embedder: str | None = None
     """Whose vectors it is to be given; none: those of its memory."""
+    in_turn: bool = False
+    """Whether lanes go one after another although a world answers: one that never waits."""
     seeded: bool = False
     """Whether somebody chose what its draws come from, so that endpoints are told."""
     visited: set[str] = field(default_factory=set[str])
@@ -268,7 +270,7 @@ async def _fork(run: Run, here: str, fork: All[Any], ledger: Ledger) -> tuple[An
         _lane(branch, run, share, f"{here}.{lane}.")
         for lane, (branch, share) in enumerate(zip(fork.branches, ledgers, strict=True))
     ]
-    results = await (_in_turn(work) if run.world is None else _together(work))
+    results = await (_in_turn(work) if run.in_turn or run.world is None else _together(work))
     left = [result.error for result in results if isinstance(result, Left)]
     if left:
         raise min(left, key=lambda error: isinstance(error, Paused))

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from handlers.policies.base import Conclusion, Policy, Task
-    from handlers.policies.script import play
     from handlers.roles.role import Role, choice, number, text
     from schemas.answer import Answer
     from schemas.asking import All, Steps
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from streams.door.solving import asolve, solve
     from streams.replay.fork import Forked
     from streams.replay.verify import Verified
+    from streams.trials.play import play
 
 __all__ = [
     "All",
@@ -76,7 +76,6 @@ __all__ = [
 
 PLACES = {
     "handlers.policies.base": ("Conclusion", "Policy", "Task"),
-    "handlers.policies.script": ("play",),
     "handlers.roles.role": ("Role", "choice", "number", "text"),
     "schemas.answer": ("Answer",),
     "schemas.asking": ("All", "Steps"),
@@ -93,6 +92,7 @@ PLACES = {
     "streams.door.solving": ("asolve", "solve"),
     "streams.replay.fork": ("Forked",),
     "streams.replay.verify": ("Verified",),
+    "streams.trials.play": ("play",),
 }
 """Where each name is defined: every class has one place, and this package is its door."""
 _HOME = {name: module for module, names in PLACES.items() for name in names}

@@ -14,9 +14,9 @@ from handlers.answers.typed import exact_match, scibench
 from handlers.answers.units import unit
 from handlers.policies.base import Task
 from handlers.policies.baselines.consistency import SELF_CONSISTENCY
-from handlers.policies.script import play
 from schemas.outcome import Outcome
 from streams.grading.opinions import by_sympy
+from streams.trials.play import play
 
 PLANETS = "Which planet is the largest?\n(A) Mars\n(B) Jupiter\n(C) Venus"
 CAPITALS = "What is the capital of Australia?\nA. Sydney\nB. Perth\nC. Canberra"

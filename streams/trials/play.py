@@ -1,0 +1,48 @@
+"""A policy without a model: hand it the replies, and see what it concludes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from handlers.limits import Ledger, Reservation
+from schemas.asking import Ask, Steps
+from schemas.events.base import AnswerEvent
+from schemas.events.episode import Completed
+from schemas.memory import Memory
+from schemas.questions import Complete
+from state.journal import MemoryRecorder
+from streams.drive import Run, drive, replayed
+
+R = TypeVar("R")
+
+
+def play(steps: Steps[R], *replies: str) -> R:
+    """What a policy comes to if the model says this: a reply for each completion, in order.
+
+    It is driven as a worker drives it, without limits. Lanes take their replies one lane after
+    another. Raises ``LookupError`` where the policy asks for more than there is, or for anything
+    else than a completion.
+    """
+    run = Run("play", {}, 0, Memory("play", 0), recorder=MemoryRecorder(), in_turn=True)
+    run.world = Script(iter(replies))
+    return replayed(drive(steps, run, Ledger()))
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A world that holds replies only, and never waits."""
+
+    replies: Iterator[str]
+
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        """The next reply. Raises ``LookupError``."""
+        if not isinstance(question, Complete):
+            raise LookupError(f"a script holds replies only, and is asked for {question!r}")
+        text = next(self.replies, None)
+        if text is None:
+            raise LookupError(f"no reply is left for {question.role}")
+        return Completed(asked=asked, text=text, finish="stop", model="script")
