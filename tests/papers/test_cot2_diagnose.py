@@ -191,7 +191,7 @@ def test_inverted_pairs() -> None:
 
 
 @pytest.mark.claim("cot2-g2")
-def test_prune_precision_and_false_prune_rate_sum_to_one() -> None:
+def test_a_false_prune_and_a_right_one_are_shares_of_what_was_pruned() -> None:
     audit = Audit(pruned=8, brought_right=3)
     assert (audit.false_prune_rate, audit.prune_precision) == (3 / 8, 5 / 8)
     assert Audit(0, 0).prune_precision is None
