@@ -119,6 +119,20 @@ def test_the_agents_prompt_and_what_it_may_say() -> None:
     assert ran.of(ToolCalled) == []
 
 
+@pytest.mark.claim("gm-eq-04")
+def test_of_several_tags_the_last_whole_one_counts() -> None:
+    """A model that repeated how it was to answer said "and", between the tags it spoke of."""
+    named = "I put it between <answer> and </answer>. So: <answer>the Aare</answer>"
+    assert agent([named]).result.answer == "the Aare"
+    assert agent(["<answer>the Aare</answer>, and not <answer>"]).result.answer == "the Aare"
+    changed = agent([f"<answer>the Rhine</answer>? Let me {SEARCH}", ANSWER])
+    assert changed.result.answer == "the Aare"
+    [called] = [question for _, question in changed.asked if isinstance(question, UseTool)]
+    assert dict(called.arguments)["query"] == "town"
+    settled = agent([f"{SEARCH}? No need: <answer>the Aare</answer>"])
+    assert (settled.result.answer, settled.of(ToolCalled)) == ("the Aare", [])
+
+
 # ── Canonical paths ──────────────────────────────────────────────────────────────────────────
 
 

@@ -157,6 +157,14 @@ def test_a_confidence_is_learned_from_with_the_answer_that_was_given() -> None:
 
 
 def test_tuples_are_kept_after_each_check_where_that_is_set() -> None:
+    said = (["95", "96"], [0.9], ["FAIL", "PASS"])
+    regulated = episode(flavell(consolidation="verify"), Model(*said))
+    assert [each.rounds for each in regulated.of(ExperienceKept)] == [(0,), (0, 1)]
+    once = episode(flavell(), Model(*said))
+    assert [each.rounds for each in once.of(ExperienceKept)] == [(0, 1)]
+    first, last = (ran.facts.index("experience.kept") for ran in (regulated, once))
+    assert once.facts[:first] == regulated.facts[:first]
+    assert (first < last, last) == (True, len(once.facts) - 1)
     searched = episode(retrieval(consolidation="verify"), Model(["1", "2", "3"], [0.5]))
     assert [each.rounds for each in searched.of(ExperienceKept)][:2] == [(0,), (0, 1)]
     assert reflected(searched, retrieval())["tuples"]
