@@ -13,7 +13,14 @@ from math import fsum
 from typing import TypeAlias
 
 from streams.analysis.cases import Case
-from streams.analysis.intervals import Parts, bounded_interval, mean_interval, share_interval
+from streams.analysis.intervals import (
+    Parts,
+    Spread,
+    bounded_interval,
+    count_interval,
+    mean_interval,
+    share_interval,
+)
 
 Cases: TypeAlias = Sequence[Case]
 
@@ -35,7 +42,10 @@ class Found:
     unknown: int = 0
     units: tuple[Unit, ...] = ()
     worth: tuple[Unit, ...] = ()
-    """Of what is no mean: what each thing is worth to it. Their mean is the figure, and their spread is its own."""
+    """Of what is no mean: what each thing is worth to it. Their mean is the figure, and their spread is its own;
+    of a sum, what each brings to it."""
+    bounds: tuple[float, float] | None = None
+    """Its interval, where that is found in another way."""
 
     @property
     def sample(self) -> tuple[Unit, ...]:
@@ -59,6 +69,8 @@ class Metric:
     """Whether its units are yes or no."""
     bounded: bool = False
     """Whether it lies between 0 and 1 and is no share of units: its interval does not leave them."""
+    spread: Spread | None = None
+    """Its interval, where it is neither a share nor a mean."""
 
     def found(self, cases: Cases) -> Found:
         """The figure, scaled, with what it rests on."""
@@ -70,13 +82,21 @@ class Metric:
         """The figure alone; ``None`` where nothing of it is known."""
         return self.found(cases).value
 
+    def between(self, found: Sequence[Found]) -> tuple[float, float] | None:
+        """The 95 % interval of the mean of figures, one a seed: bounds of their own are as if all seeds were one."""
+        bounds = [each.bounds for each in found if each.bounds is not None]
+        if not bounds:
+            return self.interval(unit for each in found for unit in each.sample)
+        low, high = (self.scale * fsum(b[at] for b in bounds) / len(bounds) for at in (0, 1))
+        return low, high
+
     def interval(self, units: Iterable[Unit]) -> tuple[float, float] | None:
-        """The 95 % interval over problems; unknown for what is neither a mean nor worth something by thing."""
+        """The 95 % interval over problems; unknown for what nothing is worth something to."""
         parts = parts_of(units)
-        if self.share:
-            found = share_interval(parts)
-        else:
-            found = bounded_interval(parts) if self.bounded else mean_interval(parts)
+        spread = (
+            share_interval if self.share else bounded_interval if self.bounded else mean_interval
+        )
+        found = (self.spread or spread)(parts)
         return None if found is None else (self.scale * found[0], self.scale * found[1])
 
 
@@ -100,6 +120,11 @@ def share_of(about: str, units: Units, places: int = 2) -> Metric:
 def mean_of(about: str, units: Units, places: int = 2) -> Metric:
     """A mean over units."""
     return Metric(about, over(units), places)
+
+
+def count_of(about: str, measure: Measure, places: int = 0) -> Metric:
+    """How many it is of."""
+    return Metric(about, measure, places, spread=count_interval)
 
 
 def parts_of(units: Iterable[Unit]) -> Parts:

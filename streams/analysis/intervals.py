@@ -6,13 +6,13 @@ problems says that there were; where all say the same (0 or 1), for as many as t
 outcome a problem it is Wilson's own. A mean's is Student's over problems.
 
 Source: Wilson 1927; Korn & Graubard 1998 (effective sample size of clustered shares); DeLong et al. 1988 and
-Obuchowski 1997 (areas, also clustered).
+Obuchowski 1997 (areas, also clustered); Fisher 1921 (correlations); Fieller 1954 (ratios of means).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import exp, fsum, log, sqrt
+from collections.abc import Callable, Iterable, Sequence
+from math import atanh, exp, fsum, log, sqrt, tanh
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -20,6 +20,8 @@ from streams.analysis.statistics import t_quantile
 
 Parts: TypeAlias = Sequence[tuple[float, int]]
 """What each problem adds up to, and of how many."""
+Spread: TypeAlias = Callable[[Parts], tuple[float, float] | None]
+"""An interval over problems; unknown where nothing says how wide it is."""
 LEVEL = 0.95
 
 
@@ -75,6 +77,50 @@ def bounded_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] 
         return wilson(min(max(middle, 0.0), 1.0), sum(1 for _, count in parts if count), level)
     odds, wide = log(middle / (1 - middle)), half / (middle * (1 - middle))
     return 1 / (1 + exp(wide - odds)), 1 / (1 + exp(-wide - odds))
+
+
+def correlation_interval(parts: Parts) -> tuple[float, float] | None:
+    """The interval of a correlation, on Fisher's scale; unknown where the two go together entirely."""
+    found = mean_interval(parts)
+    if found is None or not -1 < (middle := (found[0] + found[1]) / 2) < 1:
+        return None
+    half = (found[1] - found[0]) / 2 / (1 - middle * middle)
+    return tanh(atanh(middle) - half), tanh(atanh(middle) + half)
+
+
+def sum_interval(parts: Parts) -> tuple[float, float] | None:
+    """The interval of a sum over problems; where all bring the same, one of them may yet bring one more or less."""
+    found, n = mean_interval(parts), sum(1 for _, count in parts if count)
+    if found is None:
+        return None
+    low, high = found
+    missed = wilson(0, n)[1] if low == high else 0.0
+    return n * (low - missed), n * (high + missed)
+
+
+def count_interval(parts: Parts) -> tuple[float, float] | None:
+    """The interval of how many of the problems it is, where each of them is one or none."""
+    found, n = share_interval(parts), sum(1 for _, count in parts if count)
+    return None if found is None else (n * found[0], n * found[1])
+
+
+def ratio_interval(
+    pairs: Sequence[tuple[float, float]], level: float = LEVEL
+) -> tuple[float, float] | None:
+    """The interval of a mean over another of the same problems; unknown where the lower one may be 0."""
+    n = len(pairs)
+    if n < 2:
+        return None
+    x, y = (fsum(pair[side] for pair in pairs) / n for side in (0, 1))
+    square = t_quantile(level, n - 1) ** 2 / (n * (n - 1))
+    xx, yy = x * x, y * y
+    xx -= square * fsum((a - x) ** 2 for a, _ in pairs)
+    yy -= square * fsum((b - y) ** 2 for _, b in pairs)
+    xy = x * y - square * fsum((a - x) * (b - y) for a, b in pairs)
+    if yy <= 0:
+        return None
+    half = sqrt(max(xy * xy - xx * yy, 0.0))
+    return (xy - half) / yy, (xy + half) / yy
 
 
 def _squared_error(parts: Parts, mean: float, whole: int) -> float:

@@ -20,9 +20,10 @@ from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReached
 from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
+from streams.analysis.calibrated import calibration_interval
 from streams.analysis.cases import RIGHT, Case
 from streams.analysis.found import Cases, Found, Measure, Unit, Units
-from streams.analysis.statistics import area_worth, auroc, spearman
+from streams.analysis.statistics import area_worth, auroc, left_out, spearman
 
 # ── Decisions ────────────────────────────────────────────────────────────────────────────────
 
@@ -69,18 +70,20 @@ def right_of(letter: str) -> Units:
 def grade_and_outcome(cases: Cases) -> Found:
     """Spearman's correlation of grade and outcome."""
     worth = {"A": 2.0, "B": 1.0, "C": 0.0}
-    pairs = [(worth[g], RIGHT.get(c.outcome)) for c in cases if (g := grade(c))]
-    known = [(a, float(b)) for a, b in pairs if b is not None]
-    rho = spearman([a for a, _ in known], [b for _, b in known]) if len(known) > 1 else None
-    return Found(rho, len(known), len(pairs) - len(known))
+    graded = [(c.problem.id, worth[g], RIGHT.get(c.outcome)) for c in cases if (g := grade(c))]
+    known = [(problem, a, float(b)) for problem, a, b in graded if b is not None]
+    each = left_out(known, _rho) or ()
+    units = tuple(Unit(problem, value) for (problem, *_), value in zip(known, each, strict=False))
+    return Found(_rho(known), len(known), len(graded) - len(known), worth=units)
+
+
+def _rho(pairs: Sequence[tuple[str, float, float]]) -> float | None:
+    if len(pairs) < 2:
+        return None
+    return spearman([grade for _, grade, _ in pairs], [right for *_, right in pairs])
 
 
 # ── Trees ────────────────────────────────────────────────────────────────────────────────────
-
-
-def mended(cases: Cases) -> Repairs:
-    """What repair did in all trees."""
-    return sum((repairs(tree_of(case.trace), case.judged) for case in cases), Repairs())
 
 
 def _repaired(pick: Callable[[Repairs], tuple[int, int]]) -> Units:
@@ -102,9 +105,11 @@ hurt = _repaired(lambda found: (found.hurt, found.right_before))
 
 def net_repairs(cases: Cases) -> Found:
     """Rescued less hurt."""
-    found = mended(cases)
+    each = [(case, repairs(tree_of(case.trace), case.judged)) for case in cases]
+    found = sum((mended for _, mended in each), Repairs())
     judged = found.wrong_before + found.right_before
-    return Found(float(found.net), judged, found.unknown)
+    worth = tuple(Unit(case.problem.id, float(mended.net)) for case, mended in each)
+    return Found(float(found.net), judged, found.unknown, worth=worth)
 
 
 def parsed(name: str) -> Units:
@@ -157,7 +162,9 @@ def failures(name: str | None = None) -> Measure:
         units = [*(failed(name)(cases) if name else _lost(cases))]
         known = [unit.value for unit in units if unit.value is not None]
         sure = cases and (known or not units)  # of no failure, none is of any class
-        return Found(fsum(known) if sure else None, len(known), len(units) - len(known))
+        others = (Unit(case.problem.id, 0.0) for case in cases if name and case.outcome == "right")
+        found = fsum(known) if sure else None
+        return Found(found, len(known), len(units) - len(known), worth=(*units, *others))
 
     return measured
 
@@ -204,6 +211,34 @@ def reward_of_pulls(cases: Cases) -> Iterator[Unit]:
         yield from (Unit(case.problem.id, reward) for _, reward in advised(case))
 
 
+def regret(cases: Cases) -> Found:
+    """How much less a pull brought than the best arm's mean, over the pulls whose reward is known.
+
+    What other arms would have brought in its place is unknown: this is the regret against the mean of the best.
+    """
+    taken = [(case.problem.id, *pull) for case in cases for pull in pulls(case)]
+    sure = [(problem, arm, reward) for problem, arm, reward in taken if reward is not None]
+    if not sure:
+        return Found(None, 0, len(taken))
+    means = mean_by_arm([(arm, reward) for _, arm, reward in sure])
+    best = max(means, key=lambda arm: means[arm])
+    often = len(sure) / sum(arm == best for _, arm, _ in sure)
+    worth = tuple(  # the best arm's mean is moved by its own pulls alone
+        Unit(problem, means[best] - reward + (often * (reward - means[best]) if arm == best else 0))
+        for problem, arm, reward in sure
+    )
+    found = means[best] - fsum(reward for *_, reward in sure) / len(sure)
+    return Found(found, len(sure), len(taken) - len(sure), worth=worth)
+
+
+def mean_by_arm(pulled: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """The mean reward of each arm, in the order of their names."""
+    rewards: dict[str, list[float]] = {}
+    for arm, reward in pulled:
+        rewards.setdefault(arm, []).append(reward)
+    return {arm: sum(found) / len(found) for arm, found in sorted(rewards.items())}
+
+
 def advised(case: Case) -> list[tuple[int, float | None]]:
     """Rounds with advice of any kind, listed or free, each with its reward."""
     events = [event for _, event in case.trace.events]
@@ -242,10 +277,16 @@ def felt_error(kind: str, *, last: bool = False, of_wrong: bool = False) -> Meas
 
     def measured(cases: Cases) -> Found:
         felt_of, unknown = _felt(cases, kind, last=last, of_wrong=of_wrong)
-        error = ece([(value, good) for _, value, good in felt_of]) if felt_of else None
-        return Found(error, len(felt_of), unknown)
+        return calibration(felt_of, unknown)
 
     return measured
+
+
+def calibration(items: Sequence[tuple[str, float, bool]], unknown: int) -> Found:
+    """The calibration error of values with their problems and kinds; unknown of none."""
+    pairs = [(value, kind) for _, value, kind in items]
+    bounds = calibration_interval(pairs)
+    return Found(ece(pairs) if pairs else None, len(pairs), unknown, bounds=bounds)
 
 
 def area(items: Sequence[tuple[str, float, bool]], unknown: int) -> Found:

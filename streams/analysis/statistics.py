@@ -8,11 +8,13 @@ Source: evaluation page (Metrics); Numerical Recipes § 6.4 for the incomplete b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb, exp, fsum, isfinite, lgamma, log, log1p, nan, sqrt
 from statistics import NormalDist
+from typing import TypeVar
 
+T = TypeVar("T")
 TINY = 1e-300
 PRECISION = 1e-16
 
@@ -160,6 +162,22 @@ def area_worth(scores: Sequence[float], right: Sequence[bool]) -> list[float]:
         below = (rank - next(among[kind])) / others
         worth.append(area + ((below if kind else 1 - below) - area) * whole / mine)
     return worth
+
+
+def left_out(
+    items: Sequence[T], measure: Callable[[Sequence[T]], float | None]
+) -> list[float] | None:
+    """What each item is worth to a figure, by what is left of it without that item: their mean is the figure.
+
+    Unknown where the figure is, with all of them or without one. Source: Tukey 1958 (jackknife).
+    """
+    whole = measure(items)
+    each = [measure([*items[:at], *items[at + 1 :]]) for at in range(len(items))]
+    known = [value for value in each if value is not None]
+    if whole is None or not known or len(known) < len(each):
+        return None
+    middle = fsum(known) / len(known)
+    return [whole + (len(items) - 1) * (middle - value) for value in known]
 
 
 # ── Two policies on the same problems ────────────────────────────────────────────────────────

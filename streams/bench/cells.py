@@ -14,7 +14,7 @@ from statistics import NormalDist, fmean
 from typing import Any
 
 from handlers.learning.metrics import tokens_per_point
-from streams.analysis.intervals import mean_interval
+from streams.analysis.intervals import mean_interval, ratio_interval
 from streams.analysis.statistics import mcnemar, t_half_width
 from streams.bench.metrics import METRICS
 from streams.bench.plan import Source, waits_for
@@ -163,19 +163,24 @@ def _p_value(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     return _told(mcnemar(wins, losses), None, None, (len(both), len(put) - len(both)), 4, 1)
 
 
-def _tokens_per_point(mine: Sequence[Episode], greedy: Sequence[Episode]) -> Told:
-    """Tokens spent over another run for each point of accuracy over it."""
-    spent, points, base, level = (
-        _sure(measured(metric, side))
-        for side in (mine, greedy)
-        for metric in ("tokens", "accuracy")
-    )
-    found = tokens_per_point(spent["value"], points["value"], base["value"], level["value"])
-    if found is None:
+def _tokens_per_point(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
+    """Tokens spent over another run for each point of accuracy over it, over problems known on both sides."""
+    sides = [(_by_problem("tokens", side), _by_problem("accuracy", side)) for side in (mine, other)]
+    every = set[str]().union(*(by for side in sides for by in side))
+    both: list[tuple[float, float]] = []
+    for problem in sorted(every):
+        found = [by.get(problem) for side in sides for by in side]
+        known = [value for value in found if value is not None]
+        if len(known) == len(found):
+            tokens, right, base, level = known
+            both.append((tokens - base, 100 * (right - level)))
+    if not both:
+        raise NotMeasured("nothing to compare it on")
+    spent, gained = (fmean(each[at] for each in both) for at in (0, 1))
+    if (ratio := tokens_per_point(spent, gained, 0.0, 0.0)) is None:
         raise NotMeasured("nothing was gained")
-    known = min(each["known"] for each in (spent, points, base, level))
-    unknown = max(each["unknown"] for each in (spent, points, base, level))
-    return _told(found, None, None, (known, unknown), 0, spent["seeds"])
+    counts = len(both), len(every) - len(both)
+    return _told(ratio, ratio_interval(both), None, counts, 0, len(by_seed(mine)))
 
 
 # ── Means of columns ─────────────────────────────────────────────────────────────────────────

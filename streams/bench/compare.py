@@ -5,12 +5,13 @@ Source: evaluation page (Metrics); MC² figures 1 and 3; Meta-Reasoner figure 3.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 from typing import Any
 
-from streams.analysis.mechanisms import advised, pulls
+from streams.analysis.mechanisms import advised, mean_by_arm, pulls
 from streams.analysis.statistics import mcnemar, pareto, slope
 from streams.bench.metrics import METRICS, known
 from streams.bench.results import Episode, Results, by_seed, rates
@@ -121,13 +122,10 @@ def arms(group: Sequence[Episode]) -> dict[str, Any] | None:
     sure = [(arm, reward) for arm, reward in taken if reward is not None]
     if not sure:
         return None
-    pulled: dict[str, list[float]] = {}
-    for arm, reward in sure:
-        pulled.setdefault(arm, []).append(reward)
-    means = {arm: sum(found) / len(found) for arm, found in sorted(pulled.items())}
+    means, pulled = mean_by_arm(sure), Counter(arm for arm, _ in sure)
     best, earned = max(means.values()), [reward for _, reward in sure]
     return {
-        "arms": {arm: {"pulls": len(pulled[arm]), "mean": round(m, 6)} for arm, m in means.items()},
+        "arms": {arm: {"pulls": pulled[arm], "mean": round(m, 6)} for arm, m in means.items()},
         "unknown": len(taken) - len(sure),
         "cumulative_reward": [round(value, 6) for value in accumulate(earned)],
         "regret": [round(value, 6) for value in accumulate(best - reward for reward in earned)],

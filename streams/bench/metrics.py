@@ -9,6 +9,7 @@ Source: evaluation page (Metrics); the papers' tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import fsum
 from typing import TypeAlias
 
 from handlers.learning import metrics
@@ -19,11 +20,13 @@ from streams.analysis.found import (
     Found,
     Metric,
     Unit,
+    count_of,
     each,
     mean_of,
     over,
     share_of,
 )
+from streams.analysis.intervals import correlation_interval, sum_interval
 from streams.bench.curves import POINTS
 from streams.bench.sampled import any_of, vote_of
 
@@ -93,9 +96,7 @@ def stated(cases: Cases) -> tuple[list[Stated], int]:
 
 
 def _calibration(cases: Cases) -> Found:
-    items, unknown = stated(cases)
-    pairs = [(confidence, right) for _, confidence, right in items]
-    return Found(metrics.ece(pairs) if pairs else None, len(pairs), unknown)
+    return of.calibration(*stated(cases))
 
 
 def _brier(cases: Cases) -> Iterator[Unit]:
@@ -122,7 +123,10 @@ def _separation(cases: Cases) -> Found:
 
 def _right(cases: Cases) -> Found:
     sure = known(cases)
-    return Found(float(sum(c.outcome == "right" for c in sure)), len(sure), len(cases) - len(sure))
+    worth = tuple(Unit(case.problem.id, float(case.outcome == "right")) for case in sure)
+    return Found(
+        fsum(unit.value or 0 for unit in worth), len(sure), len(cases) - len(sure), worth=worth
+    )
 
 
 METRICS: Mapping[str, Metric] = {
@@ -132,7 +136,7 @@ METRICS: Mapping[str, Metric] = {
     "exact_match": Metric("right answers, share", over(right), 3, share=True),
     "f1": mean_of("token F1", each(lambda case: case.f1), 3),
     "f1_percent": Metric("token F1, %", over(each(lambda case: case.f1)), scale=100),
-    "right": Metric("right answers", _right, 0),
+    "right": count_of("right answers", _right),
     "commission": share_of("given and wrong, %", each(_ended("wrong"))),
     "omission": share_of("withheld, %", each(_ended("withheld"))),
     "calls": mean_of("calls a problem", _spent("calls"), 1),
@@ -150,23 +154,24 @@ METRICS: Mapping[str, Metric] = {
     "grade_a": share_of("grade A, %", of.graded_a),
     "accuracy_a": share_of("right answers of grade A, %", of.right_of("A")),
     "accuracy_c": share_of("right answers of grade C, %", of.right_of("C")),
-    "grade_rho": Metric("Spearman of grade and outcome", of.grade_and_outcome),
+    "grade_rho": Metric("Spearman of grade and outcome", of.grade_and_outcome, spread=correlation_interval),
     "fallback": share_of("ended by the fallback, %", each(_by("fallback")), 1),
     "cut_off": share_of("replies cut off by their length, %", of.cut_off, 1),
     "unread": share_of("replies that a default stands in for, %", of.unread, 1),
     "unguided": share_of("guidance that a fallback stands in for, %", of.unguided, 1),
     "rescue": share_of("repairs of wrong ones that made them right, %", of.rescued, 1),
     "hurt": share_of("repairs of right ones that made them wrong, %", of.hurt, 1),
-    "net_repairs": Metric("rescued less hurt", of.net_repairs, 0),
+    "net_repairs": Metric("rescued less hurt", of.net_repairs, 0, spread=sum_interval),
     "parse_first": share_of("oracle replies read at once, %", of.parsed("first"), 1),
     "parse_recovered": share_of("read after the re-prompt, %", of.parsed("recovered"), 1),
     "parse_defaulted": share_of("left at their defaults, %", of.parsed("defaulted"), 1),
     "strategies": Metric("arms pulled at least once", of.strategies, 0),
     "reward": mean_of("reward of a round with advice", of.reward_of_pulls, 3),
-    "failures": Metric("wrong or withheld", of.failures(), 1),
+    "regret": Metric("reward of a pull below the best arm's mean", of.regret, 3),
+    "failures": count_of("wrong or withheld", of.failures(), 1),
     "failure": share_of("failures whose class is known, %", of.classed, 1),
     "failure_calls": mean_of("calls of a failure", of.calls_of_failures(), 1),
-    **{f"failures_{c.lower()}": Metric(f"failures of class {c}", of.failures(c), 1) for c in of.CLASSES},
+    **{f"failures_{c.lower()}": count_of(f"failures of class {c}", of.failures(c), 1) for c in of.CLASSES},
     **{f"failure_{c.lower()}": share_of(f"failures of class {c}, %", of.failed(c), 1) for c in of.CLASSES},
     **{f"failure_calls_{c.lower()}": mean_of(f"calls of a failure of class {c}", of.calls_of_failures(c), 1)
        for c in of.CLASSES},

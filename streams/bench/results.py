@@ -117,7 +117,7 @@ def measured(metric: str, episodes: Sequence[Episode]) -> dict[str, Any] | None:
     return {
         "value": round(fmean(values), 6),
         "half_width": None if half is None else round(half, 6),
-        "interval": _rounded(asked.interval(unit for each in found for unit in each.sample)),
+        "interval": _rounded(asked.between(found)),
         "known": sum(each.known for each in found),
         "unknown": sum(each.unknown for each in found),
         "seeds": len(values),

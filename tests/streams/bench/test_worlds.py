@@ -12,7 +12,7 @@ from schemas.events.base import Event
 from schemas.events.episode import Completed
 from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReached
-from schemas.events.search import Grown, NodeExpanded, NodePruned, NodeRepaired, OracleScored
+from schemas.events.search import Grown, NodeExpanded, NodePruned, NodeRepaired
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from schemas.identity import hash01
 from schemas.outcome import Outcome
@@ -27,7 +27,7 @@ from streams.bench.compare import arms, progress, reward_curve
 from streams.bench.metrics import METRICS
 from streams.bench.results import accuracy_interval, measured
 from streams.bench.tables import ours
-from tests.streams.bench.worlds import case, episodes
+from tests.streams.bench.worlds import case, episodes, grown
 
 TALE = "\\alpha + 1"
 """What no grader compares with a number."""
@@ -131,18 +131,6 @@ def test_grades_have_the_accuracy_of_what_is_graded() -> None:
 
 
 # ── CoT2-Meta ────────────────────────────────────────────────────────────────────────────────
-
-
-def grown(*nodes: tuple[str, str | None, float]) -> list[Event]:
-    """Children of the root: node, answer, process value."""
-    made: list[Event] = []
-    for node, answer, worth in nodes:
-        made += [
-            Generated(answer=answer, source=node),
-            OracleScored(node=node, steps=(), rewards=(), value=worth, source=node),
-        ]
-    kept = tuple(Grown(node=n, strategy="direct", depth=1, value=v) for n, _, v in nodes)
-    return [*made, NodeExpanded(round=0, node="opened", children=kept)]
 
 
 def mended(old: str, new: str) -> list[Event]:

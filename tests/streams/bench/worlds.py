@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from handlers.policies.base import Trace
 from schemas.events.base import Event
+from schemas.events.reasoning import Generated
+from schemas.events.search import Grown, NodeExpanded, OracleScored
 from schemas.outcome import Outcome
 from schemas.problem import Limits, Problem
 from schemas.usage import Usage
@@ -56,3 +58,15 @@ def episodes(*cases: Case, seed: int = 0, walk: int = 1) -> list[Episode]:
     """The cases as one seed's episodes."""
     cell = cast("Any", SimpleNamespace(seed=seed, walk=walk, data="d", run="r", series="s"))
     return [Episode(cell, each) for each in cases]
+
+
+def grown(*nodes: tuple[str, str | None, float]) -> list[Event]:
+    """Children of the root: node, answer, process value."""
+    made: list[Event] = []
+    for node, answer, worth in nodes:
+        made += [
+            Generated(answer=answer, source=node),
+            OracleScored(node=node, steps=(), rewards=(), value=worth, source=node),
+        ]
+    kept = tuple(Grown(node=n, strategy="direct", depth=1, value=v) for n, _, v in nodes)
+    return [*made, NodeExpanded(round=0, node="opened", children=kept)]
