@@ -56,6 +56,14 @@ class Task:
         return posed(self.domain, self.problem, self.statement)
 
 
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """What led to an answer: where its last reply is recorded, and its steps, or a text that numbers its own."""
+
+    source: str
+    steps: tuple[str, ...] | str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
     """How a policy ended. No answer means that it abstained; ``ended_by`` always says what ended it.
@@ -70,6 +78,8 @@ class Conclusion:
     confidence_source: str | None = None
     limit: str | None = None
     calibrated: float | None = None
+    trajectory: Trajectory | None = field(default=None, compare=False, repr=False)
+    """The final trajectory, where the policy tells it; it is not recorded again."""
 
 
 class Trace:

@@ -8,6 +8,7 @@ from typing import Any
 
 from handlers.policies.answer_judge import JUDGED
 from handlers.policies.base import Policy
+from handlers.policies.baselines.trusted import TRUSTED
 from handlers.policies.bases import BASELINES, SYSTEMS
 from handlers.policies.cot2_meta.rescored import RESCORED
 from handlers.policies.graph_memory import GRAPH_MEMORY
@@ -24,7 +25,7 @@ POLICIES: Mapping[str, Policy[Any]] = {
 }
 
 
-ASIDE: Mapping[str, Policy[Any]] = {each.name: each for each in (JUDGED, RESCORED)}
+ASIDE: Mapping[str, Policy[Any]] = {each.name: each for each in (JUDGED, RESCORED, *TRUSTED)}
 """What only side runs work by: known by name, and in no list."""
 
 

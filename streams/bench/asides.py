@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from msgspec import structs
 
+from handlers.policies.baselines.trusted import SPARE
+from handlers.policies.cot2_meta import COT2_META
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.trace import tree_of
 from schemas.events.base import Event
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from streams.world import World
 
 PURPOSE = "beside"
-MORE_CALLS = 2
-"""Calls of a side run beyond those of its episode: a query, and once again where it was not read."""
 AT_ONCE = 8
 
 
@@ -75,19 +75,26 @@ def _wanted(recipe: Recipe, results: Results) -> Iterator[tuple[Case, Runs]]:
 
 async def _go_on(log: SqliteLog, case: Case, run: Runs, world: World) -> None:
     """One side run: the episode's own record to its end, then what its policy does there."""
-    settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
     granted = case.opened.limits.calls
-    own = min(x for x in (settings.primary_calls, granted, 1 << 20) if x is not None)
     last = max(filter(is_numbered, log.journal(case.episode)), key=address_order)
     change = Change(
         at=last,
-        settings={**case.problem.settings, **run.settings, "primary_calls": own},
+        settings={**case.problem.settings, **run.settings, **_own_calls(case)},
         policy=run.policy,
-        limits=Limits() if granted is None else Limits(calls=granted + MORE_CALLS),
+        limits=Limits() if granted is None else Limits(calls=granted + SPARE),
         purpose=PURPOSE,
     )
     work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
     await run_fork(log, work, change, record, world)
+
+
+def _own_calls(case: Case) -> dict[str, int]:
+    """A search of ours takes what is left as its own: so it is told what it had."""
+    if case.opened.policy != COT2_META.name:
+        return {}
+    settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+    most = (settings.primary_calls, case.opened.limits.calls, 1 << 20)
+    return {"primary_calls": min(x for x in most if x is not None)}
 
 
 # ── Reading ──────────────────────────────────────────────────────────────────────────────────

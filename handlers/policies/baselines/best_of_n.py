@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import PositiveInt
 
 from handlers.answers.alike import vote
-from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.base import Conclusion, Policy, Task, Trajectory
 from handlers.policies.baselines.chain import CHAIN
 from handlers.policies.unread import Unread, taken
 from handlers.roles import confidence
@@ -49,6 +49,7 @@ class Sample:
     answer: str | None = None
     trust: float | None = None
     limit: str | None = None
+    trajectory: Trajectory | None = None
 
 
 def solve(task: Task, settings: BestOfSettings) -> Steps[Conclusion]:
@@ -84,7 +85,7 @@ def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Step
         said = yield from CHAIN.put({"problem": task.stated}, sampling=GENERATION, draw=draw)
         parse: Parse = "ok" if said.readable else "unreadable"
         yield Generated(round=draw, answer=said.answer, source=said.source, parse=parse)
-        sample.answer = said.answer
+        sample.answer, sample.trajectory = said.answer, Trajectory(said.source, said.text)
         if settings.pick == "verifier" and said.answer is not None:
             meter = Meter(spare=spare)
             heard = yield from confidence.trust(task.posed, said.text, meter)
@@ -115,6 +116,7 @@ def _most_trusted(chains: Sequence[Sample], limit: str | None) -> Conclusion:
         confidence=chains[at].trust,
         confidence_source="stated",
         limit=limit,
+        trajectory=chains[at].trajectory,
     )
 
 
@@ -138,6 +140,7 @@ def _voted(problem: str, chains: Sequence[Sample], limit: str | None) -> Steps[C
         confidence=votes / len(answers),
         confidence_source="vote_share",
         limit=limit,
+        trajectory=next((each.trajectory for each in chains if each.answer == answer), None),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import PositiveInt
 
-from handlers.policies.base import Conclusion, Policy, Task
+from handlers.policies.base import Conclusion, Policy, Task, Trajectory
 from handlers.policies.baselines.chain import think as chain
 from handlers.policies.unread import Unread, standings, taken
 from handlers.roles.again import Meter
@@ -142,6 +142,7 @@ def concluded(answered: Sequence[State], limit: str | None) -> Conclusion:
         confidence=None if best is None else best.value,
         confidence_source="value" if known else None,
         limit=limit,
+        trajectory=None if best is None else Trajectory(best.id, best.steps),
     )
 
 
@@ -154,7 +155,8 @@ def closing(task: Task) -> Steps[Conclusion]:
         said = yield from chain(task.stated, Sampling(temperature=0.0, max_tokens=2_048))
     except OutOfLimit as limit:
         return Conclusion(answer=None, ended_by="limit", limit=limit.which)
-    return Conclusion(answer=said.answer, ended_by="closed")
+    trajectory = Trajectory(said.source, said.text)
+    return Conclusion(answer=said.answer, ended_by="closed", trajectory=trajectory)
 
 
 def _level(

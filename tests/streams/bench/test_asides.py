@@ -113,6 +113,44 @@ def test_another_wording_is_put_to_the_same_trajectories_and_paid_once(
     assert "not verifiable" not in verified.out
 
 
+BASELINES: dict[str, Any] = {
+    **RECIPE,
+    "recipe": "trusted",
+    "data": {"game24": {"source": "game24:901-902"}},
+    "runs": {
+        **{name: {"policy": name} for name in ("tot", "rest_mcts")},
+        "best_of_n": {"policy": "best_of_n", "settings": {"samples": 16, "pick": "vote"}},
+        **{f"{name}, asked": {"policy": f"{name}_trusted", "beside": name}
+           for name in ("tot", "rest_mcts", "best_of_n")},
+    },
+    "tables": [],
+}  # fmt: skip
+
+
+def test_baselines_are_asked_of_their_final_trajectories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table 17 compared shares of votes and judges' values with the query's confidence."""
+    monkeypatch.chdir(tmp_path)
+    Path("asides.yaml").write_text(json.dumps(BASELINES))
+    done = call(*WORDS)
+    assert done.code == 0, done.err
+    log = SqliteLog("a.db")
+    answered = {c.episode for c in read(log).cases() if c.closed.answer is not None}
+    beside = forks(log, "beside")
+    assert {str(each.parent) for each in beside.values()} == answered != set()
+    for episode in beside:
+        own = [
+            e for e in log.journal(episode).values() if isinstance(e, Completed) and not e.reused
+        ]
+        assert 1 <= len(own) <= 2
+        assert all(e.asked.split(" ")[1] == "confidence" for e in own), "nothing is searched again"
+    log.close()
+    verified = call("verify", "--log", "a.db")
+    assert verified.code == 0, verified.out + verified.err
+    assert "not verifiable" not in verified.out
+
+
 def test_a_kind_that_no_metric_ends_with_is_named(tmp_path: Path) -> None:
     wrong = json.loads(json.dumps(RECIPE))
     wrong["tables"][1]["rows"]["F1"]["kind"] = "f9"
