@@ -144,6 +144,10 @@ class Recollection:
     items: tuple[RecalledItem, ...]
     learned: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Arms, weights and beliefs of that version, as the scope's learning rule left them."""
+    unrelated: tuple[str, ...] = ()
+    """Roles that have lessons none of which has to do with the query, where only related ones were wanted."""
+    embedder: str | None = None
+    """What made that version's vectors, if it holds any."""
 
     def of(self, role: str, kind: str) -> tuple[RecalledItem, ...]:
         """The items of one role and kind, in the order recalled."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from handlers.learning.recall import unrelated
 from schemas.asking import Ask, ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import Checked, Completed, Embedded, Recalled
 from schemas.events.graph import ToolCalled
 from schemas.memory import Memory
-from schemas.questions import Completion, Credit, RecalledItem, Recollection, ToolResult
+from schemas.questions import Completion, Credit, Recall, RecalledItem, Recollection, ToolResult
 from schemas.spoken import spoken
 
 
@@ -32,7 +33,9 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
                 answer.tokens,
             )
         case Recalled():
-            return recollection(answer, memory)
+            if not isinstance(question, Recall):
+                raise TypeError(f"{answer.kind} answers no {type(question).__name__}")
+            return recollection(question, answer, memory)
         case Embedded():
             from schemas.vectors import unpack
 
@@ -45,7 +48,7 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
             raise TypeError(f"{answer.kind} answers no {type(question).__name__}")
 
 
-def recollection(answer: Recalled, memory: Memory) -> Recollection:
+def recollection(question: Recall, answer: Recalled, memory: Memory) -> Recollection:
     """References resolved in the pinned memory version. Raises ``NotInMemory`` if one is not there."""
     wanted = {item_id for item_id, _, _ in answer.items}
     known = {(item.id, item.text_digest): item for item in memory.items if item.id in wanted}
@@ -55,4 +58,10 @@ def recollection(answer: Recalled, memory: Memory) -> Recollection:
         if item is None:
             raise NotInMemory(f"{item_id} is not in version {memory.number} of {memory.scope}")
         items.append(RecalledItem(item.id, item.kind, item.role, item.text, similarity))
-    return Recollection(answer.memory_version, tuple(items), memory.learned)
+    return Recollection(
+        answer.memory_version,
+        tuple(items),
+        memory.learned,
+        unrelated(memory, question, items),
+        memory.embedder,
+    )

@@ -2,7 +2,8 @@
 
 Read off our own 24 pairs of a lesson and a question in other words (``tests/streams/embedders``): of MiniLM's
 cosines 96 % of a lesson's own lie above its floor and 82 % of another's below; hashed n-grams see no meaning, and
-theirs only keeps out what shares next to no letters.
+theirs only keeps out what shares next to no letters. Two lessons that differ in what to do, and in nothing else,
+were seen at .95 by letters: there only what is next to the same letter by letter says the same.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Likeness(NamedTuple):
 
 
 USUAL: Final = Likeness(0.20, 0.95)
-BY_LETTERS: Final = Likeness(0.15, 0.80)
+BY_LETTERS: Final = Likeness(0.15, 0.98)
 
 
 def likeness_of(embedder: str | None) -> Likeness:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from handlers.learning.cosine import cosine
 from handlers.learning.likeness import USUAL, Likeness, likeness_of
+from handlers.learning.sameness import Pointed
 from schemas.memory import Memory, MemoryItem
-from schemas.questions import Recall
+from schemas.questions import Recall, RecalledItem
 from schemas.vectors import unpack
 
 Hit = tuple[MemoryItem, float | None]
@@ -53,18 +54,30 @@ def wanted(
     if not question.related:
         return list(scored[: question.top])
     found: list[Hit] = []
+    said: list[Pointed] = []
     for item, similarity in scored:
         if similarity < meant.floor or len(found) == question.top:
             break
-        if not any(same(item, other, meant) for other, _ in found):
+        own = Pointed.at(item)
+        if not any(own.same(other, meant) for other in said):
             found.append((item, similarity))
+            said.append(own)
     return found
 
 
 def same(item: MemoryItem, other: MemoryItem, meant: Likeness) -> bool:
     """Whether two lessons say the same: by their texts, else by their vectors."""
-    if item.text_digest == other.text_digest:
-        return True
-    if item.vector is None or other.vector is None:
-        return False
-    return round(cosine(unpack(item.vector), unpack(other.vector)), 9) >= meant.same
+    return Pointed.at(item).same(Pointed.at(other), meant)
+
+
+def unrelated(memory: Memory, question: Recall, items: Sequence[RecalledItem]) -> tuple[str, ...]:
+    """Roles that have lessons to be shown, none of which has to do with the query."""
+    if not question.related or question.top == 0:
+        return ()
+    near = {item.role for item in items if item.kind == "lesson"}
+    known = {
+        item.role
+        for item in memory.items
+        if item.kind == "lesson" and (not question.exclude or item.subject != question.exclude)
+    }
+    return tuple(role for role in question.roles if role in known - near)

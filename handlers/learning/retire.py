@@ -5,13 +5,16 @@ which other episodes did without it: batches grow harder and easier, so an item 
 its own. It is retired once the upper end of the Wilson interval of its share of right answers lies
 below what the others lead to expect. What a person says of an item goes before what was measured.
 
+Lessons that say the same are one (``opportunities@2``): else one that harms would come back by another name before
+any of its names was measured often enough.
+
 Source: architecture page (*learning holds what a person decided or an episode measured*); Wilson 1927.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from math import sqrt
 from types import MappingProxyType
@@ -22,17 +25,36 @@ LEAST = 10
 SURE = 1.96
 """Standard deviations: the upper end of a two-sided 95 % interval."""
 DIGITS = 9
+ALIKE: Final = "opportunities@2"
+"""The rule by which lessons that say the same are one."""
 
 Opportunity: TypeAlias = tuple[tuple[str, ...], str]
 """Marks of the items that an episode had in its prompts, and its outcome."""
 Standing: TypeAlias = Mapping[str, Any]
-"""``ruled``: a person's last word by mark; ``tally``: right, wrong and expected right ones by mark."""
+"""``ruled``: a person's last word by mark; ``tally``: right, wrong and expected right ones by mark; ``same``: by
+the mark of a lesson that of the one which it says again, under which both are measured."""
+
+
+def one(standing: Standing, mark: str) -> str:
+    """The mark under which all lessons that say the same are measured."""
+    found: str = standing.get("same", {}).get(mark, mark)
+    return found
 
 
 def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The standing after a person retired or restored some items."""
-    said = {**before.get("ruled", {}), **dict(words)}
+    """The standing after a person retired or restored some items, and with each all that say the same."""
+    said = dict(before.get("ruled", {}))
+    for mark, word in words:
+        first = one(before, mark)
+        others = (other for other, its in before.get("same", {}).items() if its == first)
+        said |= dict.fromkeys((mark, first, *others), word)
     return {**before, "ruled": said} if said else dict(before)
+
+
+def shared(standing: Standing, batch: Iterable[Opportunity]) -> Iterator[Opportunity]:
+    """The opportunities of lessons that say the same, as one's."""
+    for marks, outcome in batch:
+        yield tuple(dict.fromkeys(one(standing, mark) for mark in marks)), outcome
 
 
 def tallied(before: Standing, batch: Iterable[Opportunity]) -> dict[str, Any]:
@@ -90,7 +112,7 @@ def wilson_upper(right: float, uses: float, sure: float = SURE) -> float:
 
 
 RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxyType(
-    {"opportunities@1": outmeasured, "pairs@1": outmeasured}
+    {"opportunities@1": outmeasured, ALIKE: outmeasured, "pairs@1": outmeasured}
 )
 """Rules of retirement by ``name@version``."""
 
@@ -99,13 +121,15 @@ def retired(standing: Standing, rule: str | None) -> frozenset[str]:
     """Marks of everything that is out of service: as a person said, else by the rule."""
     said = standing.get("ruled", {})
     measured = () if rule is None else standing.get("tally", ())
-    found = (mark for mark in {*said, *measured} if is_retired(standing, mark, rule))
+    again = standing.get("same", ())
+    found = (mark for mark in {*said, *measured, *again} if is_retired(standing, mark, rule))
     return frozenset(found)
 
 
 def is_retired(standing: Standing, mark: str, rule: str | None) -> bool:
     """Whether an item is out of service: as a person said, else by the rule."""
-    word = standing.get("ruled", {}).get(mark)
+    said, first = standing.get("ruled", {}), one(standing, mark)
+    word = said.get(mark, said.get(first))
     if word is not None:
         return bool(word == "retired")
-    return rule is not None and RETIREMENTS[rule](standing, mark)
+    return rule is not None and RETIREMENTS[rule](standing, first)

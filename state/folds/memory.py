@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 from msgspec import structs
 
 from handlers.learning.bandits import heeded
-from handlers.learning.retire import paired, ruled, tallied
+from handlers.learning.retire import ALIKE, paired, ruled, shared, tallied
 from schemas.events.base import Event
 from schemas.events.learning import (
     BatchClosed,
@@ -188,7 +188,9 @@ class MemoryFold:
         if closed.retirement == "pairs@1":
             standing = paired(standing, pairs_of(facts, previous))
         elif closed.retirement is not None:
-            standing = tallied(standing, opportunities(closed, self.reflection, self.versions))
+            found = opportunities(closed, self.reflection, self.versions)
+            alike = closed.retirement == ALIKE
+            standing = tallied(standing, shared(standing, found) if alike else found)
         numbers = numbers_of(self, previous, closed, facts, learned)
         numbers = heeded(numbers, standing.get("ruled", {}))
         return Measures(numbers, standing, labels, closed.retirement)

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.learning.retire import retired
+from handlers.learning.likeness import likeness_of
+from handlers.learning.retire import ALIKE, one, retired
+from handlers.learning.sameness import joined
 from schemas.events.learning import KnowledgeConsolidated
 from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.learned import Learned, rules_of
@@ -79,8 +81,14 @@ def assembled(
     A rule that was aside ``before`` stays there while a newer one has its id.
     """
     whole = [*sorted(rules, key=lambda item: (item.role, item.id)), *lessons]
-    standing = _pruned(measures.standing, whole)
-    out, embedder = retired(standing, measures.retirement), measures.embedder or before.embedder
+    standing, embedder = measures.standing, measures.embedder or before.embedder
+    alike = measures.retirement == ALIKE
+    if alike:
+        standing = joined(standing, lessons, before.number, likeness_of(embedder))
+    standing = _pruned(standing, whole)
+    if alike:
+        standing = {name: part for name, part in standing.items() if part}
+    out = retired(standing, measures.retirement)
     if not out and not before.aside:
         return Memory(
             *(before.scope, number, tuple(whole), measures.learned, revision, ()),
@@ -104,10 +112,10 @@ def assembled(
 
 def _pruned(standing: Mapping[str, Any], items: Sequence[MemoryItem]) -> Mapping[str, Any]:
     """The standing without tallies of items that are no more."""
-    if "tally" not in standing:
-        return standing
     marks = {item.mark for item in items}
-    tally = standing["tally"]
-    if tally.keys() <= marks:
-        return standing
-    return {**standing, "tally": {mark: tally[mark] for mark in tally if mark in marks}}
+    marks |= {one(standing, mark) for mark in marks}
+    left = dict(standing)
+    for name in ("tally", "same"):
+        if name in standing:
+            left[name] = {mark: of for mark, of in standing[name].items() if mark in marks}
+    return left

@@ -87,7 +87,7 @@ def timed(known: Memory, queries: int = QUERIES) -> Iterator[tuple[float, float]
         began, cpu = time.perf_counter_ns(), time.thread_time_ns()
         hits = mirrors.select(known, question, query)
         items = tuple((item.id, item.text_digest, similarity) for item, similarity in hits)
-        found = recollection(Recalled(asked="-", memory_version=1, items=items), known)
+        found = recollection(question, Recalled(asked="-", memory_version=1, items=items), known)
         chosen = best(activated(found, question.query, settings).scores, settings.principles_shown)
         busy, wall = time.thread_time_ns() - cpu, time.perf_counter_ns() - began
         assert len(chosen) == settings.principles_shown

@@ -50,6 +50,8 @@ class Ran:
     teaches: bool
     uses: tuple[int, ...]
     regraded: str | None
+    again: bool = False
+    """Whether it teaches what others teach too."""
 
 
 RUNS = st.builds(
@@ -60,6 +62,7 @@ RUNS = st.builds(
     st.booleans(),
     st.lists(st.integers(0, 5), max_size=3, unique=True).map(tuple),
     st.none() | st.sampled_from(["right", "wrong", "unknown"]),
+    st.booleans(),
 )
 HISTORIES = st.lists(st.lists(RUNS, min_size=1, max_size=4), min_size=1, max_size=5)
 
@@ -165,7 +168,7 @@ def closing(number: int, members: Sequence[tuple[str, Ran]]) -> BatchClosed:
         settings="s",
         rule=POLICY.rule,
         constants=POLICY.rule_constants(SETTINGS),
-        retirement="opportunities@1",
+        retirement="opportunities@2",
         calibration=RULE,
         seed=1,
     )
@@ -176,7 +179,7 @@ def taught(number: int, name: str, ran: Ran) -> LessonDistilled:
         id=f"L{number}.{name}",
         role="solver",
         polarity="do",
-        text=f"from {name}",
+        text="what many teach" if ran.again else f"from {name}",
         subject=f"d/{ran.problem}",
         evidence=(name,),
         source="0",

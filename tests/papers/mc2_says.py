@@ -234,9 +234,16 @@ def learn(
 
 
 def item(
-    name: str, role: str, text: str, *, kind: str = "lesson", number: int = 1, subject: str = "d/x"
+    name: str,
+    role: str,
+    text: str,
+    *,
+    kind: str = "lesson",
+    number: int = 1,
+    subject: str = "d/x",
+    vector: Sequence[float] | None = None,
 ) -> MemoryItem:
-    """A memory item as the fold makes it."""
+    """A memory item as the fold makes it; its vector is that of its words, unless another one is told."""
     return MemoryItem(
         id=name,
         kind=kind,
@@ -245,7 +252,7 @@ def item(
         text_digest=text_digest(text),
         batch=number,
         subject="" if kind == "rule" else subject,
-        vector=pack(hashed(text)) if kind == "lesson" else None,
+        vector=pack(vector or hashed(text)) if kind == "lesson" else None,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +13,9 @@ from handlers.policies.base import Member, Task
 from handlers.policies.mc2.reflect import Mc2Reflection
 from handlers.policies.mc2.settings import Mc2Settings
 from handlers.policies.mc2.trace import history
-from schemas.events.learning import LessonDistilled
+from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
 from schemas.events.reasoning import ControllerActed, KnowledgeReached
+from schemas.memory import MemoryItem
 from schemas.questions import Complete, Recall
 from tests.papers.mc2_says import (
     TASK,
@@ -39,7 +43,7 @@ from tests.papers.mc2_says import (
     worst,
 )
 from tests.papers.mc2_stream import Stream
-from tests.scripted import Ran, shown
+from tests.scripted import Ran, hashed, shown
 
 
 def service(**values: Any) -> Mc2Settings:
@@ -189,7 +193,8 @@ def test_an_outcome_reaches_the_distiller_where_set() -> None:
 
 def test_where_the_monitor_finds_nothing_the_controller_is_not_asked() -> None:
     """Two calls cold, four with experience, where it was three and six; the record says who decided."""
-    cold, warm = episode(answering, SERVICE), episode(answering, SERVICE, memory=full_memory())
+    known = full_memory(("one " + TASK.posed,))
+    cold, warm = episode(answering, SERVICE), episode(answering, SERVICE, memory=known)
     assert cold.roles == ["reasoner", "monitor"]
     assert warm.roles == ["composer", "reasoner", "composer", "monitor"]
     assert (cold.result.answer, cold.result.ended_by, cold.result.confidence) == (
@@ -305,28 +310,40 @@ def test_a_problem_of_bare_numbers_is_compared_as_it_is_put() -> None:
 FAR = "Descriptor: muffins ordered by a bakery"
 
 
-def test_lessons_of_another_kind_of_problem_ask_no_coach() -> None:
+def far(name: str, role: str) -> MemoryItem:
+    """A lesson that has nothing to do with the problem."""
+    return item(name, role, FAR, vector=near_to(hashed(TASK.posed), 0.05))
+
+
+FLOORS = pytest.mark.parametrize("floor", ["embedder", 0.9])
+
+
+@FLOORS
+def test_lessons_of_another_kind_of_problem_ask_no_coach(floor: str | float) -> None:
     """Neither do the rules that were made of such lessons; the prompts are the cold ones."""
     memory = knowing(
         item("R1", "reasoner", "Order muffins early.", kind="rule"),
-        item("L1.R1", "reasoner", FAR),
-        item("L1.M1", "monitor", FAR),
+        far("L1.R1", "reasoner"),
+        far("L1.M1", "monitor"),
     )
-    ran = episode(answering, service(relevance_floor=0.9), memory=memory)
+    ran = episode(answering, service(relevance_floor=floor), memory=memory)
     assert ran.roles == ["reasoner", "monitor"]
     assert not ran.of(KnowledgeReached)
     assert "### Guidance" not in shown(ran.requests[0])
 
 
-def test_a_role_whose_lessons_fit_keeps_its_coach_and_only_those_lessons() -> None:
+@FLOORS
+def test_a_role_whose_lessons_fit_keeps_its_coach_and_only_those_lessons(
+    floor: str | float,
+) -> None:
     near = TASK.posed
     memory = knowing(
         item("R1", "reasoner", "Factor first.", kind="rule"),
         item("L1.R1", "reasoner", near),
-        item("L1.R2", "reasoner", FAR),
-        item("L1.M1", "monitor", FAR),
+        far("L1.R2", "reasoner"),
+        far("L1.M1", "monitor"),
     )
-    ran = episode(answering, service(relevance_floor=0.9), memory=memory)
+    ran = episode(answering, service(relevance_floor=floor), memory=memory)
     assert ran.roles == ["composer", "reasoner", "monitor"]
     assert ran.of(KnowledgeReached)[0].items == ("R1", "L1.R1")
     assert FAR not in shown(ran.requests[0])
@@ -334,11 +351,87 @@ def test_a_role_whose_lessons_fit_keeps_its_coach_and_only_those_lessons() -> No
     assert FAR in shown(paper.requests[0]), "the paper shows the top k, however far they are"
 
 
-def test_rules_without_any_lesson_keep_their_coach() -> None:
+@FLOORS
+def test_rules_without_any_lesson_keep_their_coach(floor: str | float) -> None:
     """After a warm start there is nothing to tell by whether they fit."""
     memory = knowing(item("R1", "reasoner", "Factor first.", kind="rule"))
-    ran = episode(answering, service(relevance_floor=0.9), memory=memory)
+    ran = episode(answering, service(relevance_floor=floor), memory=memory)
     assert ran.roles == ["composer", "reasoner", "monitor"]
+
+
+def test_by_default_the_embedder_says_what_is_like_a_problem() -> None:
+    """A cosine of .17 is likeness where letters are compared, and none where meanings are."""
+    query = hashed(TASK.posed)
+    near = near_to(query, 0.17)
+    memory = knowing(item("L1.R1", "reasoner", "Factor pairs first.", vector=near))
+    roles = {
+        made: episode(answering, SERVICE, memory=replace(memory, embedder=made)).roles
+        for made in ("hashed-256", "minilm-53aa5117-256")
+    }
+    assert roles["hashed-256"] == ["composer", "reasoner", "monitor"]
+    assert roles["minilm-53aa5117-256"] == ["reasoner", "monitor"]
+
+
+# ── Lessons that say the same ────────────────────────────────────────────────────────────────
+
+
+def near_to(vector: Sequence[float], cosine: float) -> tuple[float, ...]:
+    """A vector that is so like another one."""
+    length = math.sqrt(sum(each * each for each in vector))
+    one = [each / length for each in vector]
+    other = [0.0] * len(one)
+    other[0], other[1] = -one[1], one[0]  # at right angles to it
+    across = math.sqrt(sum(each * each for each in other))
+    if not across:
+        other, across = [0.0, 1.0, *other[2:]], 1.0
+    rest = math.sqrt(1 - cosine * cosine) / across
+    return tuple(cosine * a + rest * b for a, b in zip(one, other, strict=True))
+
+
+def test_of_lessons_that_say_the_same_the_coach_sees_one() -> None:
+    """Four lessons in nearly the same words filled all three places; the next that is another one was left out."""
+    query = hashed(TASK.posed)
+    again = [
+        item(f"L1.R{at}", "reasoner", f"Factor first ({at}).", vector=near_to(query, 0.9))
+        for at in range(1, 5)
+    ]
+    other = item("L1.R5", "reasoner", "Fractions last.", vector=near_to(query, 0.5))
+    memory = knowing(*again, other)
+    ran = episode(answering, SERVICE, memory=memory)
+    assert ran.of(KnowledgeReached)[0].items == ("L1.R1", "L1.R5")
+    assert "Fractions last." in shown(ran.requests[0])
+    paper = episode(answering, setting(), memory=memory)
+    assert paper.of(KnowledgeReached)[0].items == ("L1.R1", "L1.R2", "L1.R3")
+
+
+def test_what_to_do_and_what_to_avoid_are_never_one() -> None:
+    """In letters there is next to nothing between a rule and its opposite."""
+    query = hashed(TASK.posed)
+    pair = [
+        item(f"L1.R{at}", "reasoner", text, vector=near_to(query, 0.9))._replace(polarity=side)
+        for at, (text, side) in enumerate((("Guess.", "do"), ("Do not guess.", "avoid")), 1)
+    ]
+    ran = episode(answering, SERVICE, memory=knowing(*pair))
+    assert ran.of(KnowledgeReached)[0].items == ("L1.R1", "L1.R2")
+
+
+def test_who_keeps_the_rules_reads_them_once_and_hears_how_many_there_are() -> None:
+    """Several lessons have to support a rule: those that say the same support it all the same."""
+    vector = hashed("factor")
+    memory = knowing(
+        item("L1.R1", "reasoner", "Factor first.", vector=near_to(vector, 0.99)),
+        item("L1.R2", "reasoner", "First, factor.", vector=near_to(vector, 0.99)),
+        item("L1.R3", "reasoner", "Fractions last.", vector=near_to(vector, 0.1)),
+    )
+    ran = learn(batch([], 2, memory), learned, SERVICE)
+    [question] = ran.asks("consolidator")
+    assert dict(question.variables)["lessons"] == (
+        "[L1.R1, and nearly the same: L1.R2]\nFactor first.\n\n[L1.R3]\nFractions last."
+    )
+    [fact] = ran.of(KnowledgeConsolidated)
+    assert fact.lessons == ("L1.R1", "L1.R2", "L1.R3")
+    [paper] = learn(batch([], 2, memory), learned).asks("consolidator")
+    assert "[L1.R2]\nFirst, factor." in dict(paper.variables)["lessons"]
 
 
 # ── Guidance is never cut inside a sentence ──────────────────────────────────────────────────
@@ -355,7 +448,7 @@ def test_a_long_bullet_reaches_the_reasoner_whole_and_its_excess_is_recorded() -
             return guided("Guidance", LONG)
         return coached(question) if question.role == "composer" else answering(question)
 
-    for settings in (SERVICE, setting()):
+    for settings in (service(relevance_floor=None), setting()):
         ran = episode(reply, settings, memory=full_memory())
         assert f"- {LONG}\n" in shown(ran.asks("reasoner")[0]) + "\n"
         assert ran.of(KnowledgeReached)[0].cut == len(LONG.split()) - 20

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from handlers.learning.recall import select
-from handlers.learning.retire import tallied
+from handlers.learning.retire import shared, tallied
 from handlers.policies.base import Task
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
 from handlers.policies.meta_reasoner.strategies import STANDARD
+from schemas.events.learning import LessonDistilled
 from schemas.identity import hash01, text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Complete, Recall
@@ -107,6 +108,48 @@ BATCHES, MEMBERS = 6, 10
 def lesson(name: str, text: str) -> MemoryItem:
     vector = pack(as_kept(hashed(text)))
     return MemoryItem(name, "lesson", "reasoner", text, text_digest(text), 1, vector=vector)
+
+
+HARMFUL = 0.2
+REWORDED = ("Guess early.", "Guess, and early.", "Early on, guess.", "Guess, early.")
+
+
+def relearned(seed: int, batch: int, rule: str, memory: Memory) -> Memory:
+    """The next version of a memory to which each batch brings the harmful lesson in other words, with one that is not.
+
+    Lessons live for three batches; whichever of them are in service are shown in turn, every other time.
+    """
+    live = [item for item in memory.items if item.text in REWORDED]
+    episodes: list[tuple[tuple[str, ...], str]] = []
+    for at in range(MEMBERS):
+        shown = live[at // 2 % len(live)] if live and at % 2 == 0 else None
+        chance = UNHARMED if shown is None else HARMFUL
+        right = hash01(seed, batch, at) < chance
+        marks = () if shown is None else (shown.mark,)
+        episodes.append((marks, "right" if right else "wrong"))
+    alike = rule == "opportunities@2"
+    standing = tallied(memory.standing, shared(memory.standing, episodes) if alike else episodes)
+    learned, number = Learned(), memory.number + 1
+    text = REWORDED[batch % len(REWORDED)]
+    said = LessonDistilled(
+        id=f"L{number}.R1", role="reasoner", polarity="do", text=text, subject="d/x",
+        evidence=(), source="0", vector=pack(as_kept(hashed("guess early"))),
+    )  # fmt: skip
+    learned.feed("0", said)
+    return next_memory(memory, learned, number, number - 2, Measures({}, standing, None, rule))
+
+
+def test_a_lesson_that_harms_does_not_come_back_in_other_words() -> None:
+    """Each of its names is gone before it was seen ten times; together they are seen often enough."""
+    gone = dict.fromkeys(("opportunities@1", "opportunities@2"), 0)
+    for seed in range(WORLDS):
+        for rule in gone:
+            memory = Memory("s", 0)
+            for batch in range(2 * BATCHES):
+                memory = relearned(seed, batch, rule, memory)
+            gone[rule] += not any(item.text in REWORDED for item in memory.items)
+    assert gone["opportunities@2"] >= ENOUGH * WORLDS, gone
+    assert gone["opportunities@1"] <= 0.2 * WORLDS, gone
 
 
 def after_batches(seed: int, with_it: float) -> Memory:

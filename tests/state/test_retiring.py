@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from handlers.learning.retire import ruled
-from schemas.events.learning import KnowledgeConsolidated
+from handlers.learning.retire import ALIKE, ruled, shared, tallied
+from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
 from schemas.memory import Memory
 from state.folds.learned import Learned
 from state.folds.lives import LivesFold
@@ -69,3 +69,60 @@ def test_the_place_of_what_is_aside_is_part_of_the_digest() -> None:
     first, mark = begun()
     second = after(first, Learned(), (mark, "retired"))
     assert len({first.state(), second.state(), Memory("s", 2, second.items).state()}) == 3
+
+
+# ── Lessons that say the same ────────────────────────────────────────────────────────────────
+
+
+def lesson(name: str, text: str) -> Learned:
+    said = LessonDistilled(
+        id=name, role=ROLE, polarity="do", text=text, subject="d/x", evidence=(), source="0"
+    )
+    learned = Learned()
+    learned.feed("0", said)
+    return learned
+
+
+def follows(
+    before: Memory, said: Learned, *words: tuple[str, str], live_from: int = 1, rule: str = ALIKE
+) -> Memory:
+    measures = Measures({}, ruled(before.standing, words), retirement=rule)
+    return next_memory(before, said, before.number + 1, live_from, measures)
+
+
+def test_who_retires_a_lesson_retires_all_that_say_the_same() -> None:
+    """Also those that come later, as long as one of them stands; and restores them together."""
+    one = follows(Memory("s", 0), lesson("L1.R1", "guess"))
+    two = follows(one, lesson("L2.R1", "guess"))
+    three = follows(two, lesson("L3.R1", "check"), ("L2.R1", "retired"))
+    assert ids(three) == [("L3.R1", "check")]
+    four = follows(three, lesson("L4.R1", "guess"), live_from=2)
+    assert ids(four) == [("L3.R1", "check")], "L1.R1 is gone, whose name they stand under"
+    assert [name for name, _ in aside(four)] == ["L2.R1", "L4.R1"]
+    five = follows(four, Learned(), ("L4.R1", "restored"))
+    assert [name for name, _ in ids(five)] == ["L2.R1", "L3.R1", "L4.R1"]
+    apart = follows(three, lesson("L4.R1", "guess"), rule="opportunities@1")
+    assert ("L4.R1", "guess") in ids(apart), "a log of an earlier build folds as before"
+
+
+def test_what_one_of_them_met_counts_for_all() -> None:
+    one = follows(Memory("s", 0), lesson("L1.R1", "guess"))
+    two = follows(one, lesson("L2.R1", "guess"))
+    met = [(("L1.R1", "L2.R1"), "wrong"), (("L2.R1",), "wrong"), ((), "right")]
+    assert tallied({}, shared(two.standing, met))["tally"] == {"L1.R1": [0, 2, 2.0]}
+
+
+def test_lessons_of_two_roles_are_two() -> None:
+    one = follows(Memory("s", 0), lesson("L1.R1", "guess"))
+    said = LessonDistilled(
+        id="L2.M1",
+        role="monitor",
+        polarity="do",
+        text="guess",
+        subject="d/x",
+        evidence=(),
+        source="0",
+    )
+    learned = Learned()
+    learned.feed("0", said)
+    assert "same" not in follows(one, learned).standing

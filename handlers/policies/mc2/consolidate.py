@@ -6,8 +6,10 @@ Source: MC² eq. (11), § C.5; our D6 (what does not fit), D8.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from handlers.learning.likeness import Likeness, likeness_of
+from handlers.learning.sameness import Pointed, grouped
 from handlers.policies.base import Batch
 from handlers.policies.mc2.distil import Lesson
 from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
@@ -15,21 +17,31 @@ from handlers.roles.consolidator import CONSOLIDATORS, SIX, Consolidator, RuleLi
 from handlers.roles.role import Said
 from schemas.asking import All, Steps, Stopped
 from schemas.events.learning import Consolidated, KnowledgeConsolidated
+from schemas.identity import text_digest
 from schemas.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A lesson as the consolidator sees it."""
+    """A lesson as the consolidator sees it, with those that say it again."""
 
     id: str
     batch: int
     text: str
+    pointed: Pointed
+    again: tuple[str, ...] = ()
+    """Others of which it is the newest."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Every lesson that it stands for."""
+        return self.id, *self.again
 
     @property
     def block(self) -> str:
-        """The lesson, headed by its id."""
-        return f"[{self.id}]\n{self.text}"
+        """The lesson, headed by its id, and by those of others that say nearly the same."""
+        others = f", and nearly the same: {', '.join(self.again)}" if self.again else ""
+        return f"[{self.id}{others}]\n{self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +93,33 @@ def window(role: RoleName, batch: Batch, new: Sequence[Lesson], settings: Mc2Set
     """The live lessons of one role, newest batch first, as many as fit into a prompt."""
     oldest = batch.number - settings.lesson_window + 1
     live = [
-        Shown(item.id, item.batch, item.text)
+        Shown(item.id, item.batch, item.text, Pointed.at(item))
         for item in batch.memory.of(role, "lesson")
         if item.batch >= oldest
     ]
     live += [
-        Shown(one.fact.id, batch.number, one.fact.text) for one in new if one.fact.role == role
+        Shown(one.fact.id, batch.number, one.fact.text, _pointed(one))
+        for one in new
+        if one.fact.role == role
     ]
     live.sort(key=lambda lesson: -lesson.batch)
+    if settings.related:
+        live = at_once(live, likeness_of(batch.memory.embedder))
     fitting = _fitting(live, settings.context_chars)
     return Window(role, rules_of(batch.memory, role), tuple(live[:fitting]), tuple(live[fitting:]))
+
+
+def _pointed(lesson: Lesson) -> Pointed:
+    return Pointed.of(text_digest(lesson.fact.text), lesson.vector, lesson.fact.polarity)
+
+
+def at_once(lessons: Sequence[Shown], meant: Likeness) -> list[Shown]:
+    """Lessons that say the same as one, in the order of the first of each."""
+    groups = grouped([lesson.pointed for lesson in lessons], meant)
+    return [
+        replace(lessons[first], again=tuple(lessons[at].id for at in others))
+        for first, *others in groups
+    ]
 
 
 def _fitting(lessons: Sequence[Shown], chars: int) -> int:
@@ -133,8 +162,8 @@ def _fact(
         rules=rules,
         result=result,
         new=new_rules(rules, one.texts),
-        lessons=tuple(lesson.id for lesson in one.lessons),
-        left_out=tuple(lesson.id for lesson in one.left_out),
+        lessons=tuple(name for lesson in one.lessons for name in lesson.ids),
+        left_out=tuple(name for lesson in one.left_out for name in lesson.ids),
         source=source,
     )
 

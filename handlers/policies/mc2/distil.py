@@ -6,7 +6,7 @@ Source: MC² eq. (10), § C.4; our D6, D7, D9.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from handlers.policies.base import Batch, Member, told
@@ -69,6 +69,8 @@ class Lesson:
 
     fact: LessonDistilled
     embedding_text: str
+    vector: tuple[float, ...] = ()
+    """Its embedding, once it has one."""
 
 
 def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
@@ -113,9 +115,10 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
         lesson = _lesson(name, task, said, settings)
         yield lesson.fact
         lessons.append(lesson)
-    if lessons:
-        yield from Embed(tuple(lesson.embedding_text for lesson in lessons))
-    return lessons
+    if not lessons:
+        return []
+    vectors = yield from Embed(tuple(lesson.embedding_text for lesson in lessons))
+    return [replace(one, vector=its) for one, its in zip(lessons, vectors, strict=True)]
 
 
 def _lesson(name: str, task: Task, said: Said, settings: Mc2Settings) -> Lesson:

@@ -73,27 +73,29 @@ def recollect(task: Task, settings: Mc2Settings) -> Steps[Guide]:
         top=settings.lessons_shown,
         kinds=settings.kinds,
         exclude=task.subject if settings.exclude_self else "",
+        related=settings.related,
     )
     return Guide(settings, relevant(memory, settings))
 
 
 def relevant(memory: Recollection, settings: Mc2Settings) -> Recollection:
-    """What was recalled, without lessons under the floor of similarity.
+    """What was recalled, without lessons under the floor of similarity, if one is set.
 
     Where none of a role's lessons reaches it, its rules, which were made of such lessons, go too: nothing
     is known of problems like this one, and no coach is asked. Rules alone, as after a warm start, stay.
     """
     floor = settings.relevance_floor
-    if floor is None:
-        return memory
-    near = [
-        item
-        for item in memory.items
-        if item.kind != "lesson" or (item.similarity is not None and item.similarity >= floor)
-    ]
-    lost = {item.role for item in memory.items if item.kind == "lesson"}
-    lost -= {item.role for item in near if item.kind == "lesson"}
+    near, lost = memory.items, set(memory.unrelated)
+    if isinstance(floor, float):
+        near = tuple(item for item in near if item.kind != "lesson" or reaches(item, floor))
+        lost = {item.role for item in memory.items if item.kind == "lesson"}
+        lost -= {item.role for item in near if item.kind == "lesson"}
     return replace(memory, items=tuple(item for item in near if item.role not in lost))
+
+
+def reaches(item: RecalledItem, floor: float) -> bool:
+    """Whether a lesson is like enough to the problem."""
+    return item.similarity is not None and item.similarity >= floor
 
 
 def rule_lines(rules: Sequence[RecalledItem]) -> str:

@@ -73,8 +73,11 @@ class Mc2Settings(PolicySettings):
     """k of the top-k retrieval."""
     batch_size: PositiveInt | None = None
     """m; none: from the size of the series (eq. 17)."""
-    relevance_floor: Annotated[float, Bounded(ge=-1, le=1)] | None = 0.1
-    """Lessons less similar to the problem (cosine) are not shown; a role whose lessons all are gets no coach."""
+    relevance_floor: Literal["embedder"] | Annotated[float, Bounded(ge=-1, le=1)] | None = (
+        "embedder"
+    )
+    """Lessons less similar to the problem (cosine) are not shown; a role whose lessons all are gets no coach.
+    ``embedder``: from where on its cosines mean something; of lessons that say the same one is shown."""
     exclude_self: bool = True
     """D11: a problem never retrieves its own lessons."""
     distil: Literal["per_reflection", "per_batch"] = "per_reflection"
@@ -110,6 +113,11 @@ class Mc2Settings(PolicySettings):
     def sampling(self) -> Sampling:
         """How every role draws: the endpoint's defaults, and the cap (MC² § C.8.2)."""
         return Sampling(max_tokens=self.output_cap)
+
+    @property
+    def related(self) -> bool:
+        """Whether the embedder's own cosines tell what is like a problem, and which lessons are one."""
+        return self.relevance_floor == "embedder"
 
     @property
     def kinds(self) -> tuple[str, ...]:
