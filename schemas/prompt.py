@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from schemas.fence import MARK, fenced
 from schemas.identity import text_digest
@@ -32,6 +32,25 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Argument:
+    """What a tool is called with: a name, a kind of JSON value, and what it is."""
+
+    name: str
+    kind: Literal["string", "integer"]
+    about: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What a model may call. The instructions name it too: not every endpoint has calls of its own."""
+
+    name: str
+    about: str
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A role's prompt. An optional section whose variable is empty is left out."""
 
@@ -39,6 +58,8 @@ class Template:
     instructions: str
     sections: tuple[Section, ...]
     reply: Reply
+    tools: tuple[Tool, ...] = ()
+    """What may be called in a reply; endpoints that have calls of their own are told so."""
     system: str = field(init=False, compare=False, repr=False)
     """The static part: instructions and format block."""
     words: str = field(init=False, compare=False, repr=False)

@@ -241,6 +241,7 @@ class World:
             template.schema,
             template.reply,
             is_used(run, question, asked, address),
+            template.tools,
         )
 
     async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:

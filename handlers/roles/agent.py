@@ -16,6 +16,7 @@ from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable
 from handlers.roles.objects import loads
 from handlers.roles.role import Role, choice
+from schemas.prompt import Argument, Tool
 from schemas.reply import Field
 
 TOOL = "search"
@@ -32,6 +33,15 @@ Say first, in a few sentences, what you know and what is missing. Then either ca
 in the next message between <tool_response> and </tool_response>; or give the bare answer between \
 <answer> and </answer>. Instead of the tags you may use the form below."""
 
+SEARCH = Tool(
+    TOOL,
+    "Looks up passages on what you do not know.",
+    (
+        Argument("query", "string", "text to look for"),
+        Argument("topk", "integer", "how many passages; 3 where left out", required=False),
+    ),
+)
+
 AGENT = Role.of(
     "reasoner",
     PROMPT,
@@ -47,13 +57,15 @@ Section "Guidance" was learned from earlier questions: use what fits and ignore 
     },
     template="agent",
     mends=False,
+    tools=(SEARCH,),
 )
 
 NEITHER = """\
 This reply holds neither a call of the tool nor an answer. Call the tool, between <tool_call> and \
 </tool_call>, or give the bare answer, between <answer> and </answer>."""
 
-_CALL, _ANSWER = Marks.tag("tool_call"), Marks.tag("answer")
+CALL, _ANSWER = Marks.tag("tool_call"), Marks.tag("answer")
+RESPONSE = ("<tool_response>", "</tool_response>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,7 @@ class Move:
 
 def move_of(text: str) -> Move:
     """What a reply does: the last complete tag counts, then the fields, then an answer marked anyhow."""
-    called, answered = list(_CALL.each(text))[-1:], list(_ANSWER.each(text))[-1:]
+    called, answered = list(CALL.each(text))[-1:], list(_ANSWER.each(text))[-1:]
     if called and not (answered and answered[0][0] > called[0][0]):
         return Move(call=call_of(called[0][1]))
     if answered:
@@ -108,7 +120,7 @@ def call_of(said: str) -> Call:
 
 def response(text: str) -> str:
     """What a tool returned, as the agent's conversation holds it."""
-    return f"<tool_response>{text}</tool_response>"
+    return text.join(RESPONSE)
 
 
 def _object(value: object) -> dict[str, Any]:

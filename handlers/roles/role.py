@@ -16,7 +16,7 @@ from handlers.roles.objects import as_text
 from handlers.roles.values import ECHO
 from schemas.asking import Steps
 from schemas.events.reasoning import Parse, ReplyReparsed
-from schemas.prompt import Message, Section, Template
+from schemas.prompt import Message, Section, Template, Tool
 from schemas.questions import DEFAULT_SAMPLING, Complete, Completion, Sampling
 from schemas.reply import Field, Reply
 
@@ -100,6 +100,7 @@ class Role:
         sampling: Sampling = DEFAULT_SAMPLING,
         mends: bool = True,
         reasons: bool | None = None,
+        tools: tuple[Tool, ...] = (),
     ) -> Self:
         """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``.
 
@@ -113,7 +114,7 @@ class Role:
         thinks = bool(fields) and fields[0].kind == "answer" if reasons is None else reasons
         return cls(
             name,
-            Template(template or name, instructions, marked, Reply(fields, thinks)),
+            Template(template or name, instructions, marked, Reply(fields, thinks), tools),
             sampling,
             mends,
         )

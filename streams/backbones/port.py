@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from schemas.prompt import Message
+from schemas.prompt import Message, Tool
 from schemas.questions import Sampling
 from schemas.reply import Reply
 
@@ -28,6 +28,8 @@ class ModelRequest(NamedTuple):
     schema: dict[str, Any] | None = None
     reply: Reply | None = None
     seeded: bool = True
+    tools: tuple[Tool, ...] = ()
+    """What the reply may call; the messages name it too, so a backbone need not know of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from streams.backbones.openai.options import MODEL, OFFICIAL, Options, Site, fin
 from streams.backbones.openai.persistence import Persistence, Tally
 from streams.backbones.openai.reading import Heard, model_ids, read
 from streams.backbones.openai.road import Road, Roads
+from streams.backbones.openai.tools import in_its_form
 from streams.backbones.port import (
     ModelReply,
     ModelRequest,
@@ -33,7 +34,7 @@ from streams.backbones.shape import differing
 
 _log = logging.getLogger(__name__)
 
-SHAPING = ("structured", "reasoning_effort", "chat_template_kwargs", "extra_body")
+SHAPING = ("structured", "native_tools", "reasoning_effort", "chat_template_kwargs", "extra_body")
 FINISH: dict[Kind, str] = {"timeout": "timeout", "refusal": "refusal"}  # any other fault: error
 
 
@@ -188,7 +189,7 @@ class OpenAIBackbone:
 
     async def _ask(self, body: Body, tally: Tally, request: ModelRequest) -> Heard | Fault:
         async def send() -> Heard | Fault:
-            arrived = await self._line.complete(body, request.sampling.timeout_s)
+            arrived = await self._line.complete(in_its_form(body), request.sampling.timeout_s)
             if isinstance(arrived, Fault):
                 return arrived
             if arrived.hold_s:

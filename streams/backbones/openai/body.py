@@ -11,6 +11,7 @@ import orjson
 from schemas.questions import Sampling
 from streams.backbones.openai.faults import Fault
 from streams.backbones.openai.options import Options
+from streams.backbones.openai.tools import declared
 from streams.backbones.port import ModelRequest
 
 CAP_NAMES = ("max_tokens", "max_completion_tokens")  # the older name is the one every server knows
@@ -34,7 +35,9 @@ def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) 
     if options.send_seed == "true" or (options.send_seed == "used" and request.seeded):
         body["seed"] = request.seed % _SEEDS
     body |= _sampling(request.sampling, cap_name)
-    if options.structured and request.schema is not None:
+    if options.native_tools and request.tools:
+        body["tools"] = declared(request.tools)  # a reply's schema would forbid to call any
+    elif options.structured and request.schema is not None:
         shape = {"name": "reply", "schema": request.schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     if options.stream:

@@ -80,13 +80,20 @@ _REFUSES = re.compile(
     re.IGNORECASE,
 )
 """What may refuse a parameter, if it names one of ours as well."""
+_NO_TOOLS = re.compile(
+    r"tool[- _]choice requires|tools? (?:param|parameter)s? requires?|support tool (?:use|calling)|"
+    r"(?:does(?: not|n't)|not) support (?:tools|function[- ]call)|"
+    r"(?:tools|tool calling|function calling)\W{1,3}(?:is|are) not (?:supported|enabled|available)",
+    re.IGNORECASE,
+)
+"""Servers that have no tool calls, or were started without them, say so in words of their own."""
 _EXCLUDES = re.compile(r"cannot both|only one of|use only one|mutually exclusive", re.IGNORECASE)
 _NAMES = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,60}")
 _NOT_TLS = re.compile(r"http request (?:was sent )?to (?:an )?https (?:port|server)", re.IGNORECASE)
 _OURS = frozenset(
     {
         *("model", "seed", "temperature", "top_p", "stop", "logprobs"),
-        *("response_format", "stream", "stream_options"),
+        *("response_format", "stream", "stream_options", "tools"),
         *("reasoning_effort", "chat_template_kwargs"),
     }
 )
@@ -147,6 +154,8 @@ def of_status(
     names = frozenset(
         _NAMES.findall(f"{everything} {parameter if isinstance(parameter, str) else ''}")
     )
+    if _NO_TOOLS.search(everything):
+        names |= {"tools"}
     # A refused key may come back in the message; the first word is the code.
     shown = " ".join(" ".join(said[:1] if kind == "auth" else said).split())
     detail = f"HTTP {status} {shown}".strip()[:MOST_SHOWN]
@@ -175,6 +184,8 @@ def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kin
         return "refusal"
     if status == 429 and _NEVER_FITS.search(said):
         return "error"
+    if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(said):
+        return "model"
     if status in BY_STATUS:
         return BY_STATUS[status]
     if status in (400, 422):

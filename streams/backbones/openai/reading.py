@@ -12,6 +12,7 @@ import orjson
 
 from streams.backbones.openai.faults import MOST_SAID, Fault, as_it_is, of_status
 from streams.backbones.openai.sse import is_stream, one_completion
+from streams.backbones.openai.tools import with_calls
 
 Json: TypeAlias = dict[str, Any]
 
@@ -115,6 +116,7 @@ def _choice(told: Json, choice: Json) -> Heard | Fault:
     finish = FINISHES.get(str(choice.get("finish_reason")), "stop")
     if isinstance(refused, str) and refused:
         text, finish = text or refused, "refusal"
+    text = with_calls(text, message)
     if text is None and finish == "stop":
         return Fault("junk", "a reply without content")
     return Heard(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
+from streams.backbones.openai.tools import Calls
+
 Json: TypeAlias = dict[str, Any]
 
 MOST_CHUNKS = 1 << 18
@@ -47,6 +49,7 @@ class _Whole:
         self.refusal: list[str] = []
         self.thought: list[str] = []
         self.logprobs: list[object] = []
+        self.calls = Calls()
         self.finish: object = None
 
     def take(self, chunk: object) -> None:
@@ -81,6 +84,7 @@ class _Whole:
             value: object = delta.get(name)
             if isinstance(value, str):
                 texts.append(value)
+        self.calls.take(delta)
 
     def completion(self) -> Json | None:
         """The body of a reply that was not streamed, or of the error that broke it off."""
@@ -92,6 +96,7 @@ class _Whole:
             "content": "".join(self.text) if self.text else None,
             "refusal": "".join(self.refusal) or None,
             "reasoning_content": "".join(self.thought) or None,
+            "tool_calls": self.calls.whole(),
         }
         choice = {"message": message, "finish_reason": self.finish}
         choice["logprobs"] = {"content": self.logprobs}
