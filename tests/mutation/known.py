@@ -148,8 +148,7 @@ KNOWN: tuple[Known, ...] = (
             "reflect.py",
             "case Embedded() if self.seen is None:",
             "case Embedded():",
-            "papers/test_mr_bandit.py"
-            "::test_a_pull_is_kept_with_what_was_reported_and_a_proposal_with_what_it_proposes",
+            "papers/test_mr_guides.py::test_what_is_kept_as_context_is_the_report_and_no_proposal",
         ),
         (
             "dynamic strategies begin without the arms that were learned",

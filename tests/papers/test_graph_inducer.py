@@ -105,6 +105,15 @@ def test_the_rule_of_quantity(count: int, cap: str, made: bool) -> None:
     assert made or f"{count} principles" in fact.reason
 
 
+@pytest.mark.claim("gm-prompt-a")
+@pytest.mark.parametrize(("limit", "made"), [(2, False), (3, True)])
+def test_the_limit_of_principles_is_the_one_that_is_set(limit: int, made: bool) -> None:
+    ran = contrast(principle("entirely distinct"), count=2, cap="hard", principle_limit=limit)
+    [fact] = ran.of(PrincipleInduced)
+    assert (fact.decision == "create") is made
+    assert str(limit) in shown(ran.asks("inducer")[0]), "and it is told"
+
+
 def test_labelled_fields_say_the_same() -> None:
     """The simulator, and models that prefer labels to JSON."""
     labelled = (

@@ -35,10 +35,8 @@ from handlers.learning.measured import Measured
 from handlers.policies.meta_reasoner.advise import epsilon
 from handlers.policies.meta_reasoner.settings import constants
 from handlers.policies.meta_reasoner.strategies import BIRTHS, GENERATED, STANDARD, start_arms
-from schemas.events.episode import Embedded
 from schemas.events.strategy import StrategyChosen, StrategyProposed
 from schemas.identity import canonical, hash01
-from schemas.questions import Embed
 from schemas.vectors import pack
 from tests.pace import timed, within
 from tests.papers.mr_says import TASK, after, episode, judged, model, noted, paper, summary
@@ -356,24 +354,6 @@ def test_sets_only_grow_and_new_arms_know_nothing(proposals: list[int], seed: in
             assert fact.parent is not None
     state = after({}, [summary(ran)])
     assert [arm["id"] for arm in state["arms"]] == sorted({arm for each in sets for arm in each})
-
-
-@pytest.mark.claim("mr-dyn-grow")
-def test_a_pull_is_kept_with_what_was_reported_and_a_proposal_with_what_it_proposes() -> None:
-    """Both are embedded in a round; x, by which the arm was chosen, is the report's."""
-    ran = episode(model(3, note=other_words))
-    asked = [question for _, question in ran.asked if isinstance(question, Embed)]
-    vectors = {
-        question.texts[0]: event.vectors[0]
-        for question, event in zip(asked, ran.of(Embedded), strict=True)
-    }
-    told = summary(ran)
-    contexts = [vectors[text] for text in vectors if "attempt" in text]
-    assert [pull[1] for pull in told["pulls"]] == contexts
-    assert len(set(contexts)) == 2
-    own = [vectors[text] for text in vectors if "word" in text]
-    assert [each["vector"] for each in told["proposals"]] == own
-    assert len(own) == 2
 
 
 @pytest.mark.claim("mr-dyn-grow")

@@ -70,7 +70,8 @@ HANGS_ON: Mapping[str, tuple[dict[str, Any], ...]] = {
 PAPERS = "tests/papers"
 REPORT = "it is read by reports alone"
 SHORT = "the simulator's replies are shorter"
-YET = "no series of eight problems comes to where it counts"
+LATE = f"{PAPERS}/test_late_switches.py"
+"""Where no series of eight problems comes to where they count."""
 OTHERS = "it is of another of the three policies that share these settings"
 QUIET: Mapping[str, Mapping[str, str]] = {
     "mc2": {
@@ -90,20 +91,20 @@ QUIET: Mapping[str, Mapping[str, str]] = {
     },
     "meta_reasoner": {
         "arms": f"{PAPERS}/test_mr_bandit.py",
-        "retire_after": YET,
-        "retire_below": YET,
+        "retire_after": LATE,
+        "retire_below": LATE,
         "retire_on": f"{PAPERS}/test_mr_bandit.py",
     },
     "mgv_flavell": {
         "calibrate_k": f"{PAPERS}/test_mgv_knows.py",
-        "min_cases": YET,
+        "min_cases": LATE,
         "repeat_gain": OTHERS,
     },
     "mgv_retrieval": {
         "calibrate_k": f"{PAPERS}/test_mgv_knows.py",
         **dict.fromkeys(("assess", "complex_above", "eol_floor", "monitor_view"), OTHERS),
-        **dict.fromkeys(("learn_from", "min_cases", "retire_below", "retire_trials"), YET),
-        "intensive_factor": YET,
+        **dict.fromkeys(("learn_from", "min_cases", "retire_below", "retire_trials"), OTHERS),
+        "intensive_factor": f"{PAPERS}/test_mgv_knows.py",
         "repeat_gain": OTHERS,
         "success": f"{PAPERS}/test_mgv_retrieval.py",
         "unread": f"{PAPERS}/test_mgv_cycles.py",
@@ -111,8 +112,8 @@ QUIET: Mapping[str, Mapping[str, str]] = {
     "mgv_acquisition": {
         "calibrate_k": f"{PAPERS}/test_mgv_knows.py",
         **dict.fromkeys(("assess", "confidence_threshold", "monitor_view"), OTHERS),
-        **dict.fromkeys(("min_cases", "min_labels", "retire_below", "retire_trials"), YET),
-        **dict.fromkeys(("max_retention", "member_calls"), YET),
+        **dict.fromkeys(("min_cases", "min_labels", "retire_below", "retire_trials"), LATE),
+        **dict.fromkeys(("max_retention", "member_calls"), LATE),
         "on_stop": f"{PAPERS}/test_mgv_cycles.py",
         "shares": f"{PAPERS}/test_mgv_acquisition.py",
         "unread": f"{PAPERS}/test_mgv_cycles.py",
@@ -127,11 +128,11 @@ QUIET: Mapping[str, Mapping[str, str]] = {
         "match_above": f"{PAPERS}/test_graph_inducer.py",
         "reward": f"{PAPERS}/test_graph_weigh.py",
         "step_size": f"{PAPERS}/test_graph_weigh.py",
-        **dict.fromkeys(("initial_weight", "min_similarity", "path_cycles"), YET),
-        "principle_limit": YET,
+        **dict.fromkeys(("initial_weight", "min_similarity", "path_cycles"), LATE),
+        "principle_limit": f"{PAPERS}/test_graph_inducer.py",
     },
-    "rest_mcts": {"exploration": YET},
-    "buffer_of_thought": {"threshold": YET},
+    "rest_mcts": {"exploration": LATE},
+    "buffer_of_thought": {"threshold": f"{PAPERS}/test_learning_baselines.py"},
 }
 """Settings that show nothing here, each with the reason: where an episode by hand shows it, or why none does."""
 
