@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -254,6 +255,19 @@ def item(
         subject="" if kind == "rule" else subject,
         vector=pack(vector or hashed(text)) if kind == "lesson" else None,
     )
+
+
+def near_to(vector: Sequence[float], cosine: float) -> tuple[float, ...]:
+    """A vector that is so like another one."""
+    length = math.sqrt(sum(each * each for each in vector))
+    one = [each / length for each in vector]
+    other = [0.0] * len(one)
+    other[0], other[1] = -one[1], one[0]  # at right angles to it
+    across = math.sqrt(sum(each * each for each in other))
+    if not across:
+        other, across = [0.0, 1.0, *other[2:]], 1.0
+    rest = math.sqrt(1 - cosine * cosine) / across
+    return tuple(cosine * a + rest * b for a, b in zip(one, other, strict=True))
 
 
 def knowing(*items: MemoryItem, number: int = 1) -> Memory:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +32,7 @@ from tests.papers.mc2_says import (
     learned,
     lesson,
     member,
+    near_to,
     patched,
     reflected,
     restarted,
@@ -373,19 +372,6 @@ def test_by_default_the_embedder_says_what_is_like_a_problem() -> None:
 
 
 # ── Lessons that say the same ────────────────────────────────────────────────────────────────
-
-
-def near_to(vector: Sequence[float], cosine: float) -> tuple[float, ...]:
-    """A vector that is so like another one."""
-    length = math.sqrt(sum(each * each for each in vector))
-    one = [each / length for each in vector]
-    other = [0.0] * len(one)
-    other[0], other[1] = -one[1], one[0]  # at right angles to it
-    across = math.sqrt(sum(each * each for each in other))
-    if not across:
-        other, across = [0.0, 1.0, *other[2:]], 1.0
-    rest = math.sqrt(1 - cosine * cosine) / across
-    return tuple(cosine * a + rest * b for a, b in zip(one, other, strict=True))
 
 
 def test_of_lessons_that_say_the_same_the_coach_sees_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from handlers.policies.mgv.settings import FlavellSettings, RetrievalSettings
 from schemas.events.monitoring import Allocated, CasesReached, StrategyMatched, ThresholdsSet
 from schemas.events.search import ConfidenceStated
 from schemas.questions import Complete
-from tests.papers.mc2_says import solved
+from schemas.vectors import pack
+from tests.papers.mc2_says import near_to, solved
 from tests.papers.mgv_says import (
+    TASK,
     Model,
     acquisition,
     belief,
@@ -24,7 +27,7 @@ from tests.papers.mgv_says import (
     retrieval,
     sure,
 )
-from tests.scripted import Ran
+from tests.scripted import Ran, hashed, shown
 
 OTHER = "Which of these words rhymes with moon: spoon, lamp, table or window pane?"
 
@@ -58,6 +61,40 @@ def test_a_case_that_is_not_reached_calibrates_nothing() -> None:
     memory = remembering(*(case(f"a{at:02}", confidence=0.95) for at in range(12)))
     ran = episode(retrieval(reach=0.0), Model(), memory=memory)
     assert ran.of(ThresholdsSet)[0].history == ("domain", "domain")
+
+
+def test_no_case_comes_to_mind_that_has_nothing_to_do_with_the_problem() -> None:
+    """The nearest of what is known may be far: in ``service`` it is neither shown nor reckoned with."""
+    alike = case("a", answer="96")
+    far = {"vector": pack(near_to(hashed(TASK.problem), 0.05))}
+    unlike = [case(f"u{at}", problem=OTHER, answer="spoon") | far for at in range(3)]
+    memory = remembering(alike, *unlike)
+    ran = episode(RetrievalSettings.resolve("service", {}), Model(), memory=memory)
+    reached = [name for each in ran.of(CasesReached) for name, _ in each.items]
+    assert reached == ["a"]
+    [first, *_] = ran.asks("reasoner")
+    assert "Answer given: 96" in shown(first)
+    assert "spoon" not in shown(first)
+    paper = episode(retrieval(), Model(), memory=memory)
+    assert "spoon" in shown(paper.asks("reasoner")[0]), "the paper shows the nearest, however far"
+
+
+@pytest.mark.parametrize(
+    ("floor", "made", "held"),
+    [
+        ("embedder", "minilm-53aa5117-256", 0),
+        ("embedder", "hashed-256", 1),
+        (0.19, None, 0),
+        (None, None, 1),
+    ],
+)
+def test_what_is_near_enough_hangs_on_the_embedder(
+    floor: str | float | None, made: str | None, held: int
+) -> None:
+    near = near_to(hashed(TASK.problem), 0.17)
+    memory = replace(remembering(case("a") | {"vector": pack(near)}), embedder=made)
+    settings = FlavellSettings.resolve("service", {"relevance_floor": floor})
+    assert episode(settings, Model(), memory=memory).of(CasesReached)[0].held == held
 
 
 # ── ⊕ of evaluative experiences ──────────────────────────────────────────────────────────────

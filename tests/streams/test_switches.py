@@ -187,7 +187,8 @@ def others(annotation: Any, value: Any) -> list[Any]:
             )
             found += more
         elif kind is float:
-            found += [0.0, 1.0, 0.5, value / 2, 3 * value] if value is not None else [0.0, 0.5, 1.0]
+            more = [value / 2, 3 * value] if isinstance(value, float) else []
+            found += [0.0, 1.0, 0.5, *more]
         elif kind is type(None):
             found.append(None)
     return [each for each in found if (type(each), each) != (type(value), value)]

@@ -15,6 +15,7 @@ from typing import Any, cast
 from handlers.answers.alike import alike
 from handlers.learning.beliefs import KNOWN
 from handlers.learning.calibrate import Calibrator, fit
+from handlers.learning.likeness import likeness_of
 from handlers.learning.texts import content_words, features
 from handlers.policies.base import Task
 from handlers.policies.mgv.nearest import Vectors
@@ -141,6 +142,8 @@ class Mind:
     knowledge: Knowledge
     query: Vector = ()
     """The problem's own embedding."""
+    embedder: str | None = None
+    """What made it, and the cases' vectors."""
     held: dict[str, tuple[Mapping[str, Any], float]] = field(
         default_factory=dict[str, tuple[Mapping[str, Any], float]]
     )
@@ -149,6 +152,14 @@ class Mind:
         default_factory=dict[int, list[tuple[Mapping[str, Any], float]]]
     )
     """What was looked at once: the problem and what is known of others stay as they are."""
+
+    @property
+    def floor(self) -> float:
+        """The cosine from which on a case is near enough."""
+        wanted = self.settings.relevance_floor
+        if wanted is None:
+            return -1.0
+        return likeness_of(self.embedder).floor if wanted == "embedder" else wanted
 
     @property
     def cases(self) -> list[Mapping[str, Any]]:
@@ -174,17 +185,22 @@ class Mind:
         if top not in self.looked:
             self.looked[top] = [
                 (self.knowledge.by_id[name], similarity)
-                for name, similarity in self.knowledge.vectors.nearest(self.query, top)
+                for name, similarity in self._nearest(self.query, top)
                 if self._reached(name, 0)
             ]
         return self.looked[top]
+
+    def _nearest(self, query: Vector, top: int) -> list[tuple[str, float]]:
+        """Of the cases most like this those that are near enough, with their similarity."""
+        found = self.knowledge.vectors.nearest(query, top)
+        return [(name, similarity) for name, similarity in found if similarity >= self.floor]
 
     def _reached(self, name: str, round: int) -> bool:
         return hash01(self.task.seed, f"reach.{round}", name) < self.settings.reach
 
     def reach(self, query: Vector, round: int, top: int) -> CasesReached:
         """retrieve_θ: the nearest cases, each reached if its draw falls below θ."""
-        near = self.knowledge.vectors.nearest(query, top)
+        near = self._nearest(query, top)
         reached = [(name, similarity) for name, similarity in near if self._reached(name, round)]
         new = [(name, similarity) for name, similarity in reached if name not in self.held]
         self.held |= {name: (self.knowledge.by_id[name], similarity) for name, similarity in new}
@@ -201,10 +217,12 @@ def remember(task: Task, settings: MgvSettings) -> Steps[Mind]:
     """Working memory at the start: what the problem and its goal alone bring to mind."""
     query = (yield from Embed((task.problem,)))[0]
     learned: Mapping[str, Any] = {}
+    embedder: str | None = None
     if task.memory_version > 0:
         recollection = yield from Recall(task.problem, roles=(), top=1, kinds=())
-        learned = recollection.learned
-    mind = Mind(task, settings, knowledge_of(learned) if learned else Knowledge({}), query)
+        learned, embedder = recollection.learned, recollection.embedder
+    known = knowledge_of(learned) if learned else Knowledge({})
+    mind = Mind(task, settings, known, query, embedder)
     yield mind.reach(query, 0, settings.recall_k)
     return mind
 

@@ -25,6 +25,7 @@ class MgvSettings(PolicySettings):
     paper: ClassVar[Mapping[str, Any]] = {
         "on_stop": "withhold",
         "unread": "zero",
+        "relevance_floor": None,
         "output_cap": None,
     }
     learning: ClassVar[frozenset[str]]
@@ -45,6 +46,10 @@ class MgvSettings(PolicySettings):
     """So many of the most similar cases come to mind, and are shown where cases are shown."""
     calibrate_k: PositiveInt = 15
     """So many of them say what a problem is, and where thresholds start: a figure needs more than are shown."""
+    relevance_floor: Literal["embedder"] | Annotated[float, Bounded(ge=-1, le=1)] | None = (
+        "embedder"
+    )
+    """From which cosine on a case is near enough; ``embedder``: from where on its cosines mean something."""
     reach: Share = 1.0
     """θ: the chance that a case which is near enough is reached."""
     keep: Share = 1.0
@@ -83,6 +88,7 @@ class FlavellSettings(MgvSettings):
     paper: ClassVar[Mapping[str, Any]] = {
         "on_stop": "withhold",
         "unread": "zero",
+        "relevance_floor": None,
         "abandon": "off",
         "check": "always",
         "output_cap": None,
@@ -140,6 +146,7 @@ class RetrievalSettings(MgvSettings):
     paper: ClassVar[Mapping[str, Any]] = {
         "on_stop": "withhold",
         "unread": "zero",
+        "relevance_floor": None,
         "search": "automatic",
         "first_look": "off",
         "output_cap": None,
