@@ -171,6 +171,7 @@ def _tree_details(figures: Mapping[str, Any]) -> list[str]:
         f"- pruned {pruned['pruned']}, of them {pruned['pruned_right']} with a right answer"
         f"{_unjudged(pruned['pruned_unknown'])}; {audit}",
         f"- failures: {_counts(figures['failures'])}",
+        f"- utility of an answer: {number(figures['utility'], 3)}",
     ]
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from handlers.learning import metrics
 from handlers.policies.cot2_meta.diagnose import (
     Audit,
     Failed,
@@ -53,9 +54,29 @@ def tree_figures(
         },
         "parse_rates": parse_rates(tree for _, tree in trees),
         "fallback_share": _share(cases, "fallback"),
+        "utility": utility_of(cases),
         "pruning": pruning(trees, shadows),
         "failures": failures(trees, everything, shadows),
     }
+
+
+def settings_of(case: Case) -> Cot2Settings:
+    """The settings that an episode ran under."""
+    return Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+
+
+def utility_of(cases: Sequence[Case]) -> float | None:
+    """Mean utility U of the answers whose outcome is known, by the cost of overconfidence that was set (D14)."""
+    known = [
+        metrics.utility(
+            None if case.outcome == "withheld" else case.outcome == "right",
+            case.closed.confidence,
+            settings_of(case).overconfidence_cost,
+        )
+        for case in cases
+        if case.outcome != "unknown"
+    ]
+    return sum(known) / len(known) if known else None
 
 
 def _share(cases: Sequence[Case], ended_by: str) -> float:
@@ -84,7 +105,7 @@ def pruning(trees: Sequence[tuple[Case, Tree]], shadows: Shadows) -> dict[str, A
         "shadow_unknown": audit.unknown,
         "false_prune_rate": audit.false_prune_rate,
         "prune_precision": audit.prune_precision,
-        "oracle_gap": oracle_gap(pairs, judges),
+        "oracle_gap": oracle_gap(pairs, judges, settings_of(trees[0][0]).audit_leaves),
     }
 
 
@@ -129,7 +150,7 @@ def failed_as(case: Case, tree: Tree, others: Rivals, shadows: Shadows) -> Failu
 
     Baselines are the other policies at the same limit of calls. Source: CoT2-Meta table 15; our D11.
     """
-    settings = Cot2Settings.resolve(case.problem.profile, case.problem.settings)
+    settings = settings_of(case)
     misjudging = misjudged(tree, case.judged)
     audit = Audit.of(under(case, shadow) for shadow in shadows(case.episode))
     pruned = sum(twig.status == "pruned" for twig in tree.nodes.values())

@@ -225,9 +225,9 @@ def test_a_shadow_run_goes_on_with_the_spared_node_first() -> None:
 @pytest.mark.claim("cot2-g2")
 def test_the_oracle_gap_compares_top_leaves_of_both_runs() -> None:
     assert [twig.id for twig in top_leaves(MISLED, 1)] == ["1.0.0"]
-    assert oracle_gap([(MISLED, MISLED)], [right]) == 1.0
+    assert oracle_gap([(MISLED, MISLED)], [right], k=3) == 1.0
     assert oracle_gap([(MISLED, MISLED)], [right], k=1) == 0.0
-    assert oracle_gap([], []) is None
+    assert oracle_gap([], [], k=3) is None
 
 
 @pytest.mark.claim("cot2-metrics")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from handlers.policies.base import Conclusion
-from handlers.policies.cot2_meta.diagnose import mean_calls
 from handlers.policies.cot2_meta.perturb import halved, jittered, shuffled
 from handlers.policies.cot2_meta.settings import VARIANTS, Cot2Settings
 from schemas.events.search import (
@@ -137,10 +136,17 @@ def test_a_verify_thought_s_own_confidence_is_ignored_unless_it_is_to_count() ->
 
 
 @pytest.mark.claim("cot2-hybrid")
-def test_mean_calls_of_a_hybrid() -> None:
-    assert mean_calls(16, 0.2) == pytest.approx(19.2)
-    assert mean_calls(16, 0.4) == pytest.approx(22.4)
-    assert VARIANTS["hybrid 0.6"] == {"abstain_threshold": 0.6}
+@pytest.mark.parametrize("name", ["hybrid 0.6", "hybrid 0.8"])
+def test_a_hybrid_pays_its_vote_where_it_trusts_its_answer_too_little(name: str) -> None:
+    """Table 21: where a fifth of the problems falls back, sixteen calls become 19.2 in the mean."""
+    paid: dict[float, int] = {}
+    for confidence in (0.5, 0.85):
+        alone = ran(always(trust=confidence, answer="24"), calls=32)
+        hybrid = ran(always(trust=confidence, answer="24"), calls=32, **VARIANTS[name])
+        paid[confidence] = len(hybrid.requests) - len(alone.requests)
+    assert paid == {0.5: 16, 0.85: 0}
+    mean = 16 + 0.2 * paid[0.5] + 0.8 * paid[0.85]
+    assert mean == pytest.approx(19.2)
 
 
 # ── Perturbations ────────────────────────────────────────────────────────────────────────────

@@ -68,7 +68,6 @@ HANGS_ON: Mapping[str, tuple[dict[str, Any], ...]] = {
 }
 """What else has to be set for some settings of a policy to show."""
 PAPERS = "tests/papers"
-REPORT = "it is read by reports alone"
 SHORT = "the simulator's replies are shorter"
 LATE = f"{PAPERS}/test_late_switches.py"
 """Where no series of eight problems comes to where they count."""
@@ -83,9 +82,9 @@ QUIET: Mapping[str, Mapping[str, str]] = {
         "warm_start": f"{PAPERS}/test_mc2_switches.py",
     },
     "cot2_meta": {
-        "audit_leaves": REPORT,
+        "audit_leaves": "tests/streams/cli/test_analyse.py",
         "keep_better": f"{PAPERS}/test_cot2_lines.py",
-        "overconfidence_cost": REPORT,
+        "overconfidence_cost": "tests/streams/cli/test_analyse.py",
         "shadow_from": f"{PAPERS}/test_cot2_diagnose.py",
         "ties": f"{PAPERS}/test_cot2_scores.py",
     },

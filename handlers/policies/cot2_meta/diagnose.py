@@ -101,11 +101,6 @@ def parse_rates(trees: Iterable[Tree]) -> dict[str, float]:
     return {name: counts[name] / total for name in ("first", "recovered", "defaulted") if total}
 
 
-def mean_calls(primary: float, share: float, fallback: int = 16) -> float:
-    """Table 21: calls of a hybrid whose fallback takes this share of the problems."""
-    return primary + share * fallback
-
-
 # ── Audit ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -165,9 +160,7 @@ def top_leaves(tree: Tree, k: int) -> list[Twig]:
     return sorted(answered, key=lambda twig: -(twig.value or 0.0))[:k]
 
 
-def oracle_gap(
-    pairs: Sequence[tuple[Tree, Tree]], right: Sequence[Right], k: int = 3
-) -> float | None:
+def oracle_gap(pairs: Sequence[tuple[Tree, Tree]], right: Sequence[Right], k: int) -> float | None:
     """Share with a right leaf in the shadow's top k − share whose own top leaf was right (D11).
 
     Over the pairs of trees that can be judged; unknown without any.

@@ -13,12 +13,11 @@ from typing import Literal, TypeAlias
 from handlers.policies.cot2_meta.scores import earliest_low, fuse, lowest, process_value, reward
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.roles.oracle import Score, Scores
-from handlers.roles.thinker import STRATEGIES, Strategy
+from handlers.roles.thinker import Strategy
 from schemas.events.search import ROOT, Trust
 from schemas.identity import address_order
 
 Status: TypeAlias = Literal["open", "pruned", "repaired", "closed"]
-PARSES: tuple[Trust, ...] = ("first", "recovered", "defaulted")
 
 
 @dataclass(slots=True)
@@ -96,13 +95,6 @@ class MetaState:
     steps: int
     lowest_step: int | None
     answered: bool
-
-    def vector(self) -> tuple[float, ...]:
-        """Fixed length, floats; what is unknown is 0."""
-        hot = [float(self.strategy == strategy) for strategy in STRATEGIES]
-        plain = (self.v_proc, self.v_out, Fraction(self.repairs), self.low_reward, self.low_step)
-        scores = [float(value or 0) for value in (*plain, *self.means)]
-        return (*hot, self.depth, *scores, float(PARSES.index(self.parse)))
 
 
 def meta_state(node: Node, settings: Cot2Settings) -> MetaState:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from handlers.policies.cot2_meta.trace import tree_of
 from schemas.events.episode import Completed, EpisodeClosed
 from schemas.events.search import NodePruned
 from streams.analysis.cases import read
-from streams.analysis.trees import under
+from streams.analysis.trees import pruning, under, utility_of
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 
@@ -59,6 +60,7 @@ def test_three_files_and_figures_of_every_run(searched: str, folder: Path) -> No
     assert run["max_calls"] <= 16
     assert sum(run["calls_by_column"].values()) == run["mean_calls"] * len(PUZZLES)
     assert sum(run["flow"].values()) == len(PUZZLES)
+    assert run["utility"] == run["right"] / len(PUZZLES), "false certainty costs nothing"
     assert sum(run["failures"].values()) == run["commission"] + run["omission"]
     stated = run["confidence"]["stated"]
     assert 0 <= stated["aurc_interval"][0] <= stated["aurc"] <= stated["aurc_interval"][1] <= 1
@@ -70,12 +72,43 @@ def test_three_files_and_figures_of_every_run(searched: str, folder: Path) -> No
     assert json.loads((folder / "out" / "analysis.json").read_bytes()) == figures
 
 
+def test_what_an_answer_is_worth_hangs_on_what_false_certainty_costs(searched: str) -> None:
+    """U: 1 for a right answer, 0 for none, and what was claimed of a wrong one at its price."""
+    log = SqliteLog(searched.removeprefix("sqlite:"))
+    cases = [case for case in read(log).cases() if case.opened.policy == "cot2_meta"]
+    log.close()
+    right = sum(case.outcome == "right" for case in cases)
+    claimed = sum(case.closed.confidence or 0 for case in cases if case.outcome == "wrong")
+    assert claimed > 0
+    for cost in (0.0, 2.0):
+        for case in cases:
+            case.problem.settings["overconfidence_cost"] = cost
+        assert utility_of(cases) == pytest.approx((right - cost * claimed) / len(cases))
+
+
 def test_a_run_can_be_named_by_policy(searched: str, folder: Path) -> None:
     made = call("analyse", "greedy", "--log", searched, "--out", folder / "out", "--json")
     assert [run["policy"] for run in made.json["runs"].values()] == ["greedy@2"]
     unknown = call("analyse", "nobody", "--log", searched)
     assert unknown.code == 2
     assert "nobody" in unknown.err
+
+
+@pytest.mark.parametrize("leaves", [1, 5])
+def test_so_many_leaves_of_a_shadow_run_are_looked_at_as_are_set(
+    leaves: int, searched: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gap(pairs: object, judges: object, k: int) -> float:
+        return float(k)
+
+    monkeypatch.setattr("streams.analysis.trees.oracle_gap", gap)
+    log = SqliteLog(searched.removeprefix("sqlite:"))
+    cases = [case for case in read(log).cases() if case.opened.policy == "cot2_meta"]
+    log.close()
+    for case in cases:
+        case.problem.settings["audit_leaves"] = leaves
+    trees = [(case, tree_of(case.trace)) for case in cases]
+    assert pruning(trees, lambda episode: ())["oracle_gap"] == leaves
 
 
 def prunes(url: str) -> list[tuple[str, str]]:
@@ -106,20 +139,18 @@ def test_shadow_runs_audit_every_prune(searched: str, folder: Path) -> None:
     )  # fmt: skip
     assert made.code == 0, made.err
     [run] = made.json["runs"].values()
-    pruning = run["pruning"]
-    assert pruning["shadow_runs"] == len(prunes(searched)) > 0
-    assert pruning["oracle_gap"] is not None
+    pruned = run["pruning"]
+    assert pruned["shadow_runs"] == len(prunes(searched)) > 0
+    assert pruned["oracle_gap"] is not None
     log = SqliteLog(searched.removeprefix("sqlite:"))
     reading = read(log)
     found = [
-        under(case, shadow)
-        for case in reading.cases()
-        for shadow in reading.shadows(case.episode)
+        under(case, shadow) for case in reading.cases() for shadow in reading.shadows(case.episode)
     ]
     worth, bad = found.count(True), found.count(False)
     assert 0 < worth < bad, "the two rates differ, and neither is nothing"
-    assert pruning["false_prune_rate"] == pytest.approx(worth / (worth + bad))
-    assert pruning["prune_precision"] == pytest.approx(bad / (worth + bad))
+    assert pruned["false_prune_rate"] == pytest.approx(worth / (worth + bad))
+    assert pruned["prune_precision"] == pytest.approx(bad / (worth + bad))
     for record in log.records(kinds=["episode.closed"]):
         if record.episode.startswith("q/"):
             assert isinstance(record.event, EpisodeClosed)
