@@ -17,6 +17,7 @@ from handlers.policies.registry import POLICIES
 from streams.topology import mermaid
 from tests.architecture.pages import SETTINGS, pages
 from tests.architecture.settings import TEACHERS, new_page, summary
+from tests.handlers import declared
 
 SPEEDS = (
     ("a durable step, 256 episodes at once", "step_us_256", "floor_us_256", "µs", "floor"),
@@ -104,6 +105,7 @@ def main(arguments: list[str]) -> None:
     for name, part in made.items():
         page = page_of(name)
         page.write_text(put(page.read_text(encoding="utf-8"), name, part), encoding="utf-8")
+    declared.PAGE.write_text(declared.page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,11 @@ def after_failures(settings: MgvSettings) -> Memory:
     members = [
         Measured(f"p/{at}", "wrong", reflected(ran, settings), PROBLEM, "95", 2) for at in range(2)
     ]
-    other = {"cases": [], "beliefs": belief("plain", "decompose", 0, 3), "words": {}}
+    other: dict[str, Any] = {
+        "cases": [],
+        "beliefs": belief("plain", "decompose", 0, 3),
+        "words": {},
+    }
     constants = rule_constants(settings)
     return Memory("s", 1, (), learned_after("beliefs@1", other, members, constants, ()))
 
