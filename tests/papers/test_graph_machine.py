@@ -305,6 +305,8 @@ def test_trajectories_are_kept_as_they_were_and_shown_again() -> None:
     [item] = memory.items
     assert item.text == f"{PROBLEM}\nI searched twice.\nAnswer: the Aare. It was wrong."
     assert item.vector == pack(hashed(PROBLEM))
+    assert item.polarity == "avoid"
+    assert [each.polarity for each in learned("direct_trajectory", []).items] == ["do"]
     ran = agent([ANSWER], "direct_trajectory", memory)
     assert "I searched twice." not in dict(ran.requests[0].variables)["guidance"]
     assert ran.of(ExperienceShown) == []  # a problem is never shown its own trajectory

@@ -12,7 +12,7 @@ from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings
 from schemas.asking import Steps
 from schemas.events.graph import ExperienceShown, PairCompared, PathGrounded, PrincipleInduced
-from schemas.identity import text_digest
+from schemas.identity import hash01, text_digest
 from schemas.memory import Memory
 from schemas.outcome import Outcome
 from schemas.questions import Check, Complete, ToolResult, UseTool
@@ -228,6 +228,9 @@ def test_pairs_are_drawn_and_not_always_of_the_most_relevant() -> None:
         [fact] = weigh(similar.format(at), memory).of(PairCompared)
         drawn[fact.principle] += 1
         assert fact.p == pytest.approx(0.72 if fact.principle == "m1" else 0.28, abs=0.03)
+        first = fact.p if fact.principle == "m1" else 1 - fact.p
+        episode = f"p/qa/{text_digest(similar.format(at))}/run"
+        assert (hash01(7, episode, "pair") < first) is (fact.principle == "m1"), "as old logs drew"
     assert 115 <= drawn["m1"] <= 170
 
 

@@ -23,7 +23,7 @@ from handlers.policies.baselines.tree import (
     keep_best,
 )
 from handlers.policies.registry import find
-from schemas.events.episode import Checked
+from schemas.events.episode import Checked, Forked
 from schemas.events.reasoning import Generated, Voted
 from schemas.events.search import ThoughtJudged, ThoughtsKept, ValueBackedUp
 from schemas.problem import Profile
@@ -48,6 +48,9 @@ def test_io_is_one_call_for_the_answer_alone() -> None:
     assert "no reasoning" in shown(question)
     assert TASK.problem in shown(question)
     assert (done.result.answer, done.facts) == ("24", ["generated"])
+    assert [each.parse for each in done.of(Generated)] == ["ok"]
+    silent = solve("io", ["I cannot tell."])
+    assert [(each.answer, each.parse) for each in silent.of(Generated)] == [(None, "unreadable")]
 
 
 # ── Best of n ────────────────────────────────────────────────────────────────────────────────
@@ -83,7 +86,8 @@ def test_a_limit_is_shared_between_samples_and_scores() -> None:
     script = {"reasoner": [chained("1")] * 16, "confidence": ["Confidence=0.5"] * 16}
     assert len(solve("best_of_n", script, calls=16).asks("reasoner")) == 8
     assert len(solve("best_of_n", script, calls=16, pick="vote").asks("reasoner")) == 16
-    assert len(solve("best_of_n", script, calls=1).requests) == 1
+    one = solve("best_of_n", script, calls=1)
+    assert (len(one.requests), [each.lanes for each in one.of(Forked)]) == (1, [1])
 
 
 @pytest.mark.claim("bl-bon-checker")

@@ -250,8 +250,7 @@ def updated(run: Regulation, last: Round) -> None:
     if last.passed is None:
         return
     key = key_of("strategy", run.task.domain, last.diagnosis, last.strategy, band_of(q))
-    error = None if q is None else abs(q - last.passed)
-    evidence = Evidence(key, last.passed, 1, error)
+    evidence = Evidence(key, last.passed, 1)
     run.beliefs = update(run.beliefs, evidence, rule_constants(run.settings))
 
 

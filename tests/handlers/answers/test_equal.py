@@ -150,3 +150,12 @@ def test_choices(answer: str, reference: str, outcome: Outcome | None) -> None:
 
 def test_options_are_read_from_the_problem() -> None:
     assert options(OPTIONS) == {"A": "ten", "B": "eleven", "C": "12"}
+
+
+def test_a_number_has_so_many_digits_at_most() -> None:
+    """What is longer is no number that is compared digit by digit."""
+    longest = "7" * 1_000
+    assert (read(longest).kind, read(f"{longest}7").kind) == ("number", "formula")
+    halves = "7" * 500
+    assert read(f"{halves[:-1]}.{halves}").kind == "number", "its point counts"
+    assert read(f"{halves}.{halves}").kind == "formula"

@@ -52,3 +52,8 @@ def test_cached_tokens_cost_their_own_price(prompt: int, completion: int, cached
     plain = Price(prompt=2.0, completion=8.0)
     saved = plain.of(prompt, completion, cached) - price.of(prompt, completion, cached)
     assert saved == pytest.approx(min(cached, prompt) * 1.5e-6)
+
+
+def test_nothing_was_cached_where_nobody_says_so() -> None:
+    price = Price(prompt=2.0, completion=8.0, cached=0.5)
+    assert price.of(10, 0) == price.of(10, 0, 0) == pytest.approx(20e-6)
