@@ -122,8 +122,8 @@ def test_the_rules_of_data_sets_fold_too() -> None:
 
 def test_short_words_are_no_product_of_symbols() -> None:
     assert by_sympy("NYC", "C") == "unknown"
-    assert by_sympy("abc", "cba") == "right", "three letters may be a product"
-    assert by_sympy("stop", "pots") == "unknown", "four are a word"
+    assert by_sympy("abc", "a*b*c") == "right", "three letters may be"
+    assert by_sympy("abcd", "a*b*c*d") == "unknown", "four are a word"
 
 
 # ── Votes ────────────────────────────────────────────────────────────────────────────────────
