@@ -75,6 +75,7 @@ def test_what_the_inducer_is_told() -> None:
     for part in (GOOD, BAD, "GS (GoalSetting, takes in", "[m00]", "[m01]"):
         assert part in text
     assert dict(question.variables)["how_many_there_are"] == "2"
+    assert "[m00]" in dict(question.variables)["principles_so_far"]
     assert PROBLEM not in text
     assert "familiar" in text
     assert "Above 30 principles" in text

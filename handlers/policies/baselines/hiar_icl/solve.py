@@ -120,7 +120,8 @@ def carry_out(problem: str, card: Card, draw: int) -> Steps[str | None]:
 def act(problem: str, done: Sequence[str], action: Action, draw: int) -> Steps[Thought]:
     """One atomic action on the trajectory so far."""
     role = ACTIONS[action]
-    question = role.question({"problem": problem, "trajectory": shown(done)}, draw=draw)
+    said = [text for text in done if text]  # a reply that could not be read is no step
+    question = role.question({"problem": problem, "trajectory": shown(said)}, draw=draw)
     thought = yield from think(question, role, Meter())
     yield Generated(
         round=len(done),
