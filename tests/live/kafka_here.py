@@ -178,9 +178,10 @@ def ended(*workers: subprocess.Popen[bytes], limit_s: float = 120) -> list[int]:
 
 
 def eventually(holds: Callable[[], Any], limit_s: float = 90.0) -> Any:
-    """Wait for something; it is asked again and again."""
-    end = time.monotonic() + limit_s
+    """Wait for something; it is asked again and again, seldomer the longer it takes."""
+    end, pause_s = time.monotonic() + limit_s, 0.05
     while not (found := holds()):
         assert time.monotonic() < end, "it never came"
-        time.sleep(0.5)
+        time.sleep(pause_s)
+        pause_s = min(0.5, 1.5 * pause_s)
     return found
