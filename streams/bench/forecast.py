@@ -1,7 +1,8 @@
 """What a recipe would do, before a call is paid: data, rows, calls and tokens, and what stays unmeasured.
 
 Nothing is asked and nothing is announced. How much a problem takes is known only from episodes of the same
-run that the log holds already; without one it is unknown, and what limits allow is said beside it.
+run that the log holds already; without one it is unknown, and what limits allow is said beside it. Learning and
+side runs (audits, queries beside an episode, a judge) are rows of their own, and in the total.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from streams.bench import besides
+from streams.bench.besides import SPENT
 from streams.bench.cells import hindrance
 from streams.bench.plan import Cell, Planner
 from streams.bench.report import told_of
 from streams.bench.results import Episode, Results
 
-SPENT = ("calls", "tokens", "cost")
 
-
-def forecast(planner: Planner, results: Results) -> dict[str, Any]:
-    """The whole forecast as plain values. ``results``: what the log holds of it."""
-    rows = [*_rows(planner, results)]
+def forecast(planner: Planner, results: Results, *, judge: bool = False) -> dict[str, Any]:
+    """The whole forecast as plain values. ``results``: what the log holds of it; ``judge``: whether one is asked."""
+    rows, beside = [*_rows(planner, results)], [*besides.rows(planner, results, judge=judge)]
     return {
         "recipe": planner.recipe.recipe,
         "about": planner.recipe.about,
@@ -29,7 +30,8 @@ def forecast(planner: Planner, results: Results) -> dict[str, Any]:
         "backbones": planner.backbones,
         "data": [told_of(source) for source in planner.sources.values()],
         "rows": rows,
-        "total": _total(rows),
+        "besides": beside,
+        "total": _total(rows, beside),
         "not_measured": [*_unmeasured(planner, results)],
     }
 
@@ -65,10 +67,12 @@ def _expected(name: str, closed: Sequence[Episode], left: int) -> float | None:
     return round(left * fmean(known), 6) if known else None
 
 
-def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _total(
+    rows: Sequence[Mapping[str, Any]], beside: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Sums over all rows; unknown where a row's is."""
     names = ("problems", "closed", "calls_at_most", *SPENT)
-    each = {name: [row[name] for row in rows] for name in names}
+    each = {name: [row[name] for row in (*rows, *beside) if name in row] for name in names}
     return {name: None if None in found else sum(found) for name, found in each.items()}
 
 
@@ -92,17 +96,22 @@ def lines(made: Mapping[str, Any]) -> Iterator[str]:
         yield f"data {data['name']} ({data['wanted']}): {found if data['read'] else 'not read'}{note}"
     for row in made["rows"]:
         yield f"run {row['run']} on {row['data']}, {row['walks']} walks: {_spent(row)}"
-    yield f"in all: {_spent(made['total'])}; learning and probes come on top"
+    for row in made["besides"]:
+        yield f"{besides.told(row)}{_bound(row)}"
+    yield f"in all: {_spent(made['total'])}"
     for each in made["not_measured"]:
         model = f" ({each['model']})" if each["model"] else ""
         yield f"{each['table']}{model}, {each['cells']} of {each['of']} cells: {each['why']}"
 
 
 def _spent(row: Mapping[str, Any]) -> str:
+    return f"{row['problems']:,} problems, {row['closed']:,} closed; {_bound(row)}"
+
+
+def _bound(row: Mapping[str, Any]) -> str:
     most = row["calls_at_most"]
     bound = "calls not limited" if most is None else f"at most {most:,} calls"
-    expected = (f"{_number(row[name])} {name}" for name in SPENT)
-    return f"{row['problems']:,} problems, {row['closed']:,} closed; {bound}, expected {', '.join(expected)}"
+    return f"{bound}, expected {', '.join(f'{_number(row[name])} {name}' for name in SPENT)}"
 
 
 def _number(value: float | None) -> str:

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from streams.cli.errors import INTERRUPTED, OK, CliError
+from streams.cli.errors import INTERRUPTED, OK, SPENT, CliError
 from streams.cli.output import say
 
 if TYPE_CHECKING:
@@ -21,6 +21,17 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def code_of(received: signal.Signals) -> int:
     """What a command that was told to end ends with."""
     return INTERRUPTED if received == signal.SIGINT else OK
+
+
+def total_spent(which: str) -> CliError:
+    """What a command that may spend no more ends with."""
+    total = f"--total-{'time' if which == 'seconds' else which}"
+    return CliError(
+        f"{which} spent",
+        error="budget.spent",
+        exit=SPENT,
+        hint=f"Give the same command again with a higher {total}: what is open goes on.",
+    )
 
 
 def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> None:
@@ -37,7 +48,7 @@ def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> No
 
 
 def finished(world: World, work: Awaitable[R]) -> R:
-    """What some work comes to. Raises a ``CliError`` where it was told to end before that."""
+    """What some work comes to. Raises a ``CliError`` where it was told to end before that, or a total is spent."""
     from streams.calling import Draining
 
     received: list[signal.Signals] = []
@@ -53,6 +64,8 @@ def finished(world: World, work: Awaitable[R]) -> R:
     try:
         return asyncio.run(until_told())
     except Draining as error:
+        if world.exhausted is not None:
+            raise total_spent(world.exhausted) from error
         hint = "What was answered is recorded: the same command goes on from there."
         code = code_of(received[0]) if received else INTERRUPTED
         raise CliError("stopped before its end", error="drained", exit=code, hint=hint) from error

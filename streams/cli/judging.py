@@ -16,23 +16,34 @@ from streams.cli.opening import open_log
 from streams.cli.output import say
 from streams.cli.setup import Models, as_cli, world_of
 from streams.cli.show.words import plural
+from streams.cli.spending import Spending
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 
-def judge_log(url: str | None, models: Models, backbone: str, run: str | None = None) -> None:
-    """Have the undecided answers of a log judged, or those of a run. Raises a ``CliError``."""
+def judge_log(
+    url: str | None, models: Models, backbone: str, spending: Spending | None = None
+) -> None:
+    """Have the undecided answers of a log judged, within what is left of totals. Raises a ``CliError``."""
     with closing(open_log(url, writes=True)) as log:
-        judge_on(log, models, backbone, run)
+        judge_on(log, models, backbone, spending=spending)
 
 
-def judge_on(log: SqliteLog, models: Models, backbone: str, run: str | None = None) -> None:
-    """The same, on an open log. What was judged on it before costs nothing."""
+def judge_on(
+    log: SqliteLog,
+    models: Models,
+    backbone: str,
+    run: str | None = None,
+    spending: Spending | None = None,
+) -> None:
+    """The same, on an open log, or of a run alone. What was judged on it before costs nothing."""
+    purse = spending or Spending(None)
     cases = chosen(read(log).cases(), run)
     put = undecided(cases)
     left = sum(case.standing == "undecided" for case in cases) - len(put)
-    world = world_of(replace(models, backbone=backbone, roles=[]), patient=False)
+    judging = replace(models, backbone=backbone, roles=[])
+    world = purse.add(world_of(judging, patient=False, totals=purse.left()))
     new = sum(case.verdict is None for case in put)
     if new and is_told(world):
         say(f"expected: judge, {plural(new, 'answer')}: {new} to {2 * new} calls; tokens unknown")

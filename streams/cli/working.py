@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
-from streams.cli.draining import drain_when_told
-from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
+from streams.cli.draining import drain_when_told, total_spent
+from streams.cli.errors import FAILED, OK, UNREACHABLE, CliError, usage
 from streams.cli.expecting import say_expected
 from streams.cli.flags import FLAGS
 from streams.cli.opening import log_path, log_url, need_folder, open_log
@@ -62,7 +62,7 @@ def work(
     duty: Duty,
     *,
     on_change: Callable[[Progress], None] | None = None,
-    on_start: Callable[[Worker], None] | None = None,
+    on_start: Callable[[Worker], object] | None = None,
     tables: bool = False,
     metrics: str | None = None,
     otlp: str | None = None,
@@ -171,13 +171,7 @@ def report(outcome: Outcome) -> int:
     for episode in outcome.parked:
         say(f"{episode}: parked; see metalogue doctor")
     if outcome.spent is not None:
-        total = f"--total-{'time' if outcome.spent == 'seconds' else outcome.spent}"
-        raise CliError(
-            f"{outcome.spent} spent",
-            error="budget.spent",
-            exit=SPENT,
-            hint=f"Give the same command again with a higher {total}: what is open goes on.",
-        )
+        raise total_spent(outcome.spent)
     for held in outcome.held[:10]:
         say(f"{held}: waits")
     return FAILED if outcome.held or outcome.parked else OK

@@ -33,6 +33,7 @@ from streams.cli.opening import is_missing, open_log
 from streams.cli.output import out, out_json, say
 from streams.cli.places import folder_of
 from streams.cli.setup import Duty, Models, world_of
+from streams.cli.spending import Spending
 from streams.grading.grader import Grading
 
 if TYPE_CHECKING:
@@ -127,18 +128,19 @@ def run(wanted: Wanted, *, json: bool) -> int:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
     _need_files(planner)
     if wanted.plan:
-        return _foretell(planner, log, json=json)
+        return _foretell(planner, log, judge=wanted.judge is not None, json=json)
     _say_what(recipe, found, stages)
     folder, code = folder_of(wanted.out, "--out"), OK
+    spending = Spending(wanted.totals)
     for stage in stages:
         _produce(log, recipe, stage, stages, found)
-        code = _work(log, wanted) or code
+        code = _work(log, wanted, spending) or code
     if wanted.judge is not None:
         from streams.cli.judging import judge_log
 
-        judge_log(log, wanted.models, wanted.judge)
+        judge_log(log, wanted.models, wanted.judge, spending)
     if has_asides(recipe):
-        _beside(log, recipe, planner, wanted)
+        _beside(log, recipe, planner, wanted, spending)
     said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
     with closing(open_log(log)) as opened, Grading() as grading:
         results = gather(opened, planner.cells(), found, grading.remembered())
@@ -149,13 +151,13 @@ def run(wanted: Wanted, *, json: bool) -> int:
     return code
 
 
-def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted) -> None:
+def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted, spending: Spending) -> None:
     """Make the side runs that the recipe asks for, once its episodes are closed. Raises a ``CliError``."""
     from streams.backbones.port import BackboneError
     from streams.cli.draining import finished
     from streams.cli.setup import as_cli
 
-    world = world_of(wanted.models, patient=False)
+    world = spending.add(world_of(wanted.models, patient=False, totals=spending.left()))
     with closing(open_log(log, writes=True)) as opened:
         results = gather(opened, planner.cells(), planner.sources)
         try:
@@ -165,7 +167,7 @@ def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted) -> None:
     say(f"{recipe.recipe}: {count} side runs on the log")
 
 
-def _foretell(planner: Planner, log: str, *, json: bool) -> int:
+def _foretell(planner: Planner, log: str, *, judge: bool, json: bool) -> int:
     """Say what would be done, from the log as it is; no call is made, and no log."""
     results = Results(())
     if not is_missing(log):
@@ -173,7 +175,7 @@ def _foretell(planner: Planner, log: str, *, json: bool) -> int:
             results = gather(opened, planner.cells(), planner.sources)
             complete(results, planner.recipe, opened.text)
     results.absent = frozenset(planner.absent)
-    made = forecast(planner, results)
+    made = forecast(planner, results, judge=judge)
     if json:
         out_json(made)
     else:
@@ -240,14 +242,15 @@ def _produce(
             told.sum_up()
 
 
-def _work(log: str, wanted: Wanted) -> int:
+def _work(log: str, wanted: Wanted, spending: Spending) -> int:
+    """Work on what was announced, within what the stages before it left of the totals."""
     from streams.cli.bench.progress import watching_bench
 
     duty = Duty(
         until_idle=True,
         settle=True,
         max_concurrency=wanted.max_concurrency,
-        totals=wanted.totals,
+        totals=spending.left(),
         run_code=wanted.run_code,
     )
     if log.startswith("kafka://"):
@@ -257,7 +260,13 @@ def _work(log: str, wanted: Wanted) -> int:
     from streams.cli.working import work
 
     with watching_bench(log) as watch:
-        return work(log, wanted.models, duty, on_change=watch)
+        return work(
+            log,
+            wanted.models,
+            duty,
+            on_change=watch,
+            on_start=lambda worker: spending.add(worker.world),
+        )
 
 
 # ── The report ───────────────────────────────────────────────────────────────────────────────

@@ -95,6 +95,7 @@ def worker(
     """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
     from streams.cli.setup import Duty, episodes_in_flight, limits_of, policy_of
+    from streams.cli.spending import Spending
     from streams.cli.working import need_end, work
 
     models, url = answering.models(limits.limits(), wanted.tools), log_url(log)
@@ -116,14 +117,22 @@ def worker(
 
         refuse(otlp)
         return work_on_kafka(url, models, duty, metrics=metrics)
+    spending = Spending(duty.totals)
     with watching(log) as watch:
         code = work(
-            log, models, duty, on_change=watch, tables=not no_tables, metrics=metrics, otlp=otlp
+            log,
+            models,
+            duty,
+            on_change=watch,
+            on_start=lambda worker: spending.add(worker.world),
+            tables=not no_tables,
+            metrics=metrics,
+            otlp=otlp,
         )
     if judge is not None:
         from streams.cli.judging import judge_log
 
-        judge_log(log, models, judge)
+        judge_log(log, models, judge, spending)
     return code
 
 

@@ -113,6 +113,55 @@ def test_another_wording_is_put_to_the_same_trajectories_and_paid_once(
     assert "not verifiable" not in verified.out
 
 
+def paid(log: SqliteLog) -> int:
+    """How many replies were paid for."""
+    events = (record.event for record in log.records(kinds=["completed"]))
+    return sum(isinstance(event, Completed) and not event.reused for event in events)
+
+
+def planned(*more: str) -> dict[str, Any]:
+    """The rows of the plan that come beside episodes, by what they are."""
+    made: dict[str, Any] = call(*WORDS, "--plan", "--json", *more).json
+    return {row["what"]: row for row in made["besides"]} | {"total": made["total"]}
+
+
+def test_side_runs_stand_in_the_plan_and_in_the_totals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were in neither: a total of calls was overspent by all of them, and the plan did not name them."""
+    monkeypatch.chdir(tmp_path)
+    Path("asides.yaml").write_text(json.dumps(RECIPE))
+    before = planned("--judge", "rehearsal")
+    assert before["beside A"]["calls_at_most"] == 4 * 2
+    assert before["audits what it pruned"]["calls_at_most"] == 4 * 16 * (2 * 16 + 16)
+    assert before["of undecided answers"]["calls_at_most"] == (4 + 4) * 2
+    assert before["beside A"]["calls"] is None, (
+        "no side run is on the log: what one takes is unknown"
+    )
+    bound = sum(row["calls_at_most"] for what, row in before.items() if what != "total")
+    assert before["total"]["calls_at_most"] == 2 * 4 * 16 + bound
+    done = call(*WORDS)
+    assert done.code == 0, done.err
+    after = planned("--judge", "rehearsal")
+    assert after["beside A"]["made"] > 0
+    rest = [row for what, row in after.items() if what not in ("total", "of undecided answers")]
+    assert [(row["lacking_at_most"], row["calls"]) for row in rest] == [(0, 0.0)] * 2
+    assert after["total"]["calls_at_most"] == after["of undecided answers"]["calls_at_most"] == 0
+    log = SqliteLog("a.db")
+    whole = paid(log)
+    log.close()
+    again = tmp_path / "again"
+    again.mkdir()
+    monkeypatch.chdir(again)
+    Path("asides.yaml").write_text(json.dumps(RECIPE))
+    short = call(*WORDS, "--total-calls", str(whole - 1))
+    assert short.code == 4, "one call short, and the last side runs are not made"
+    assert "calls spent" in short.err
+    log = SqliteLog("a.db")
+    assert paid(log) == whole - 1
+    log.close()
+
+
 BASELINES: dict[str, Any] = {
     **RECIPE,
     "recipe": "trusted",
