@@ -21,7 +21,7 @@ from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReache
 from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from streams.analysis.calibrated import calibration_interval
-from streams.analysis.cases import RIGHT, Case
+from streams.analysis.cases import RIGHT, Case, role_of
 from streams.analysis.found import Cases, Found, Measure, Unit, Units
 from streams.analysis.statistics import area_worth, auroc, left_out, spearman
 
@@ -329,6 +329,15 @@ def _replies(cases: Cases) -> Iterator[tuple[Case, Completed]]:
         for _, event in case.trace.events:
             if isinstance(event, Completed) and not event.reused:
                 yield case, event
+
+
+def cost_of(role: str) -> Units:
+    """Each reply of a role: what a thousand such calls cost; unknown where nobody gave a price."""
+    return lambda cases: (
+        Unit(case.problem.id, None if reply.cost is None else 1_000 * reply.cost)
+        for case, reply in _replies(cases)
+        if role_of(reply) == role
+    )
 
 
 def cut_off(cases: Cases) -> Iterator[Unit]:

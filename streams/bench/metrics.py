@@ -167,6 +167,7 @@ METRICS: Mapping[str, Metric] = {
     "parse_defaulted": share_of("left at their defaults, %", of.parsed("defaulted"), 1),
     "strategies": Metric("arms pulled at least once", of.strategies, 0),
     "reward": mean_of("reward of a round with advice", of.reward_of_pulls, 3),
+    "judge_cost": mean_of("cost of a thousand calls of the judge", of.cost_of("judge"), 3),
     "regret": Metric("reward of a pull below the best arm's mean", of.regret, 3),
     "failures": count_of("wrong or withheld", of.failures(), 1),
     "failure": share_of("failures whose class is known, %", of.classed, 1),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.base import Batch, Conclusion, Member, Policy, Task
-from handlers.policies.baselines.remembered import MemorySettings, guided, reflect
+from handlers.policies.baselines.remembered import MemorySettings, fresh, guided, reflect
 from handlers.policies.last_call import answering
 from handlers.roles.insighter import LINKER, NOTER
 from schemas.asking import Steps
@@ -29,7 +29,7 @@ def solve(task: Task, settings: MemorySettings) -> Steps[Conclusion]:
 
 def learn(batch: Batch, settings: MemorySettings) -> Steps[None]:
     """A note of each episode, its links, and what they change."""
-    for at, member in enumerate(batch.members, 1):
+    for at, member in enumerate(fresh(batch).members, 1):
         yield from take_note(batch, member, f"N{batch.number}.{at}")
 
 
@@ -95,5 +95,5 @@ A_MEM = Policy(
     learns="self",
     reflect=reflect,
     learn=learn,
-    window=lambda settings, size: settings.batch_size,
+    window=MemorySettings.batch_of,
 )

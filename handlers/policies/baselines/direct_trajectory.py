@@ -6,7 +6,7 @@ Source: trainable graph memory, App. (baseline: direct trajectory); baselines pa
 from __future__ import annotations
 
 from handlers.policies.base import Batch, Conclusion, Policy, Task
-from handlers.policies.baselines.remembered import MemorySettings, guided, reflect
+from handlers.policies.baselines.remembered import MemorySettings, fresh, guided, reflect
 from handlers.policies.last_call import answering
 from schemas.asking import Steps
 from schemas.events.learning import LessonDistilled
@@ -23,7 +23,7 @@ def solve(task: Task, settings: MemorySettings) -> Steps[Conclusion]:
 def learn(batch: Batch, settings: MemorySettings) -> Steps[None]:
     """Every episode leaves its trajectory, found again by its problem. No model is asked."""
     problems: list[str] = []
-    for at, member in enumerate(batch.members, 1):
+    for at, member in enumerate(fresh(batch).members, 1):
         told = member.reflected
         ended = {"right": "It was right.", "wrong": "It was wrong."}.get(member.outcome, "")
         answer = told.summary.get("answer") or "none"
@@ -52,5 +52,5 @@ DIRECT_TRAJECTORY = Policy(
     learns="labels",
     reflect=reflect,
     learn=learn,
-    window=lambda settings, size: settings.batch_size,
+    window=MemorySettings.batch_of,
 )

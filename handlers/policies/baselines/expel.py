@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from handlers.policies.base import Batch, Conclusion, Policy, Task
-from handlers.policies.baselines.remembered import MemorySettings, guided, reflect
+from handlers.policies.baselines.remembered import MemorySettings, fresh, guided, reflect
 from handlers.policies.last_call import answering
 from handlers.roles.insighter import INSIGHTER, Vote, votes_of
 from schemas.asking import Steps
@@ -34,12 +34,13 @@ def solve(task: Task, settings: MemorySettings) -> Steps[Conclusion]:
 
 def learn(batch: Batch, settings: MemorySettings) -> Steps[None]:
     """One look at the batch's trajectories, and what it changes in the list."""
-    if not batch.members:
+    members = fresh(batch).members
+    if not members:
         return
     before = insights_of([item.text for item in batch.memory.of(ROLE, "rule")])
     shown = [
         f"[{member.outcome}]\n{member.reflected.problem}\n{member.reflected.summary['trajectory']}"
-        for member in batch.members
+        for member in members
     ]
     listed = "\n".join(f"{number}. {text}" for number, (_, text) in before.items())
     said = yield from INSIGHTER.ask(insights=listed, trajectories="\n\n".join(shown))
@@ -91,5 +92,5 @@ EXPEL = Policy(
     reflect=reflect,
     learn=learn,
     relearn=learn,
-    window=lambda settings, size: settings.batch_size,
+    window=MemorySettings.batch_of,
 )

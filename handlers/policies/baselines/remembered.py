@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from handlers.policies.base import Conclusion, Task, Trace
+from handlers.policies.base import Batch, Conclusion, Task, Trace
 from handlers.policies.baselines.tool_reasoning import reason
 from handlers.roles.excerpt import excerpt
 from schemas.asking import Steps
@@ -33,6 +34,12 @@ class MemorySettings(PolicySettings):
     """Problems that are learned from together."""
     output_cap: PositiveInt | None = 8_192
     """Tokens that a reply may take."""
+    frozen: bool = False
+    """Whether nothing is learned of these problems: what was learned before is only tried on them."""
+
+    def batch_of(self, size: int | None) -> int:
+        """How many learn together; a whole series where nothing is learned, as nobody waits for anybody."""
+        return size if self.frozen and size else self.batch_size
 
 
 def guided(
@@ -59,7 +66,14 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: MemorySettings) -> d
     """The trajectory, head and tail, turn by turn."""
     texts = [trace.text(e.source) for _, e in trace.events if isinstance(e, Generated)]
     return {
+        **({"frozen": True} if settings.frozen else {}),
         "ended_by": conclusion.ended_by,
         "answer": conclusion.answer,
         "trajectory": excerpt("\n\n".join(texts), settings.excerpt_chars),
     }
+
+
+def fresh(batch: Batch) -> Batch:
+    """The batch without the problems of which nothing is learned."""
+    members = (each for each in batch.members if not each.reflected.summary.get("frozen"))
+    return replace(batch, members=tuple(members))

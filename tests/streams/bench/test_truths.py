@@ -17,6 +17,7 @@ import pytest
 
 from handlers.learning.metrics import ece
 from schemas.events.base import Event
+from schemas.events.episode import Completed
 from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import ControllerActed, Generated
 from schemas.events.search import NodeRepaired, OracleScored
@@ -261,6 +262,19 @@ def voted(n: int, chance: float) -> float:
     return more + (often(n // 2) / 2 if n % 2 == 0 else 0.0)
 
 
+def judged(problem: str, draw: Draw) -> Case:
+    """Two to four calls of a judge at 1 to 3 thousandths, beside one of another role that is dearer."""
+    events: list[Event] = [
+        Completed(asked="complete step x", text="t", finish="stop", model="m", cost=9.0)
+    ]
+    for _ in range(2 + int(3 * draw())):
+        cost = 0.001 + 0.002 * draw()
+        events.append(
+            Completed(asked="complete judge x", text="t", finish="stop", model="m", cost=cost)
+        )
+    return case(problem, events=events)
+
+
 def read_again(problem: str, draw: Draw) -> Case:
     """Three readings of an oracle: at once, after the re-prompt or by default."""
     bad, events = 0.1 if draw() < 0.5 else 0.5, list[Event]()
@@ -326,6 +340,7 @@ COVERED: list[World] = [
         | {f"failure_calls_{name.lower()}": 10 for name in CLASSES},
     ),
     (choosing, {"regret": REGRET}),
+    (judged, {"judge_cost": 2.0}),
     (read_again, {"parse_recovered": 30}),
     (marked, {"right": PROBLEMS * sum(share * chance for share, chance in GRADES.values())}),
     (confident(VOTES), {"ece": fmean(said - true for said, true in VOTES)}),
@@ -339,7 +354,7 @@ COVERED: list[World] = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("made", "truths"),
     COVERED,
@@ -348,7 +363,7 @@ COVERED: list[World] = [
 def test_intervals_cover_the_truth(
     made: Made, truths: Mapping[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(curves, "DRAWS", 2)  # an order more or less changes no truth
+    monkeypatch.setattr(curves, "DRAWS", 1)  # an order more or less changes no truth
     monkeypatch.setattr(curves, "canonical", lru_cache(maxsize=None)(curves.canonical))
     monkeypatch.setattr(curves, "order", lru_cache(maxsize=None)(curves.order))
     held = dict.fromkeys(truths, 0)
