@@ -60,6 +60,10 @@ class Case:
     """What a judge said of its answer, where no grader could decide. It is no outcome."""
     failed_as: str | None = None
     """What a search failed by, where shadow runs and baselines were made that tell it."""
+    spared: tuple[bool | None, ...] = ()
+    """Of each branch that a shadow run spared, whether it came to a right answer; unknown where nobody can say."""
+    gap: float | None = None
+    """How much better than its own best leaf the best ones of its first shadow run are: 1, 0 or -1."""
 
     @property
     def outcome(self) -> Outcome:

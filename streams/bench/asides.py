@@ -16,6 +16,7 @@ from msgspec import structs
 
 from handlers.policies.baselines.trusted import SPARE
 from handlers.policies.cot2_meta import COT2_META
+from handlers.policies.cot2_meta.diagnose import oracle_gap
 from handlers.policies.cot2_meta.settings import Cot2Settings
 from handlers.policies.cot2_meta.trace import tree_of
 from schemas.events.base import Event
@@ -25,7 +26,7 @@ from schemas.problem import Limits
 from streams.analysis.cases import Case
 from streams.analysis.mechanisms import LOST
 from streams.analysis.shadow import audit
-from streams.analysis.trees import failed_as, rivals
+from streams.analysis.trees import failed_as, rivals, under
 from streams.bench.recipe import Recipe, Runs
 from streams.bench.results import Episode, Results
 from streams.policies import find
@@ -157,7 +158,15 @@ def _class_failures(results: Results, recipe: Recipe) -> None:
 
 
 def _classed(case: Case, others: Mapping[tuple[str, int | None], bool], results: Results) -> Case:
+    """With what its shadow runs say of what it pruned, and of a wrong one what it failed by."""
+    tree, shadows = tree_of(case.trace), results.reading.shadows(case.episode)
+    if shadows:
+        relaxed = tree_of(shadows[0].trace)
+        spared = tuple(under(case, shadow) for shadow in shadows)
+        most = Cot2Settings.resolve(case.problem.profile, case.problem.settings).audit_leaves
+        apart = oracle_gap([(tree, relaxed)], [case.judged], most)
+        case = replace(case, spared=spared, gap=apart)
     if case.outcome not in LOST:
         return case
-    found = failed_as(case, tree_of(case.trace), others, results.reading.shadows)
+    found = failed_as(case, tree, others, lambda _: shadows)
     return replace(case, failed_as=found)

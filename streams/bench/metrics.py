@@ -13,6 +13,7 @@ from math import fsum
 from typing import TypeAlias
 
 from handlers.learning import metrics
+from streams.analysis import control
 from streams.analysis import mechanisms as of
 from streams.analysis.cases import RIGHT, Case
 from streams.analysis.found import (
@@ -176,6 +177,14 @@ METRICS: Mapping[str, Metric] = {
     **{f"failure_{c.lower()}": share_of(f"failures of class {c}, %", of.failed(c), 1) for c in of.CLASSES},
     **{f"failure_calls_{c.lower()}": mean_of(f"calls of a failure of class {c}", of.calls_of_failures(c), 1)
        for c in of.CLASSES},
+    "false_prunes": share_of("audited prunes that would have come to a right answer, %", control.false_prunes),
+    "prune_precision": share_of("audited prunes that would have come to none, %", control.precise_prunes),
+    "oracle_gap": mean_of("right among the relaxed run's best leaves, less right at the top", control.gap, 3),
+    **{f"act_{a}": Metric(f"{a} of all actions, %", over(control.acts(a)), 1, 100.0, bounded=True)
+       for a in control.ACTIONS},
+    **{f"act_{a}_at_{d}": Metric(f"{a} of actions at depth {d}, %", over(control.acts(a, d)), 1, 100.0, bounded=True)
+       for a in control.ACTIONS for d in control.DEPTHS},
+    **{f"flow_{e.replace('-', '_')}": share_of(f"ended {e}, %", control.flows(e), 1) for e in control.ENDS},
     "recovery": share_of("right after a wrong first answer, %", of.recovered, 1),
     "auroc_difficulty": Metric("ROC area of difficulty, of wrong answers", of.felt("difficulty", of_wrong=True), 3,
                                bounded=True),

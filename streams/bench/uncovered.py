@@ -26,7 +26,6 @@ UNCOVERED: Final[Mapping[str, Mapping[str, str]]] = {
         "figure 2": DRAWN,
         "figure 3": "table 12 holds its numbers",
         "figure 4": "table 17 holds its numbers",
-        "figure 5": "metalogue analyse --audit: actions by depth, audit of prunes, flow",
         "figure 8": "not measured: nothing here draws latent vectors of a memory",
         "figure 10": PROMPTS,
         "figure 11": DRAWN,

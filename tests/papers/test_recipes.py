@@ -82,6 +82,11 @@ RECIPES: list[tuple[str, pytest.MarkDecorator, list[tuple[int, str, str, Any]]]]
         [(0, "pass 1", "Action 3 of decisions (%)", 33.1), (0, "pass 5", "Accuracy (%)", 88)],
     ),
     (
+        "cot2-fig-05",
+        claim("cot2-fig-05"),
+        [(1, "MATH", "False-prune rate (%)", "comparatively low")],
+    ),
+    (
         "cot2-tab-01",
         claim("cot2-tab-01"),
         [(0, "MATH", "Ours (CoT2-Meta)", 92.8), (0, "HotpotQA", "ReST-MCTS*", 87.4)],

@@ -28,6 +28,7 @@ from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
 from tests.streams.cli.calling import call
 
+AUDITED = ("false_prunes", "prune_precision", "act_prune")
 RECIPE: dict[str, Any] = {
     "recipe": "asides", "claims": [], "paper": "none", "about": "Side runs", "differs": "Everything",
     "seeds": [0], "limits": {"calls": 16}, "data": {"game24": {"source": "game24:901-904"}},
@@ -49,6 +50,11 @@ RECIPE: dict[str, Any] = {
             "title": "Failures",
             "columns": {"count": {"run": "A", "data": "game24", "metric": "failures"}},
             "rows": {"F1": {"kind": "f1", "paper": [1]}, "all": {"paper": [2]}},
+        },
+        {
+            "title": "Audit",
+            "columns": {name: {"run": "A", "data": "game24", "metric": name} for name in AUDITED},
+            "rows": {"A": {"paper": [None] * 3}},
         },
     ],
 }  # fmt: skip
@@ -95,11 +101,24 @@ def test_another_wording_is_put_to_the_same_trajectories_and_paid_once(
         assert 1 <= len(own) <= 2
         assert all(e.asked.split(" ")[1] == "confidence" for e in own), "nothing is searched again"
     calls = len(list(log.records(kinds=["completed"])))
+    audited = sum(
+        isinstance(event, NodePruned)
+        for case in read(log).cases()
+        if case.opened.policy == "cot2_meta"
+        for _, event in case.trace.events
+    )
     log.close()
     made = json.loads(Path("bench/asides.json").read_text())
     words = {row["name"]: row["cells"] for row in made["tables"][0]["rows"]}
     assert words["A"][1]["ours"] == words["B"][1]["ours"], "the answers are the same"
     assert words["B"][0]["ours"] is not None
+    false, precise, pruned = made["tables"][2]["rows"][0]["cells"]
+    assert pruned["ours"]["known"] > 0
+    if audited:
+        assert false["ours"]["known"] + false["ours"]["unknown"] == audited
+        assert false["ours"]["value"] + precise["ours"]["value"] == pytest.approx(100)
+    else:
+        assert false["ours"] is None
     assert {(each["run"]) for each in made["measured"]} == {"A", "other"}
     assert made["unfinished"] == 0
     again = call(*WORDS)

@@ -20,11 +20,20 @@ from schemas.events.base import Event
 from schemas.events.episode import Completed
 from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import ControllerActed, Generated
-from schemas.events.search import NodeRepaired, OracleScored
+from schemas.events.search import (
+    Grown,
+    NodeExpanded,
+    NodePruned,
+    NodeRepaired,
+    OracleScored,
+    SearchDecided,
+)
 from schemas.events.strategy import RewardJudged, StrategyChosen
+from schemas.outcome import Outcome
 from schemas.usage import Usage
 from streams.analysis.calibrated import calibration_interval
 from streams.analysis.cases import Case
+from streams.analysis.control import DEPTHS
 from streams.analysis.intervals import (
     correlation_interval,
     count_interval,
@@ -262,6 +271,84 @@ def voted(n: int, chance: float) -> float:
     return more + (often(n // 2) / 2 if n % 2 == 0 else 0.0)
 
 
+def acting(depth: int) -> Made:
+    """One to three nodes at a depth, each gone on with, pruned or repaired; every second search stops there."""
+
+    def made(problem: str, draw: Draw) -> Case:
+        names = [f"1.{at}.0" for at in range(1 + int(3 * draw()))]
+        children = tuple(Grown(node=name, strategy="direct", depth=depth) for name in names)
+        events: list[Event] = [NodeExpanded(round=0, node="opened", children=children)]
+        for at, name in enumerate(names):
+            drawn = draw()
+            if drawn < 0.5:
+                events.append(NodeExpanded(round=1, node=name, children=()))
+            elif drawn < 0.8:
+                events.append(NodePruned(round=1, node=name, value=0.1))
+            else:
+                events.append(
+                    NodeRepaired(
+                        round=1, node=name, into=f"2.{at}.0", parent="opened", step=1, depth=depth,
+                        before=0.4, value=0.8,
+                    )
+                )  # fmt: skip
+        if draw() < 0.5:
+            events.append(SearchDecided(action="stop", node=names[0], calls=1))
+        return case(problem, "wrong", events)
+
+    return made
+
+
+TAKEN = {"expand": 1.0, "prune": 0.6, "repair": 0.4, "stop": 0.5}
+"""How many of each action there are at that depth, beside the root's own expansion at depth 0."""
+
+
+def at_depth(depth: int) -> dict[str, float]:
+    root = depth == 0
+    shares = {
+        name: 100 * (count + (root and name == "expand")) / (2.5 + root)
+        for name, count in TAKEN.items()
+    }
+    here = {f"act_{name}_at_{depth}": share for name, share in shares.items()}
+    return here | ({f"act_{name}": share for name, share in shares.items()} if root else {})
+
+
+def ending(problem: str, draw: Draw) -> Case:
+    """A search that ends right by itself or by a repair, wrong with a right answer pruned or without, or withheld."""
+    drawn = draw()
+    events = grown(("1.0.0", "24" if drawn >= 0.6 else "25", 0.4))
+    said, ended = "24", "1.0.0"
+    outcome: Outcome = "right"
+    if drawn < 0.2:
+        said, outcome = "25", "wrong"
+    elif drawn < 0.35:
+        return graded(case(problem, "withheld", events))
+    elif drawn < 0.6:
+        events.append(Generated(answer="24", source="2.0.0"))
+        events.append(
+            NodeRepaired(
+                round=0, node="1.0.0", into="2.0.0", parent="opened", step=1, depth=1, before=0.4, value=0.8
+            )
+        )  # fmt: skip
+        ended = "2.0.0"
+    elif drawn < 0.75:
+        events.append(NodePruned(round=0, node="1.0.0", value=0.1))
+        said, outcome = "25", "wrong"
+    events.append(SearchDecided(action="stop", node=ended, calls=1))
+    return graded(case(problem, outcome, events, reference="24", answer=said))
+
+
+FLOWS = {"incorrect": 20, "abstained": 15, "repaired": 25, "over_pruned": 15, "correct": 25}
+
+
+def audited(problem: str, draw: Draw) -> Case:
+    """One to three audited prunes, of which easy problems lose more; the relaxed run is better, worse or alike."""
+    lost = 0.2 if draw() < 0.5 else 0.4
+    spared = tuple(draw() < lost for _ in range(1 + int(3 * draw())))
+    return replace(
+        case(problem, "wrong"), spared=spared, gap=float(int(4 * draw()) > 1) - (draw() < 0.2)
+    )
+
+
 def judged(problem: str, draw: Draw) -> Case:
     """Two to four calls of a judge at 1 to 3 thousandths, beside one of another role that is dearer."""
     events: list[Event] = [
@@ -341,6 +428,9 @@ COVERED: list[World] = [
     ),
     (choosing, {"regret": REGRET}),
     (judged, {"judge_cost": 2.0}),
+    *((acting(depth), at_depth(depth)) for depth in DEPTHS),
+    (ending, {f"flow_{name}": share for name, share in FLOWS.items()}),
+    (audited, {"false_prunes": 30, "prune_precision": 70, "oracle_gap": 0.3}),
     (read_again, {"parse_recovered": 30}),
     (marked, {"right": PROBLEMS * sum(share * chance for share, chance in GRADES.values())}),
     (confident(VOTES), {"ece": fmean(said - true for said, true in VOTES)}),
