@@ -75,6 +75,12 @@ merely easy, and skip if you cannot tell.",
 _WHEN = ("Decision", ("create", "update"))
 _RATING = re.compile(r"\(\s*+(\w*+)\s*+,?+\s*+([-+\w.]*+)\s*+\)")
 _WORD = re.compile(r"\w")
+_MARKED = re.compile(r"[*_]{1,3}(?=\()|(?<=\))[*_]{1,3}")
+"""Emphasis around a bracket, which would stay behind without it."""
+_NAMED = re.compile(
+    r"\(\s{0,5}(?:overall )?(?:confidence|strength)\s{0,5}[:=]?\s{0,5}", re.IGNORECASE
+)
+HUNDRED = 100.0
 
 
 class Inducing(Role):
@@ -84,7 +90,13 @@ class Inducing(Role):
 
     def read(self, text: str, check: Check | None = None) -> Values | Unreadable:
         """The values of a reply, or what is wrong with it."""
-        return Role.read(self, as_fields(text), check)
+        values = Role.read(self, as_fields(text))
+        if isinstance(values, Unreadable):
+            return values
+        target = values.get("Target_meta_id")
+        if isinstance(target, str):  # as the list of the present ones shows it: [M1.1]
+            values = {**values, "Target_meta_id": target.strip(" []`'\".")}
+        return values if check is None else check(values, text) or values
 
 
 def inducer(limit: int, analysis: Analysis = "contrast") -> Inducing:
@@ -160,20 +172,33 @@ def checked(present: frozenset[str]) -> Check:
 
 
 def rated(item: str, overall: str) -> tuple[str, str, float]:
-    """A principle with its confidence; without one it has that of all. Raises ``ValueError``."""
-    found = rating(item)
-    if found is None or not (found[1] in WORDS or found[2]):
+    """A principle with its confidence; without one it has that of all. Raises ``ValueError``.
+
+    A share such as 0.8 is 80, and no principle is held to be surer than 85. What stands in brackets and is
+    no confidence, such as (when unsure), is the principle's own.
+    """
+    tidy = _NAMED.sub("(", _MARKED.sub("", item))
+    found = rating(tidy)
+    if found is None or not _rates(found):
         return item, overall, USUAL[overall]
-    word, said = found[1] or overall, found[2]
+    word, said = found[1].lower() or overall, found[2]
     if word not in WORDS:
         raise ValueError(f"confidence must be one of {', '.join(WORDS)}")
     try:
         score = float(said) if said else USUAL[word]
     except ValueError:
         raise ValueError("a confidence score must be a number") from None
-    if not LEAST <= score <= MOST:
+    score = score * 100 if 0 < score <= 1 else score
+    if not LEAST <= score <= HUNDRED:
         raise ValueError(f"a confidence score must lie from {LEAST:g} to {MOST:g}")
-    return item[: found.start()].rstrip(), word, score
+    return tidy[: found.start()].rstrip(), word, min(round(score, 6), MOST)
+
+
+def _rates(found: re.Match[str]) -> bool:
+    """Whether a bracket holds a confidence: one of the words, a number, or a word and a number with a comma."""
+    number = found[2][:1].isdecimal() or found[2][:1] in ("-", "+", ".")
+    known = found[1].lower() in WORDS
+    return known or (bool(found[2]) and number and (not found[1] or "," in found[0]))
 
 
 def rating(item: str) -> re.Match[str] | None:

@@ -49,7 +49,7 @@ def contrast(*said: str, count: int = 0, **values: Any) -> Ran[None]:
 
 
 @pytest.mark.claim("gm-prompt-c")
-@pytest.mark.parametrize(("score", "readable"), [(29, False), (30, True), (85, True), (86, False)])
+@pytest.mark.parametrize(("score", "readable"), [(29, False), (30, True), (85, True), (101, False)])
 def test_scores_keep_their_bounds(score: int, readable: bool) -> None:
     values = ROLE.read(reply(score), checked(frozenset()))
     assert isinstance(values, Unreadable) is not readable
@@ -113,6 +113,55 @@ def test_the_limit_of_principles_is_the_one_that_is_set(limit: int, made: bool) 
     [fact] = ran.of(PrincipleInduced)
     assert (fact.decision == "create") is made
     assert str(limit) in shown(ran.asks("inducer")[0]), "and it is told"
+
+
+@pytest.mark.parametrize(("said", "principle", "word", "score"), [
+    ("search (High, 75)", "search", "high", 75.0),
+    ("search (confidence: high, 75)", "search", "high", 75.0),
+    ("search **(medium, 55)**", "search", "medium", 55.0),
+    ("search (high, 90)", "search", "high", 85.0),
+    ("search (high, 86)", "search", "high", 85.0),
+    ("search (high, 0.8)", "search", "high", 80.0),
+    ("search (when unsure)", "search (when unsure)", "low", 40.0),
+    ("look at f(x) (step 2)", "look at f(x) (step 2)", "low", 40.0),
+])  # fmt: skip
+def test_natural_ways_to_rate_a_principle_become_one(
+    said: str, principle: str, word: str, score: float
+) -> None:
+    """They were refused, lost their number in silence, or left marks behind in every later prompt."""
+    labelled = (
+        f"Decision: Create\nReasoning: r\nSummary: s\nStrategy_principles:\n- {said}\n"
+        "Overall_confidence: Low"
+    )
+    ran = contrast(labelled)
+    assert len(ran.asks("inducer")) == 1
+    [fact] = ran.of(PrincipleInduced)
+    assert (fact.decision, fact.strategies) == ("create", ((principle, word, score),))
+
+
+@pytest.mark.parametrize("target", ["[m00]", "m00", "`m00`", "[m00]."])
+def test_a_target_is_named_as_the_list_shows_it(target: str) -> None:
+    named = json.loads(reply())
+    labelled = (
+        f"Decision: update\nTarget_meta_id: {target}\nReasoning: r\nSummary: search twice\n"
+        "Strategy_principles:\n- search (high, 80)\nOverall_confidence: medium"
+    )
+    as_json = json.dumps({**named, "decision": "update", "target_meta_id": target})
+    for said in (labelled, as_json):
+        ran = contrast(said, count=2)
+        [fact] = ran.of(PrincipleInduced)
+        assert (fact.decision, fact.principle) == ("update", "m00")
+        assert len(ran.asks("inducer")) == 1
+
+
+def test_of_too_many_principles_the_first_six_stand() -> None:
+    named = json.loads(reply())
+    many = [
+        {"principle": f"p{at}", "confidence": "high", "confidence_score": 75} for at in range(8)
+    ]
+    named["meta_cognition"]["strategy_principles"] = many
+    [fact] = contrast(json.dumps(named)).of(PrincipleInduced)
+    assert [principle for principle, _, _ in fact.strategies] == [f"p{at}" for at in range(6)]
 
 
 def test_labelled_fields_say_the_same() -> None:
