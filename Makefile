@@ -1,4 +1,4 @@
-# make setup | providers | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | soak | lint | lock | clean
+# make setup | providers | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | lock | clean
 # `setup` installs what runs; `providers` and `demo-local` add who else answers; `test*` to `mutants`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -28,7 +28,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup local openvino providers dev demo dashboard demo-local demo-local-first
-.PHONY: test quick coverage mutants test-models soak lock clean
+.PHONY: test quick coverage mutants test-models test-train soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
@@ -97,6 +97,13 @@ mutants: dev
 test-models: dev
 	$(BIN)/metalogue models pull qwen2.5-coder-0.5b --from $(FROM)
 	$(BIN)/python -m pytest -m models --timeout 900 tests/models $(ARGS)
+
+# TRL trains a tiny model of random weights on exported roll-outs, in an environment of its own: 6 GB on disk on Linux,
+# where the index has PyTorch for GPUs alone; no GPU is needed.
+TRAIN := .venv-train
+test-train:
+	@$(MAKE) --no-print-directory VENV=$(TRAIN) $(TRAIN)/.ready-train
+	$(TRAIN)/bin/python -m pytest --timeout 900 tests/streams/training/test_trainer.py $(ARGS)
 
 soak: dev
 	$(PYTEST) -m soak --timeout 3600 $(ARGS)

@@ -11,6 +11,8 @@ from streams.backbones.port import ModelReply
 TEXT_CAP = 1 << 20
 """Characters of one reply that are kept; a longer one is marked ``truncated``."""
 COUNT_CAP = 1 << 53
+MOST_TOKENS = 1 << 17
+"""Tokens of one reply whose log-probabilities are kept."""
 
 
 def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
@@ -50,6 +52,14 @@ def finite(raw: Any) -> float | None:
         return None
 
 
+def tokens(raw: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...] | None:
+    """Tokens with finite log-probabilities; unknown where one of them has none, or there are too many."""
+    kept = tuple(
+        (text(each)[0], known) for each, value in raw if (known := finite(value)) is not None
+    )
+    return kept if len(kept) == len(raw) <= MOST_TOKENS else None
+
+
 def completed(asked: str, reply: ModelReply) -> Completed:
     """A model's reply as an event, whatever it holds."""
     said_text, cut = text(reply.text)
@@ -71,6 +81,8 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["cost"] = amount(reply.cost)
     if reply.logprob is not None:
         said["logprob"] = finite(reply.logprob)
+    if reply.token_logprobs and not cut:
+        said["token_logprobs"] = tokens(reply.token_logprobs)
     if reply.thought:
         said["thought"] = text(reply.thought)[0]
     if reply.dropped:

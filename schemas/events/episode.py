@@ -68,6 +68,8 @@ class Completed(AnswerEvent, tag="completed"):
     seconds: NonNegativeFloat | None = None
     truncated: bool | None = None
     logprob: float | None = None
+    token_logprobs: tuple[tuple[str, float], ...] | None = None
+    """Each token with its log-probability, where its backbone keeps them: for training on what was said."""
     reused: bool | None = None
     """Whether a probe took it over from its parent, or from an edit: nothing was asked or paid."""
     thought: str | None = None

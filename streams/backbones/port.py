@@ -53,6 +53,8 @@ class ModelReply:
     cost: float | None = None
     seconds: float | None = None
     logprob: float | None = None
+    token_logprobs: tuple[tuple[str, float], ...] | None = None
+    """Each token with its log-probability, where that is to be kept."""
     thought: str | None = None
     """What the model thought before it replied, where the server tells it apart."""
     dropped: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 
 A group is what was asked with the same first prompt: one problem, one policy, one q̃. Prompts are derived
 again from the record, so the memory that was shown stands in them, and what a tool returned stands in a
-prompt and never in a reply.
+prompt and never in a reply. Turns of one conversation are one sequence: what the model said in it is its own, with
+token log-probabilities where the backbone kept them; what came between is masked.
 
 Source: trainable graph memory, stage 3: eq. (5), (11), (12).
 """
@@ -25,6 +26,7 @@ from schemas.asking import OutOfLimit, ReplayError
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import Graded
 from schemas.identity import digest
+from schemas.prompt import Message
 from schemas.questions import Complete
 from schemas.settings import BadSetting
 from state.folds.grades import GradesFold
@@ -46,13 +48,46 @@ Labels: TypeAlias = dict[tuple[str, str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One reply with the prompt that led to it. ``logprob`` is the mean over its tokens, if kept."""
+    """One reply with the prompt that led to it. ``logprob`` is the mean over its tokens, if kept.
+
+    ``token_logprobs`` holds each of them, where the backbone was told to keep them.
+    """
 
     at: str
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[Message, ...]
     completion: str
     logprob: float | None
     tokens: int | None
+    token_logprobs: tuple[tuple[str, float], ...] | None = None
+
+    def then(self, later: Turn) -> tuple[Message, ...] | None:
+        """What came between this reply and a later turn that goes on from it; none if it does not."""
+        said = (*self.messages, ("assistant", self.completion.strip() or "(no reply)"))
+        between = later.messages[len(said) :]
+        return between if between and later.messages[: len(said)] == said else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Turns of one conversation, and the messages between them, which are nobody's to learn."""
+
+    turns: list[int]
+    between: list[tuple[Message, ...]]
+
+
+def sequences(turns: tuple[Turn, ...]) -> list[Sequence]:
+    """Turns in the conversations that they belong to: each goes on with the newest that it continues."""
+    found: list[Sequence] = []
+    for at, turn in enumerate(turns):
+        for each in reversed(found):
+            between = turns[each.turns[-1]].then(turn)
+            if between is not None:
+                each.turns.append(at)
+                each.between.append(between)
+                break
+        else:
+            found.append(Sequence([at], []))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +131,23 @@ def _rollout(each: Rollout, gain: float) -> dict[str, Any]:
         "turns": [
             {
                 "at": turn.at,
-                "prompt": [{"role": role, "content": text} for role, text in turn.messages],
+                "prompt": _messages(turn.messages),
                 "completion": turn.completion,
                 "logprob": turn.logprob,
+                "token_logprobs": turn.token_logprobs,
                 "tokens": turn.tokens,
             }
             for turn in each.turns
         ],
+        "sequences": [
+            {"turns": one.turns, "between": [_messages(came) for came in one.between]}
+            for one in sequences(each.turns)
+        ],
     }
+
+
+def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in messages]
 
 
 def groups(
@@ -199,4 +243,11 @@ def turns_of(work: Work) -> Iterator[Turn]:
     for at, question in asked.questions:
         said = run.journal[at]
         assert isinstance(said, Completed)
-        yield Turn(at, question.messages(), said.text, said.logprob, said.completion_tokens)
+        yield Turn(
+            at,
+            question.messages(),
+            said.text,
+            said.logprob,
+            said.completion_tokens,
+            said.token_logprobs,
+        )

@@ -216,7 +216,13 @@ class OpenAIBackbone:
             cached_tokens=heard.cached_tokens,
             seconds=tally.seconds,
             logprob=heard.logprob,
+            token_logprobs=self._tokens_of(heard),
         )
+
+    def _tokens_of(self, heard: Heard) -> tuple[tuple[str, float], ...] | None:
+        """Its tokens where they are kept; never those of a reply that repeats the key, whose text is masked."""
+        hides = self._site.unkeyed(heard.text) != heard.text
+        return heard.token_logprobs if self._options.token_logprobs and not hides else None
 
     def _without(self, fault: Fault, tally: Tally, model: str) -> ModelReply:
         """The reply that is recorded when none could be had. Raises where none may be."""

@@ -35,6 +35,8 @@ def body_of(request: ModelRequest, model: str, options: Options, cap_name: str) 
     if options.send_seed == "true" or (options.send_seed == "used" and request.seeded):
         body["seed"] = request.seed % _SEEDS
     body |= _sampling(request.sampling, cap_name)
+    if options.token_logprobs:
+        body["logprobs"] = True
     if options.native_tools and request.tools:
         body["tools"] = declared(request.tools)  # a reply's schema would forbid to call any
     elif options.structured and request.schema is not None:

@@ -30,6 +30,7 @@ class Options:
     reply a second attempt runs beside the first, and both may be charged: off (0) unless asked for.
     ``send_seed`` tells a seed where something uses it (``used``), always (``true``) or never (``false``).
     ``native_tools`` tells the tools of a role that has some, and reads and shows calls in the API's own form.
+    ``token_logprobs`` asks for every token's log-probability and has the record keep it, for training.
     ``reasoning_effort`` goes along as it stands, ``chat_template_kwargs``
     and ``extra_body`` are JSON objects; the latter's fields join the body, above all that we send.
     """
@@ -37,6 +38,7 @@ class Options:
     stream: bool = False
     structured: bool = False
     native_tools: bool = False
+    token_logprobs: bool = False
     send_seed: str = "used"
     max_connections: int = 64
     connect_s: float = 5.0

@@ -38,6 +38,7 @@ class Heard:
     reasoning_tokens: int | None
     cached_tokens: int | None
     logprob: float | None
+    token_logprobs: tuple[tuple[str, float], ...] | None = None
 
     @property
     def size(self) -> int:
@@ -112,6 +113,7 @@ def _completion(told: Json) -> Heard | Fault:
 
 def _choice(told: Json, choice: Json) -> Heard | Fault:
     message, usage = part(choice, "message"), part(told, "usage")
+    logprobs: object = part(choice, "logprobs").get("content")
     refused, text = message.get("refusal"), _text(message.get("content"))
     finish = FINISHES.get(str(choice.get("finish_reason")), "stop")
     if isinstance(refused, str) and refused:
@@ -128,7 +130,8 @@ def _choice(told: Json, choice: Json) -> Heard | Fault:
         completion_tokens=count(usage.get("completion_tokens")),
         reasoning_tokens=count(part(usage, "completion_tokens_details").get("reasoning_tokens")),
         cached_tokens=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
-        logprob=_mean_logprob(part(choice, "logprobs").get("content")),
+        logprob=_mean_logprob(logprobs),
+        token_logprobs=_token_logprobs(logprobs),
     )
 
 
@@ -156,11 +159,26 @@ def count(value: object) -> int | None:
 
 def _mean_logprob(content: object) -> float | None:
     """Mean log-probability of the tokens: unlike the sum, comparable across lengths."""
+    values = [value for _, value in _tokens(content) or ()]
+    return math.fsum(values) / len(values) if values else None
+
+
+def _token_logprobs(content: object) -> tuple[tuple[str, float], ...] | None:
+    """Each token with its log-probability; unknown where a token has no text."""
+    every = _tokens(content) or []
+    told = tuple((token, value) for token, value in every if isinstance(token, str))
+    return told if told and len(told) == len(every) else None
+
+
+def _tokens(content: object) -> list[tuple[object, float]] | None:
+    """What a server says of each token; nothing where one has no finite log-probability."""
     if not isinstance(content, list) or not content:
         return None
     items = cast("list[object]", content)
-    values = [
-        cast("Json", item).get("logprob") if isinstance(item, dict) else None for item in items
+    told = [cast("Json", item) for item in items if isinstance(item, dict)]
+    found: list[tuple[object, float]] = [
+        (each.get("token"), float(value))
+        for each in told
+        if isinstance(value := each.get("logprob"), (int, float)) and math.isfinite(value)
     ]
-    known = [value for value in values if isinstance(value, (int, float)) and math.isfinite(value)]
-    return math.fsum(known) / len(known) if len(known) == len(values) else None
+    return found if len(found) == len(items) else None

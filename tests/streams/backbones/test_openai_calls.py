@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from schemas.questions import Sampling
+from streams.backbones.openai import OpenAIBackbone
 from streams.backbones.port import ModelRequest
-from tests.endpoint import Answer, echo, serving, streamed, whole
+from streams.normalise import completed
+from tests.endpoint import Answer, echo, events, serving, streamed, whole
 from tests.streams.backbones.asking import always, asking, one, with_backbone
 
 
@@ -109,3 +113,34 @@ def test_a_huge_reply_comes_whole() -> None:
 def test_a_server_that_streams_unasked_or_not_when_asked_is_understood() -> None:
     assert one(always(streamed(["a", "b"]))).text == "ab"
     assert one(echo, stream=True).text == "2+2"
+
+
+LETTERS = [{"token": letter, "logprob": -float(at)} for at, letter in enumerate("4 and 2", 1)]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_each_tokens_log_probability_is_kept_where_that_is_wanted(stream: bool) -> None:
+    """For training on what was said; policies that ask for log-probabilities have their mean as ever."""
+    chunk = {"choices": [{"delta": {"content": "4 and 2"}, "logprobs": {"content": LETTERS}}]}
+    last: dict[str, Any] = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    answer = (
+        events([json.dumps(chunk), json.dumps(last), "[DONE]"])
+        if stream
+        else whole("4 and 2", logprobs={"content": LETTERS})
+    )
+    with serving(lambda _: answer) as endpoint:
+        ask = partial(OpenAIBackbone.complete, request=asking())
+        reply = with_backbone(endpoint, ask, token_logprobs=True, stream=stream)
+        assert endpoint.asked[0].body["logprobs"] is True
+        other = with_backbone(endpoint, ask, stream=stream)
+        assert "logprobs" not in endpoint.asked[1].body
+    assert reply.token_logprobs == tuple(zip("4 and 2", [-1, -2, -3, -4, -5, -6, -7], strict=True))
+    assert completed("q", reply).token_logprobs == reply.token_logprobs
+    assert (reply.logprob, other.logprob, other.token_logprobs) == (-4, -4, None)
+    assert completed("q", other).token_logprobs is None
+
+
+def test_tokens_with_a_hole_are_unknown() -> None:
+    for hole in ({"token": "x"}, {"logprob": -1.0}, {"token": "x", "logprob": float("nan")}, 1):
+        answer = whole("4x", logprobs={"content": [LETTERS[0], hole]})
+        assert one(lambda _, a=answer: a, token_logprobs=True).token_logprobs is None  # type: ignore[misc]

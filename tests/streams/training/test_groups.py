@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from math import exp, log
+from contextlib import closing
+from math import exp, isnan, log
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,15 @@ from hypothesis import strategies as st
 
 from handlers.learning.grpo import grpo_loss
 from handlers.learning.reinforce import advantages, clipped_loss
-from streams.training.rewards import exact_match, f1_reward, prompts, reward
+from handlers.policies.registry import find
+from schemas.questions import ToolResult, UseTool
+from streams.backbones.port import ModelReply, ModelRequest
+from streams.embedders.hashed import HashedEmbedder
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.worker import Worker
+from streams.training.groups import Group, Rollout, Turn, groups, sequences
+from streams.training.tokens import rows_of
+from streams.world import World
 from tests.streams.cli.calling import call
 
 # ── The loss ─────────────────────────────────────────────────────────────────────────────────
@@ -66,21 +76,6 @@ def test_equal_rewards_have_no_advantage_and_no_loss() -> None:
     assert grpo_loss([[0.3]] * 8, [[0.0]] * 8, advantages([0.0] * 8), [[1.0]] * 8) == 0
 
 
-# ── Rewards and prompts ──────────────────────────────────────────────────────────────────────
-
-
-def test_a_reply_earns_by_the_answer_that_it_gives() -> None:
-    said = ["<answer>The Rhine</answer>", "<answer>the Aare</answer>",
-            '<tool_call>{"name":"search","arguments":{"query":"x"}}</tool_call>']  # fmt: skip
-    assert reward(said, ["rhine"] * 3) == [1.0, 0.0, 0.0]
-    chat = [[{"role": "assistant", "content": text}] for text in said]
-    assert reward(chat, ["rhine"] * 3, problem=["p"] * 3) == [1.0, 0.0, 0.0]
-    assert f1_reward(["<answer>the upper Rhine</answer>", *said[1:]], ["rhine"] * 3) == [
-        pytest.approx(2 / 3), 0.0, 0.0,
-    ]  # fmt: skip
-    assert exact_match("Move: ANSWER\nFinal_answer: \\boxed{rhine}", "the Rhine") == 1.0
-
-
 # ── What the log holds ───────────────────────────────────────────────────────────────────────
 
 
@@ -117,21 +112,134 @@ def test_groups_hold_prompts_rewards_and_normalised_advantages(
     assert mixed
 
 
-def test_only_labelled_groups_can_be_trained_on(exported: list[dict[str, Any]]) -> None:
-    assert list(prompts(exported)) == []
-    labelled = [{**group, "reference": "24"} for group in exported]
-    rows = list(prompts(labelled))
-    assert len(rows) == 8
-    assert rows[0]["prompt"] == exported[0]["rollouts"][0]["turns"][-1]["prompt"]
-    assert isinstance(Path(rows[0]["problem"]).name, str)
-    assert rows[0]["reference"] == ["24"]
+# ── Conversations ────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_best_alias_earns(exported: list[dict[str, Any]]) -> None:
-    """A list of aliases became one text, in brackets and quotes, which no answer is."""
-    aliases = ["New York City", "NYC"]
-    rows = list(prompts([{**exported[0], "reference": aliases}]))
-    assert rows[0]["reference"] == aliases
-    said = [f"<answer>{each}</answer>" for each in ("NYC", "new york city", "Boston")]
-    assert reward(said, [aliases] * 3) == [1.0, 1.0, 0.0]
-    assert f1_reward(said, [aliases] * 3) == [1.0, 1.0, 0.0]
+class Calling:
+    """Searches once and answers; says how likely each of its tokens was."""
+
+    name, simulated = "calling", False
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        text = " <answer>7</answer>\n"
+        if len(request.messages) == 2:
+            text = ' <tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>'
+        kept = tuple((letter, -0.5) for letter in text)
+        return ModelReply(text=text, finish="stop", model="m", token_logprobs=kept)
+
+    async def close(self) -> None:
+        pass
+
+
+class Seven:
+    """A tool that finds one thing."""
+
+    async def call(self, question: UseTool) -> ToolResult:
+        return ToolResult("It is seven.", "found")
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_roll_out_of_several_turns_is_one_conversation_with_what_a_tool_said_between(
+    tmp_path: Path,
+) -> None:
+    log, file = tmp_path / "a.db", tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"id": "q", "problem": "How many?", "answer": "7"}) + "\n")
+    for walk in (1, 2):
+        call("produce", file, "--domain", "d", "--policy", "tool_reasoning", "--pass", walk,
+             "--log", log)  # fmt: skip
+    world = World({"*": Calling()}, HashedEmbedder())
+    world.tools = Seven()
+    with closing(SqliteLog(log)) as opened:
+        asyncio.run(Worker(opened, world, find).run(until_idle=True, settle=True))
+        [group] = groups(opened)
+    assert [each["reward"] for each in group["rollouts"]] == [1.0, 1.0]
+    for each in group["rollouts"]:
+        first, second = each["turns"]
+        came = [{"role": "user", "content": "<tool_response>It is seven.</tool_response>"}]
+        assert each["sequences"] == [{"turns": [0, 1], "between": [came]}]
+        said = {"role": "assistant", "content": first["completion"].strip()}
+        assert second["prompt"] == [*first["prompt"], said, *came]
+        for turn in each["turns"]:
+            assert "".join(token for token, _ in turn["token_logprobs"]) == turn["completion"]
+            assert {value for _, value in turn["token_logprobs"]} == {-0.5}
+
+
+def turn(*messages: tuple[str, str], said: str) -> Turn:
+    return Turn("a", messages, said, None, None)
+
+
+def test_what_begins_anew_is_a_conversation_of_its_own() -> None:
+    """Roles that each see a fresh prompt; a reply that is asked for again goes on with its own."""
+    turns = (
+        turn(("system", "s"), ("user", "solve"), said="x"),
+        turn(("system", "s"), ("user", "judge"), said=""),
+        turn(("system", "s"), ("user", "solve"), ("assistant", "x"), ("user", "again"), said="y"),
+        turn(
+            ("system", "s"), ("user", "judge"), ("assistant", "(no reply)"), ("user", "a"), said="z"
+        ),
+        turn(("system", "s"), ("user", "solve"), ("assistant", "other"), ("user", "b"), said="w"),
+    )
+    found = [(each.turns, each.between) for each in sequences(turns)]
+    assert found == [
+        ([0, 2], [(("user", "again"),)]),
+        ([1, 3], [(("user", "a"),)]),
+        ([4], []),
+    ]
+
+
+class Letters:
+    """A tokenizer of letters; ``forgets`` writes earlier replies without what they thought."""
+
+    def __init__(self, forgets: bool = False) -> None:
+        self.forgets = forgets
+
+    def apply_chat_template(self, messages: list[dict[str, str]], **how: Any) -> str:
+        assert how == {"tokenize": False, "add_generation_prompt": True}
+        texts = [
+            each["content"].rpartition("|")[2] if self.forgets and each["role"] == "assistant"
+            else each["content"]
+            for each in messages
+        ]  # fmt: skip
+        return "".join(f"[{text}]" for text in texts) + "["
+
+    def __call__(self, text: str, **how: Any) -> dict[str, list[int]]:
+        assert how == {"add_special_tokens": False}
+        return {"input_ids": list(map(ord, text))}
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
+
+
+def rolled(*turns: Turn) -> list[dict[str, Any]]:
+    group = Group("d", "p", "x@1", [Rollout("e1", 1, turns, 1.0), Rollout("e2", 2, turns, 0.0)])
+    found: list[dict[str, Any]] = json.loads(json.dumps([group.as_json({})]))
+    return found
+
+
+CHAT = (
+    Turn("a", (("user", "q"),), "t|c", None, 3, (("t", -1.0), ("|", -2.0), ("c", -3.0))),
+    Turn("b", (("user", "q"), ("assistant", "t|c"), ("user", "r")), "d", None, 1, (("D", -1.0),)),
+)
+
+
+def test_rows_mask_what_came_between_and_take_only_tokens_that_are_the_tokenizers() -> None:
+    one, other = rows_of(rolled(*CHAT), Letters())
+    assert (one["advantage"], other["advantage"]) == (1.0, -1.0)
+    letters = Letters()
+    assert letters.decode(one["prompt_ids"]) == one["prompt"] == "[q]["
+    assert letters.decode(one["completion_ids"]) == "t|c][r][d"
+    assert one["own"] == [1, 1, 1, 0, 0, 0, 0, 0, 1]
+    assert one["logprobs"][:8] == [-1.0, -2.0, -3.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert isnan(one["logprobs"][8])  # kept as "D", which this tokenizer reads otherwise
+
+
+def test_where_a_template_forgets_thoughts_each_part_is_a_row() -> None:
+    rows = list(rows_of(rolled(*CHAT), Letters(forgets=True)))
+    letters = Letters()
+    told = [
+        (letters.decode(row["prompt_ids"]), letters.decode(row["completion_ids"])) for row in rows
+    ]
+    assert told == [("[q][", "t|c"), ("[q][c][r][", "d")] * 2
+    assert [row["advantage"] for row in rows] == [1.0, 1.0, -1.0, -1.0]
