@@ -6,7 +6,8 @@ the same report as one that was not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from streams.analysis.figures import confidences, outcomes
@@ -25,6 +26,7 @@ from streams.bench.plan import Cell, Source
 from streams.bench.printed import difference
 from streams.bench.recipe import P_VALUE, Figure, Place, Recipe, Table
 from streams.bench.results import Episode, Results, accuracy_interval, measured
+from streams.policies import NoPolicy, find
 
 MEASURED = ("accuracy", "at_least", "coverage", "f1", "calls", "prompt_tokens", "completion_tokens", "tokens",
             "seconds", "points_per_1k_tokens", "ece", "brier", "aurc", "restarts", "reward", "cut_off", "unread",
@@ -54,7 +56,11 @@ def report(
         "absent": sorted(results.absent),
         "unfinished": _unfinished(results, sources),
         "tables": [
-            {**_table(table, answers), "used": used(table, recipe, results)}
+            {
+                **_table(table, answers),
+                "used": used(table, recipe, results),
+                "simplified": simplified(table, recipe),
+            }
             for table in recipe.tables
         ],
         "ours": [*answers.alone()],
@@ -138,14 +144,8 @@ def _cell(paper: Figure, place: Place, table: Table, answers: Answers) -> dict[s
 
 def used(table: Table, recipe: Recipe, results: Results) -> dict[str, Any]:
     """For each run of a table that calls are granted to: how many it used of them, in the mean of its problems."""
-    named = dict.fromkeys(
-        run
-        for row in table.rows.values()
-        for column in table.columns.values()
-        for run in row.joined(column).runs
-    )
     found: dict[str, Any] = {}
-    for run in named:
+    for run in _named(table):
         if run in results.beside:
             continue
         granted = recipe.runs[run].limits.over(recipe.limits).calls
@@ -154,6 +154,22 @@ def used(table: Table, recipe: Recipe, results: Results) -> dict[str, Any]:
             calls = sum(one.case.closed.usage.calls for one in mine) / len(mine)
             found[run] = {"calls": round(calls, 6), "granted": granted}
     return found
+
+
+def simplified(table: Table, recipe: Recipe) -> dict[str, str]:
+    """The runs of a table whose method is simpler than the one that it is called after, with what it is."""
+    found: dict[str, str] = {}
+    for run in _named(table):
+        with suppress(NoPolicy):
+            about = find(recipe.runs[run].policy).about
+            found |= {run: about} if "simplified" in about else {}
+    return found
+
+
+def _named(table: Table) -> Iterable[str]:
+    """The runs that figures of a table hang on, in its order."""
+    places = (r.joined(c) for r in table.rows.values() for c in table.columns.values())
+    return dict.fromkeys(run for place in places for run in place.runs)
 
 
 # ── What was measured ────────────────────────────────────────────────────────────────────────

@@ -51,12 +51,18 @@ def shown(each: Mapping[str, Any]) -> Shown:
     ]  # fmt: skip
     title = f"{each['title']}{model}{': ' + each['note'] if each['note'] else ''}"
     groups = tuple(zip(each["columns"], parts, strict=True))
-    return Shown(title, groups, rows, _used(each.get("used", {})))
+    return Shown(title, groups, rows, " ".join(filter(None, _notes(each))))
 
 
 def paper_tables(made: Mapping[str, Any]) -> Iterator[Shown]:
     """Each of the paper's tables in its order, then those of our own figures."""
     return (shown(each) for each in (*made["tables"], *made["ours"]))
+
+
+def _notes(each: Mapping[str, Any]) -> Iterator[str]:
+    """What stands under a table."""
+    yield _used(each.get("used", {}))
+    yield from (f"{run}: {about}." for run, about in each.get("simplified", {}).items())
 
 
 def _used(each: Mapping[str, Any]) -> str:

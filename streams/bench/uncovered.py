@@ -13,7 +13,7 @@ UNCOVERED: Final[Mapping[str, Mapping[str, str]]] = {
     "MC²": {
         "figure 2": DRAWN,
         "figure 4": PROMPTS,
-        "figure 6": "not measured: no command embeds guidance beside its question yet",
+        "figure 6": "not measured: the log keeps the texts of guidance, and no vectors of them",
         **{f"figure {number}": PROMPTS for number in range(7, 26)},
         "table 3": SET_UP,
         "table 5": SET_UP,
@@ -21,12 +21,15 @@ UNCOVERED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Meta-Reasoner": {"figure 1": DRAWN, "figure 2": DRAWN, "table 1": PROMPTS},
     "Trainable graph memory": {"figure 1": DRAWN, "figure 2": DRAWN, "figure 5": DRAWN},
+    "Monitor–Generate–Verify": {
+        "tables and figures": "it prints none; mgv-report measures what its theory says must show",
+    },
     "CoT2-Meta": {
         "figure 1": DRAWN,
         "figure 2": DRAWN,
         "figure 3": "table 12 holds its numbers",
         "figure 4": "table 17 holds its numbers",
-        "figure 8": "not measured: nothing here draws latent vectors of a memory",
+        "figure 8": "not measured: its paper says neither whose vectors they are nor how they were projected",
         "figure 10": PROMPTS,
         "figure 11": DRAWN,
         "table 4": SET_UP,

@@ -410,6 +410,11 @@ def test_the_list_says_what_each_recipe_needs_and_what_has_none(
     assert {*some} <= rows.keys()
     assert rows["mc2-tab-08"]["needs"] == {"math500": "hub:HuggingFaceH4/MATH-500"}
     assert (rows["mr-tab-08"]["measured"], rows["mr-tab-08"]["cells"]) == (0, 6)
+    assert [rows[name]["runs"] for name in some] == [True, False]
+    papers = {row["paper"] for row in call("bench", "list", "--json").rows}
+    assert any(paper.startswith("Monitor") for paper in papers), (
+        "it prints neither, and that is said"
+    )
     told = call("bench", "list").out
     assert "needs math500" in told
     assert "MC², figure 6: not measured" in told

@@ -43,6 +43,7 @@ def _row(recipe: Recipe) -> dict[str, Any]:
         "paper": recipe.paper,
         "about": recipe.about,
         "data": list(recipe.data),
+        "runs": bool(measured) and not policies,
         "cells": len(places),
         "measured": len(measured),
         "needs": {
@@ -65,10 +66,11 @@ def _is_here(policy: str) -> bool:
 def _told(row: dict[str, Any]) -> str:
     needs = ", ".join(row["needs"]) or "nothing"
     absent = f"; no policy {', '.join(row['no_policy'])}" if row["no_policy"] else ""
-    return f"measures {row['measured']} of {row['cells']} cells; needs {needs}{absent}"
+    runs = "runs" if row["runs"] else "measures nothing"
+    return f"{runs}: {row['measured']} of {row['cells']} cells; needs {needs}{absent}"
 
 
-def _without() -> Iterator[dict[str, str]]:
+def _without() -> Iterator[dict[str, Any]]:
     for paper, found in UNCOVERED.items():
         for what, why in found.items():
-            yield {"paper": paper, "what": what, "why": why}
+            yield {"paper": paper, "what": what, "runs": False, "why": why}

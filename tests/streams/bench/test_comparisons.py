@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from handlers.policies.registry import find
 from schemas.events.graph import ExperienceShown
 from streams.analysis.cases import read
 from streams.bench.recipe import load
+from streams.bench.report import simplified
+from streams.bench.tables import shown
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 
@@ -116,3 +119,20 @@ def test_a_frozen_memory_is_shown_and_learns_nothing(
     shown = [e for case in tried for _, e in case.trace.events if isinstance(e, ExperienceShown)]
     assert len(shown) == 12
     assert all(item.startswith("T") for each in shown for item in each.items)
+
+
+def test_a_table_says_which_of_its_methods_are_simplified() -> None:
+    """``rest_mcts`` has no trained value model, and neither its line nor the tables said so."""
+    assert "simplified" in find("rest_mcts").about
+    recipe = load("cot2-tab-16")
+    found = simplified(recipe.tables[0], recipe)
+    assert found == {"ReST-MCTS (C = 16)": find("rest_mcts").about}
+    made: dict[str, Any] = {
+        "title": "t",
+        "model": "",
+        "note": "",
+        "columns": [],
+        "rows": [],
+        "simplified": found,
+    }
+    assert shown(made).under == f"ReST-MCTS (C = 16): {find('rest_mcts').about}."
