@@ -41,6 +41,13 @@ def one(standing: Standing, mark: str) -> str:
     return found
 
 
+def alike(standing: Standing, mark: str) -> tuple[str, ...]:
+    """The marks of all other lessons that say the same as this one."""
+    known, first = standing.get("same", {}), one(standing, mark)
+    others = (first, *(other for other, its in known.items() if its == first))
+    return tuple(other for other in others if other != mark)
+
+
 def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The standing after a person retired or restored some items, and with each all that say the same."""
     said = dict(before.get("ruled", {}))

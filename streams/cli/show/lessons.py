@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from handlers.learning.retire import alike
+from schemas.identity import learning_id
 from schemas.memory import Memory, MemoryItem
 from schemas.settings import meant
 from streams.cli.errors import OK, CliError, sentence, usage
@@ -183,9 +185,14 @@ def _single(
         backing = " ".join(shelf.backing(item, last)) or "no lessons"
         page.wrapped(f"written after batch {shelf.since(item, last)} from {backing}")
     _uses(page, library, shelf.uses_of(item))
+    again = alike(shelf.memory.latest.standing, item.mark)
+    if again:
+        page.wrapped(f"says the same as {' '.join(again)}: judged and measured as one")
+    page.line()
     if item.evidence:
-        page.line()
         page.line(("its episode  ", "dim"), command("show", item.evidence[0], log=log))
+    taught = learning_id(shelf.scope, item.batch)
+    page.line(("learned in   ", "dim"), command("show", taught, log=log))
     return page
 
 

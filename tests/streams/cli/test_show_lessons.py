@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from handlers.learning.retire import alike
+from schemas.identity import learning_id
 from streams.cli.show.library import Library
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import Called, call
@@ -66,6 +68,19 @@ def test_one_lesson() -> None:
     for line in one["text"].splitlines():
         assert line.split()[0] in text
     assert lessons("show", "L99.R1").code == 2
+
+
+def test_a_lesson_names_where_it_was_learned_and_what_says_the_same() -> None:
+    (shelf,) = library().shelves.values()
+    for one in lessons("list", "--json").rows[:3]:
+        text = lessons("show", one["id"]).out
+        [learned] = [line for line in text.splitlines() if line.startswith("learned in")]
+        episode = learned.partition(" show ")[2].split()[0]
+        assert episode == learning_id(shelf.scope, one["batch"])
+        assert call("show", episode, "--log", made()).out.startswith(f"batch {one['batch']}")
+        again = alike(shelf.memory.latest.standing, one["id"])
+        assert ("says the same as" in text) == bool(again)
+        assert all(other in text for other in again)
 
 
 def test_one_rule() -> None:
