@@ -155,6 +155,9 @@ def _report(
     told.sum_up()
     if done.produced and plan.series_id is None:
         say("no series: without --policy the worker's own decides, and problems go as they come")
+    if len(done.scopes) > 1:
+        parts = ", ".join(f"{scope} {count}" for scope, count in sorted(done.scopes.items()))
+        say(f"{len(done.scopes)} scopes, each of which learns from its own problems alone: {parts}")
     if done.known and plan.limits != Limits():
         say(f"{done.known} known: they keep the limits that they were first produced with.")
         say("  Limits make no other episode; --seed N or --pass N does.")

@@ -6,6 +6,7 @@ commit, so that a produce that dies has done nothing, and doing it again does th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -102,6 +103,8 @@ class Produced:
     known: int = 0
     refused: list[Refusal] = field(default_factory=list[Refusal])
     series: list[str] = field(default_factory=list[str])
+    scopes: Counter[str] = field(default_factory=Counter[str])
+    """How many new problems each scope has that learns."""
 
 
 class Producer:
@@ -164,6 +167,8 @@ class Producer:
             return
         self.done.produced += 1
         problem = problem.model_copy(update={"position": position})
+        if policy is not None and policy.learns != "none":
+            self.done.scopes[scope_of(policy, problem)] += 1
         headers: dict[str, Any] = {}
         if policy is not None and names_a_file(policy.name):
             headers = {SCOPE: scope_of(policy, problem)}

@@ -121,3 +121,14 @@ def test_a_log_that_taught_nothing(tmp_path: Path) -> None:
     assert lessons("list", log=tmp_path / "empty.db").out == "no lessons yet\n"
     assert lessons("show", "R1", log=tmp_path / "empty.db").code == 1
     assert copy_of(made(), tmp_path / "b.db").exists()
+
+
+def test_who_produces_several_scopes_is_told_that_they_learn_apart(folder: Path) -> None:
+    """Seven of eight problems saw no lesson, each in a domain of its own: nothing had said so."""
+    source, log = folder / "p.jsonl", f"sqlite:{folder / 'a.db'}"
+    lines = [{"id": f"p{at}", "problem": "1 + 1", "domain": f"d{at % 2}"} for at in range(3)]
+    source.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    told = call("produce", source, "--policy", "mc2", "--log", log)
+    assert "2 scopes, each of which learns from its own problems alone: d0/mc2/main/" in told.err
+    cot = call("produce", source, "--policy", "cot", "--log", log)
+    assert "scopes" not in cot.err
