@@ -76,9 +76,12 @@ def _forks(task: Task, settings: PolicySettings) -> Steps[Any]:
 
 def test_lanes_use_up_what_they_are_given() -> None:
     task = Task("t", PROBLEM, "default", 7)
-    for calls, roles in ((2, 2), (3, 3)):
+    lanes = [("thinker", "a"), ("thinker", "b")]
+    for calls, rest, answer in ((2, [], None), (3, [("reasoner", PROBLEM)], "31")):
         ran = run(answering(_forks)(task, PolicySettings()), right("31"), calls=calls)
-        assert len(ran.requests) == roles
+        asked = [(each.role, dict(each.variables)["problem"]) for each in ran.requests]
+        assert asked == [*lanes, *rest], "what is over is for the closing call, and for no lane"
+        assert (ran.result.answer, ran.result.limit) == (answer, "calls")
 
 
 def test_an_answer_that_a_policy_withholds_stays_withheld() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from schemas.events.episode import Completed
 from streams.export.parquet import QUERIES
 from streams.export.tables import EXPORTED
 from streams.runtime.embedded.log import SqliteLog
@@ -112,10 +113,24 @@ def test_restart_ratio(db: sqlite3.Connection, folder: Path) -> None:
 
 def test_tokens_by_role(db: sqlite3.Connection, folder: Path) -> None:
     roles = answers(db, folder, "tokens_by_role")
+    spent: dict[tuple[str, str], list[Completed]] = {}
     with closing(SqliteLog(made())) as log:
-        calls, tokens = log.db.execute("select count(*), sum(prompt_tokens) from calls").fetchone()
-    assert sum(row[2] for row in roles) == calls
-    assert sum(row[4] for row in roles) == tokens
+        for record in log.records(kinds=["completed"]):
+            assert isinstance(record.event, Completed)
+            role = record.event.asked.split(" ")[1]
+            spent.setdefault((record.topic, role), []).append(record.event)
+    assert {
+        (topic, role): (calls, prompt, completion)
+        for topic, role, calls, _, prompt, completion in roles
+    } == {
+        of: (
+            len(each),
+            sum(one.prompt_tokens or 0 for one in each),
+            sum(one.completion_tokens or 0 for one in each),
+        )
+        for of, each in spent.items()
+    }
+    assert len(spent) > 3, "several roles, at work and when learning"
 
 
 def test_lesson_usage(db: sqlite3.Connection, folder: Path) -> None:

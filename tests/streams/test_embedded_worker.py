@@ -16,6 +16,7 @@ from handlers.limits import Reservation
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
+from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import (
     BatchClosed,
     MemoryVersioned,
@@ -200,7 +201,11 @@ def test_a_defect_in_a_reflection_is_the_episodes_and_not_the_workers(
     monkeypatch.setattr("tests.pupil.PUPIL", _with(reflect=broken))
     with closing(new_log()) as log:
         work(log, [0])
-        assert len(list(log.records("events", kinds=["episode.closed"]))) == SIZE
+        closed = [each.event for each in log.records("events", kinds=["episode.closed"])]
+        ends = [(each.status, each.ended_by) for each in closed if isinstance(each, EpisodeClosed)]
+        assert len(ends) == SIZE
+        assert {status for status, _ in ends} == {"failed"}
+        assert all(why.startswith("error: reflect: ZeroDivisionError") for _, why in ends)
 
 
 def _with(**changed: Any) -> Policy[Any]:
