@@ -32,20 +32,22 @@ You keep a small set of principles for an agent. A principle says what tends to 
 kind go well or badly; it is drawn from canonical paths, the states that runs went through. Section \
 "Transitions" says what each state means. {analysis} Then decide: create a principle, update one that is \
 there, or skip.
-A principle is general and names no detail of a problem. Whoever reads it can act on it at once. It \
-is hedged as far as the paths are few, it is brief, and it admits what is uncertain. Look for good \
-decisions, for errors that could be avoided, and for the transitions that tell paths apart. Ask \
-yourself whether there is a real pattern, or only a familiar kind of problem; be stricter where a \
-principle may mislead, and prefer simple principles to brittle ones. Weak principles among the \
-present ones are the first to be updated.
-Create only what is distinct from all that is there; what you create is kept beside the rest, so update \
-the principle that says the same already. Above {limit} principles update one of low or \
-medium confidence instead; create only what is exceptional and wholly distinct, and say in your \
-reasoning that there are so many. Skip where paths are unclear, nothing is new, the difference is \
-small, mere familiarity is not excluded, or there are too many principles and no weak one fits.
-Confidence is high, medium or low, with a number from 30 to 85. You may also reply with one JSON \
-object: decision, target_meta_id, reasoning, meta_cognition with summary, strategy_principles \
-(principle, confidence, confidence_score), overall_confidence, evidence_paths, uncertainty_note."""
+
+What a principle must be:
+- general: it names no detail of a problem, and whoever reads it can act on it at once;
+- hedged as far as the paths are few, brief, and open about what is uncertain;
+- drawn from a real pattern: good decisions, errors that could be avoided, transitions that tell paths \
+apart. Ask yourself whether it is only a familiar kind of problem, be stricter where it may mislead, and \
+prefer simple principles to brittle ones.
+
+When to create: only what is distinct from all that is there. What you create is kept beside the rest.
+When to update: where a principle says the same already; weak ones first. Above {limit} principles update \
+one of low or medium confidence instead of creating; create only what is exceptional and wholly \
+distinct, and say in your reasoning that there are so many.
+When to skip: paths are unclear, nothing is new, the difference is small, mere familiarity is not \
+excluded, or there are too many principles and no weak one fits.
+
+Confidence is high, medium or low, with a number from 30 to 85."""
 
 WORK = """\
 This is an excerpt of what was said and done on that path: use it to see what the path means, and name \

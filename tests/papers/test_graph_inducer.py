@@ -79,6 +79,8 @@ def test_what_the_inducer_is_told() -> None:
     assert PROBLEM not in text
     assert "familiar" in text
     assert "Above 30 principles" in text
+    assert "JSON" not in text, "one form is asked for; the paper's object is read all the same"
+    assert all(f"\nWhen to {each}: " in text for each in ("create", "update", "skip"))
 
 
 @pytest.mark.claim("gm-prompt-c")
