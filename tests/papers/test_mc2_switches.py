@@ -116,6 +116,28 @@ def test_settings_separate_scopes() -> None:
     assert MC2.live_batches(setting(lesson_window=5)) == 5
 
 
+@pytest.mark.parametrize(("chars", "whole"), [(200, False), (4_000, True)])
+def test_composers_and_distillers_are_shown_so_much_of_what_was_said(
+    chars: int, whole: bool
+) -> None:
+    """Head and tail of a long attempt; whoever judges it reads all of it."""
+    work = f"Step 1: {'try ' * 100}the middle {'and try ' * 100}"
+
+    def reply(question: Complete) -> str:
+        return solved("24", work) if question.role == "reasoner" else answering(question)
+
+    settings = setting(excerpt_chars=chars)
+    ran = episode(reply, settings, memory=full_memory())
+    read = [dict(q.variables).get("trajectory", "") for q in ran.asks("composer")[1:]]
+    assert [("the middle" in each) for each in read] == [whole] * len(read)
+    assert len(read) == 2, "of the Monitor and of the Controller"
+    assert all("the middle" in shown(ran.asks(role)[0]) for role in ("monitor", "controller"))
+    taught = learn(batch([member("a", reflected(ran, settings))]), settings=settings)
+    told = [dict(q.variables)["trajectory"] for q in taught.asks("distiller")]
+    assert told
+    assert {"the middle" in each for each in told} == {whole}
+
+
 # ── What memory is for ───────────────────────────────────────────────────────────────────────
 
 

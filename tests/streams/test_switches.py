@@ -68,7 +68,6 @@ HANGS_ON: Mapping[str, tuple[dict[str, Any], ...]] = {
 }
 """What else has to be set for some settings of a policy to show."""
 PAPERS = "tests/papers"
-SHORT = "the simulator's replies are shorter"
 LATE = f"{PAPERS}/test_late_switches.py"
 """Where no series of eight problems comes to where they count."""
 OTHERS = "it is of another of the three policies that share these settings"
@@ -76,7 +75,7 @@ QUIET: Mapping[str, Mapping[str, str]] = {
     "mc2": {
         "accept_answer": f"{PAPERS}/test_mc2_switches.py",
         "bullets": f"{PAPERS}/test_mc2_orchestrate.py",
-        "excerpt_chars": SHORT,
+        "excerpt_chars": f"{PAPERS}/test_mc2_switches.py",
         "learn_from": f"{PAPERS}/test_mc2_switches.py",
         "new_rules": f"{PAPERS}/test_mc2_rules.py",
         "warm_start": f"{PAPERS}/test_mc2_switches.py",
