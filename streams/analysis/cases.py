@@ -60,6 +60,8 @@ class Case:
     """What a judge said of its answer, where no grader could decide. It is no outcome."""
     failed_as: str | None = None
     """What a search failed by, where shadow runs and baselines were made that tell it."""
+    fits: tuple[float, float] | None = None
+    """Its cosine to its own guidance, and to another's of its batch, where they were embedded."""
     spared: tuple[bool | None, ...] = ()
     """Of each branch that a shadow run spared, whether it came to a right answer; unknown where nobody can say."""
     gap: float | None = None

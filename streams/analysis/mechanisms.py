@@ -83,6 +83,19 @@ def _rho(pairs: Sequence[tuple[str, float, float]]) -> float | None:
     return spearman([grade for _, grade, _ in pairs], [right for *_, right in pairs])
 
 
+FITTED = range(2, 11)
+"""Batches whose guidance has a figure of its own: the first has none. Source: MC² figure 6."""
+
+
+def fit(side: int, batch: int | None = None) -> Units:
+    """Each guided episode: its question's cosine to its own guidance, or to another's of its batch."""
+    return lambda cases: (
+        Unit(case.problem.id, case.fits[side])
+        for case in cases
+        if case.fits is not None and batch in (None, case.opened.memory_version + 1)
+    )
+
+
 # ── Trees ────────────────────────────────────────────────────────────────────────────────────
 
 

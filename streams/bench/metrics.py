@@ -130,6 +130,8 @@ def _right(cases: Cases) -> Found:
     )
 
 
+FITS = (("", "its own"), ("_random", "another's"))
+"""What a question's guidance is compared with."""
 METRICS: Mapping[str, Metric] = {
     "accuracy": share_of("right answers, %", right),
     "at_least": share_of("right, what nobody could grade counted wrong, %", each(lambda case: case.outcome == "right")),
@@ -156,6 +158,10 @@ METRICS: Mapping[str, Metric] = {
     "accuracy_a": share_of("right answers of grade A, %", of.right_of("A")),
     "accuracy_c": share_of("right answers of grade C, %", of.right_of("C")),
     "grade_rho": Metric("Spearman of grade and outcome", of.grade_and_outcome, spread=correlation_interval),
+    **{f"guide_fit{name}": mean_of(f"cosine of question and {whose} guidance", of.fit(side), 3)
+       for side, (name, whose) in enumerate(FITS)},
+    **{f"guide_fit{name}_batch_{b}": mean_of(f"cosine of question and {whose} guidance, batch {b}", of.fit(side, b), 3)
+       for side, (name, whose) in enumerate(FITS) for b in of.FITTED},
     "fallback": share_of("ended by the fallback, %", each(_by("fallback")), 1),
     "cut_off": share_of("replies cut off by their length, %", of.cut_off, 1),
     "unread": share_of("replies that a default stands in for, %", of.unread, 1),

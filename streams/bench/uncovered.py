@@ -13,7 +13,6 @@ UNCOVERED: Final[Mapping[str, Mapping[str, str]]] = {
     "MC²": {
         "figure 2": DRAWN,
         "figure 4": PROMPTS,
-        "figure 6": "not measured: the log keeps the texts of guidance, and no vectors of them",
         **{f"figure {number}": PROMPTS for number in range(7, 26)},
         "table 3": SET_UP,
         "table 5": SET_UP,

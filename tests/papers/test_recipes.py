@@ -82,6 +82,11 @@ RECIPES: list[tuple[str, pytest.MarkDecorator, list[tuple[int, str, str, Any]]]]
         [(0, "pass 1", "Action 3 of decisions (%)", 33.1), (0, "pass 5", "Accuracy (%)", 88)],
     ),
     (
+        "mc2-fig-06",
+        claim("mc2-fig-06"),
+        [(0, "batches 2 to 10", "own guidance", "consistently higher")],
+    ),
+    (
         "cot2-fig-05",
         claim("cot2-fig-05"),
         [(1, "MATH", "False-prune rate (%)", "comparatively low")],
@@ -417,4 +422,4 @@ def test_the_list_says_what_each_recipe_needs_and_what_has_none(
     )
     told = call("bench", "list").out
     assert "needs math500" in told
-    assert "MC², figure 6: not measured" in told
+    assert "CoT2-Meta, figure 8: not measured" in told

@@ -41,14 +41,26 @@ def relevance(
     """
     rows: list[tuple[int, float, float]] = []
     for number in sorted(batches):
-        guided = [one for one in batches[number] if one.guidance]
-        if number >= 2 and len(guided) >= 2:
-            own = [_similarity(one, one) for one in guided]
-            other = [
-                _similarity(one, _other(guided, at, number, seed)) for at, one in enumerate(guided)
-            ]
-            rows.append((number, fmean(own), fmean(other)))
+        found = [each for each in fits(batches[number], number, seed) if each is not None]
+        if found:
+            rows.append(
+                (number, fmean(own for own, _ in found), fmean(other for _, other in found))
+            )
     return rows
+
+
+def fits(batch: Sequence[Guided], number: int, seed: int = 0) -> list[tuple[float, float] | None]:
+    """For each episode of a batch its cosine to its own guidance and to another's; none where there is none."""
+    guided = [one for one in batch if one.guidance]
+    if number < 2 or len(guided) < 2:
+        return [None] * len(batch)
+    found = iter(
+        [
+            (_similarity(one, one), _similarity(one, _other(guided, at, number, seed)))
+            for at, one in enumerate(guided)
+        ]
+    )
+    return [next(found) if one.guidance else None for one in batch]
 
 
 def _similarity(asked: Guided, guided: Guided) -> float:

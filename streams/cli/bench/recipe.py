@@ -22,12 +22,14 @@ from streams.analysis.plots import Form, files
 from streams.bench.asides import complete, has_asides, run_asides
 from streams.bench.exports import exports
 from streams.bench.forecast import forecast, lines
+from streams.bench.guided import add_fits, has_fits
 from streams.bench.matching import matched_limits
 from streams.bench.pages import figures, html, markdown
 from streams.bench.plan import STAND_IN, Cell, Options, Planner, Source, sources, with_limits
 from streams.bench.recipe import BadRecipe, Recipe, load
 from streams.bench.report import report
 from streams.bench.results import Results, gather
+from streams.cli.draining import finished
 from streams.cli.errors import OK, usage
 from streams.cli.opening import is_missing, open_log
 from streams.cli.output import out, out_json, say
@@ -146,6 +148,8 @@ def run(wanted: Wanted, *, json: bool) -> int:
         results = gather(opened, planner.cells(), found, grading.remembered())
         results.absent = frozenset(planner.absent)
         complete(results, recipe, opened.text)
+        if has_fits(recipe):
+            finished(world, add_fits(results, world.embedder))
         made = report(recipe, results, found, said)
     _tell(made, write(made, folder, recipe.recipe, wanted.plots), json=json)
     return code
@@ -154,7 +158,6 @@ def run(wanted: Wanted, *, json: bool) -> int:
 def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted, spending: Spending) -> None:
     """Make the side runs that the recipe asks for, once its episodes are closed. Raises a ``CliError``."""
     from streams.backbones.port import BackboneError
-    from streams.cli.draining import finished
     from streams.cli.setup import as_cli
 
     world = spending.add(world_of(wanted.models, patient=False, totals=spending.left()))

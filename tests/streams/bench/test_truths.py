@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import comb
 from random import Random
 from statistics import fmean
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ from streams.analysis.intervals import (
     sum_interval,
     wilson,
 )
+from streams.analysis.mechanisms import FITTED
 from streams.analysis.statistics import left_out, mcnemar, spearman
 from streams.bench import curves
 from streams.bench.cells import ours
@@ -340,6 +342,17 @@ def ending(problem: str, draw: Draw) -> Case:
 FLOWS = {"incorrect": 20, "abstained": 15, "repaired": 25, "over_pruned": 15, "correct": 25}
 
 
+def guided(batch: int) -> Made:
+    """Guidance of a batch, which is nearer to its own question than to another."""
+
+    def made(problem: str, draw: Draw) -> Case:
+        one = case(problem, "right")
+        opened: Any = SimpleNamespace(memory_version=batch - 1)
+        return replace(one, opened=opened, fits=(0.4 + 0.4 * draw(), 0.1 + 0.4 * draw()))
+
+    return made
+
+
 def audited(problem: str, draw: Draw) -> Case:
     """One to three audited prunes, of which easy problems lose more; the relaxed run is better, worse or alike."""
     lost = 0.2 if draw() < 0.5 else 0.4
@@ -429,6 +442,8 @@ COVERED: list[World] = [
     (choosing, {"regret": REGRET}),
     (judged, {"judge_cost": 2.0}),
     *((acting(depth), at_depth(depth)) for depth in DEPTHS),
+    *((guided(batch), {f"guide_fit_batch_{batch}": 0.6, f"guide_fit_random_batch_{batch}": 0.3}) for batch in FITTED),
+    (guided(2), {"guide_fit": 0.6, "guide_fit_random": 0.3}),
     (ending, {f"flow_{name}": share for name, share in FLOWS.items()}),
     (audited, {"false_prunes": 30, "prune_precision": 70, "oracle_gap": 0.3}),
     (read_again, {"parse_recovered": 30}),
