@@ -85,11 +85,7 @@ class Case:
     @property
     def name(self) -> str:
         """Policy, settings as set, and the limit of calls."""
-        values = " ".join(f"{k}={v}" for k, v in sorted(self.problem.settings.items()))
-        calls = self.opened.limits.calls
-        parts = [self.opened.policy, values, f"C={calls}" if calls is not None else ""]
-        profile = "paper" if self.problem.profile == "paper" else ""
-        return " ".join(filter(None, (*parts, profile)))
+        return name_of(self.problem, self.opened)
 
     @property
     def f1(self) -> float | None:
@@ -109,6 +105,15 @@ class Case:
         return judged(
             self.problem, answer, self.reference, graded, by_person=by_person, grade=self.grade
         )
+
+
+def name_of(problem: Problem, opened: EpisodeOpened) -> str:
+    """The name of a run: policy, settings as set, and the limit of calls."""
+    values = " ".join(f"{k}={v}" for k, v in sorted(problem.settings.items()))
+    calls = opened.limits.calls
+    parts = [opened.policy, values, f"C={calls}" if calls is not None else ""]
+    profile = "paper" if problem.profile == "paper" else ""
+    return " ".join(filter(None, (*parts, profile)))
 
 
 def judged(

@@ -201,7 +201,10 @@ METRICS: Mapping[str, Metric] = {
     "ece_eol": Metric("calibration error of ease of learning", of.felt_error("EOL"), 3),
     "ece_fok": Metric("calibration error of the first feeling of knowing", of.felt_error("FOK"), 3),
     "ece_jol": Metric("calibration error of the last judgement of learning", of.felt_error("JOL", last=True), 3),
-    **{f"any_of_{n}": Metric(f"any of {n} samples right, %", over(any_of(n)), scale=100) for n in POINTS},
-    **{f"vote_of_{n}": Metric(f"vote of {n} samples right, %", over(vote_of(n)), scale=100) for n in POINTS},
+    **{f"any_of_{n}": Metric(f"any of {n} samples right, %", over(any_of(n)), scale=100, bounded=True) for n in POINTS},
+    **{
+        f"vote_of_{n}": Metric(f"vote of {n} samples right, %", over(vote_of(n)), scale=100, bounded=True)
+        for n in POINTS
+    },
 }  # fmt: skip
 """Every metric by the name that recipes give it."""

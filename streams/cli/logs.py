@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from schemas.events.codec import BadEvent
 from schemas.settings import meant
 from streams.cli.errors import OK, USAGE, CliError, sentence, usage
 from streams.cli.finding import find_kept
-from streams.cli.opening import log_path, log_url, open_log
+from streams.cli.opening import is_missing, log_path, log_url, open_log
 from streams.cli.output import as_json, out, out_json
 from streams.topology import TOPICS
 
 if TYPE_CHECKING:
-    from streams.replay.cut import Cut
     from streams.runtime.embedded.log import SqliteLog
 
 ANYTHING = "select exists (select 1 from records) or exists (select 1 from messages)"
@@ -88,6 +85,8 @@ def path(url: str | None) -> int:
 
 def cat(url: str | None, *, topic: str | None, episode: str | None, learned: bool = False) -> int:
     """Print every record and message, one JSON object a line; of one episode what belongs to it."""
+    from streams.runtime.embedded.lines import lines_of
+
     log = open_log(url)
     if learned and episode is None:
         raise usage("--learned is of one episode", field="--learned", hint="Give --episode ID")
@@ -101,26 +100,6 @@ def cat(url: str | None, *, topic: str | None, episode: str | None, learned: boo
     for line in lines_of(log, topic, found):
         _write(line)
     return OK
-
-
-def lines_of(
-    log: SqliteLog, topic: str | None = None, found: Cut | None = None
-) -> Iterator[dict[str, Any]]:
-    """Every record and message of a log, of one topic, or of what was cut out of it."""
-    records = messages = None
-    if found is not None:
-        records = orjson.dumps(sorted(found.records)).decode()
-        messages = orjson.dumps(sorted(found.messages)).decode()
-    chosen = (
-        "where (?1 is null or topic = ?1) and "
-        "(?2 is null or offset in (select value from json_each(?2))) order by offset"
-    )
-    query = f"select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records {chosen}"
-    for row in log.db.execute(query, (topic, records)):
-        yield _record(row)
-    query = f"select offset, topic, key, at_ms, headers, value from messages {chosen}"
-    for row in log.db.execute(query, (topic, messages)):
-        yield _message(row)
 
 
 def need_anything(log: SqliteLog) -> None:
@@ -143,27 +122,42 @@ def _check_topic(log: SqliteLog, topic: str | None) -> None:
         raise usage(f"no topic {topic!r}", field="--topic", hint=sentence(meant(topic, known)))
 
 
-def _record(row: tuple[Any, ...]) -> dict[str, Any]:
-    names = ("offset", "topic", "partition", "epoch", "episode", "address", "at_ms", "kind")
-    told = dict(zip(names, row, strict=False))
-    try:
-        return told | {"event": orjson.loads(row[8])}
-    except orjson.JSONDecodeError as error:
-        place = f"record {told['offset']}, {told['episode']} at {told['address']}"
-        raise BadEvent(f"{place}: {error}") from error
-
-
-def _message(row: tuple[Any, ...]) -> dict[str, Any]:
-    offset, topic, key, at_ms, headers, value = row
-    raw = value if isinstance(value, bytes) else value.encode()
-    body: dict[str, Any]
-    try:
-        body = {"value": raw.decode()}
-    except UnicodeDecodeError:
-        body = {"bytes": raw.hex()}
-    place = {"offset": offset, "topic": topic, "key": key, "at_ms": at_ms}
-    return place | {"headers": orjson.loads(headers)} | body
-
-
 def _write(value: dict[str, Any]) -> None:
     sys.stdout.write(as_json(value) + "\n")
+
+
+def pack(url: str | None, folder: str) -> int:
+    """Write what a log holds beyond the segments of a folder as another one."""
+    from streams.cli.places import folder_of
+    from streams.evidence.segments import BadSegment, Segments
+
+    log = open_log(url)
+    need_anything(log)
+    try:
+        added = Segments(folder_of(folder, "FOLDER")).add(log)
+    except BadSegment as error:
+        raise usage(str(error), field="FOLDER", error="log.segment") from error
+    out("nothing new" if added is None else str(added))
+    return OK
+
+
+def unpack(url: str | None, folder: str) -> int:
+    """Make a log of the segments of a folder; what was begun there goes on."""
+    from streams.evidence.segments import BadSegment, Segments
+
+    where = log_url(url)
+    if not is_missing(where):
+        hint = "Name a log that is not there yet: --log sqlite:PATH"
+        raise usage(f"{where} is there already", field="--log", error="log.exists", hint=hint)
+    try:
+        found = Segments(Path(folder))
+        if not found.files():
+            raise BadSegment(f"{folder}: no segment of a log is there")
+        with closing(open_log(where, create=True)) as log:
+            count = found.restore(log)
+    except BadSegment as error:
+        if not is_missing(where):  # nothing was on it yet
+            Path(log_path(where)).unlink()
+        raise usage(str(error), field="FOLDER", error="log.segment") from error
+    out(f"{count:,} lines restored to {where}")
+    return OK

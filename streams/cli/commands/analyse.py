@@ -36,3 +36,22 @@ def analyse(
 
     models = Models(backbone=backbone) if audit else None
     return work(run, log=log, folder=folder, json=json, models=models, judge=judge)
+
+
+@app.command()
+def evidence(
+    page: Annotated[
+        str, typer.Argument(metavar="PAGE", help="Whose tables are derived.")
+    ] = "deploy/docs/evidence.md",
+    write: Annotated[
+        bool, typer.Option("--write", help="Put them there instead of comparing.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Derive a page's figures anew from the logs that it names.
+
+    No model is asked. It ends with 3 where a figure or a byte of a log is another.
+    """
+    from streams.cli.evidence import evidence as run
+
+    return run(page, write=write, json=json)

@@ -67,6 +67,31 @@ def cat(
 
 
 @log_group.command()
+def pack(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where its segments lie.")],
+    log: Log = None,
+) -> int:
+    """Keep a log as compressed segments, which never change.
+
+    Each call adds one with what is new since the last, also while a worker goes on.
+    """
+    from streams.cli.logs import pack as run
+
+    return run(log, folder)
+
+
+@log_group.command()
+def unpack(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where its segments lie.")],
+    log: NewLog = None,
+) -> int:
+    """Make a log of its segments; a worker goes on with it."""
+    from streams.cli.logs import unpack as run
+
+    return run(log, folder)
+
+
+@log_group.command()
 def unread(log: Log = None, json: Json = False) -> int:
     """Replies that were not read at once, and why.
 

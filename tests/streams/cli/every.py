@@ -39,6 +39,7 @@ READS: dict[str, tuple[str, ...]] = {
     "log cat": (),
     "log unread": (),
     "log path": (),
+    "log pack": ("segments",),
     "state hash": (),
     "topics list": (),
     "topics check": (),
@@ -67,9 +68,9 @@ WRITES: dict[str, tuple[str, ...]] = {
 GOES_ON = ("dashboard", "projector", "serve")
 """What goes on until it is told to end."""
 REFUSED = {"lessons restore": 2}
-"""What has nothing to do on this log, and says so once it has read it; what else ends with 0 or 1."""
-ELSEWHERE = ("bench kafka", "bench search", "bench strategies")
-"""What wants a broker, or runs for long on a log of its own by the same means as ``bench run``."""
+"""What has nothing to do on this log, and says so; what else ends with 0 or 1."""
+ELSEWHERE = ("bench kafka", "bench search", "bench strategies", "log unpack")
+"""What makes a log, wants a broker, or runs for long on a log of its own by the same means as ``bench run``."""
 
 
 def takes_a_log() -> Iterator[str]:

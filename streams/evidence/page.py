@@ -1,0 +1,132 @@
+"""The page that shows evidence: prose by people, and between marks the tables that are derived from the logs.
+
+A mark names the folder of a log's segments, from the page's own place. What stands between it and the end mark is
+written by `metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.analysis.report import number, share, table
+from streams.evidence.figures import Bank, Figures, Interval, Role, Row
+from streams.models import ggufs
+
+_BLOCK = re.compile(
+    r"(?P<begin><!-- evidence: (?P<folder>\S+) -->\n)(?P<tables>.*?)(?P<end><!-- evidence: end -->)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of the page: the folder of a log's segments, and the tables that stand there."""
+
+    folder: Path
+    tables: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The parts of a page that are derived."""
+    for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+        yield Block(page.parent / found["folder"], found["tables"])
+
+
+def renewed(page: Path, tables: Mapping[Path, str]) -> str:
+    """The page with these tables in place of those of the same folders."""
+
+    def put(found: re.Match[str]) -> str:
+        said = tables.get(page.parent / found["folder"], found["tables"])
+        return f"{found['begin']}{said}{found['end']}"
+
+    return _BLOCK.sub(put, page.read_text(encoding="utf-8"))
+
+
+# ── Tables ───────────────────────────────────────────────────────────────────────────────────
+
+
+def tables_of(found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int]) -> str:
+    """Everything that is told of one log, as Markdown."""
+    parts = [
+        _about(found),
+        table(_RUNS, [_run(row) for row in found.rows]),
+        *([table(_ROLES, [_role(each) for each in found.roles])] if found.roles else []),
+        *(_bank(each) for each in found.banks),
+        table(
+            ("segment", "bytes", "SHA-256"),
+            [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
+        ),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _about(found: Figures) -> Sequence[str]:
+    spent = "unknown" if found.tokens is None else f"{found.tokens:,}"
+    hours = f"{found.hours:.2f} hours from the first record to the last"
+    return [
+        f"- Replies: {sum(found.models.values()):,}, of {spent} tokens, in {hours}",
+        *(f"- Model: `{name}`, {count:,} replies{_file(name)}" for name, count in found.models.items()),
+        f"- Backbones: {', '.join(f'`{each}`' for each in found.backbones)}; "
+        f"seeds {', '.join(map(str, found.seeds))}",
+        f"- Verified: {found.verified:,} episodes, {found.facts:,} facts, 0 model calls; "
+        f"{found.other_builds} not verifiable by this build, {len(found.diverged)} diverge",
+    ]  # fmt: skip
+
+
+def _file(model: str) -> str:
+    """The hash of a known model's file."""
+    for each in ggufs():
+        if each.filename == f"{model}.gguf":
+            return f", of the file with SHA-256 `{each.sha256}`"
+    return ""
+
+
+_RUNS = ("run", "closed", "right", "graded", "accuracy", "95 %", "calls", "tokens", "open")
+
+
+def _run(row: Row) -> list[str]:
+    return [
+        f"`{row.name}`",
+        f"{row.closed}",
+        f"{row.right}",
+        f"{row.graded}",
+        share(row.right / row.graded if row.graded else None),
+        _spread(row.interval),
+        number(row.calls, 1),
+        number(row.tokens, 0) + (f" ({row.tokens_unknown} unknown)" if row.tokens_unknown else ""),
+        f"{row.unfinished}",
+    ]
+
+
+_ROLES = ("role", "first askings", "read", "share", "asked again", "then read", "refused", "cut")
+
+
+def _role(role: Role) -> list[str]:
+    read = share(role.read / role.first if role.first else None)
+    counts = (role.again, role.again_read, role.refused, role.cut)
+    return [role.name, f"{role.first}", f"{role.read}", read, *map(str, counts)]
+
+
+def _bank(bank: Bank) -> Sequence[str]:
+    rows = [
+        [
+            f"{point.chains}",
+            number(point.vote, 1),
+            _spread(point.vote_interval, 1),
+            number(point.any, 1),
+            _spread(point.any_interval, 1),
+            number(point.tokens, 0),
+        ]
+        for point in bank.points
+    ]
+    head = ("chains", "vote right, %", "95 %", "any right, %", "95 %", "tokens")
+    return [f"Chains of `{bank.name}`, {bank.problems} problems:", "", *table(head, rows)]
+
+
+def _spread(interval: Interval | None, scale: float = 100) -> str:
+    if interval is None:
+        return "–"
+    return f"{scale * interval[0]:.1f}–{scale * interval[1]:.1f}"

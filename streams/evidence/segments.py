@@ -1,0 +1,111 @@
+"""A log as compressed segments in a folder: each holds what came since the one before, and never changes.
+
+So a long run can be handed over while it goes on, its machine may be lost, and a version control system keeps
+each byte once. A segment is the JSON Lines of ``log cat``, under xz.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from sqlite3 import Error as SqliteError
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from streams.runtime.embedded.lines import lines_of, put
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+ENDING = ".jsonl.xz"
+
+
+class BadSegment(ValueError):
+    """A segment cannot be read, is missing, or is of another log; the message names it."""
+
+
+class Segments:
+    """The segments of one log, by the names ``0001.jsonl.xz``, ``0002.jsonl.xz`` and on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def files(self) -> list[Path]:
+        """The segments in their order. Raises ``BadSegment`` where one is missing between others."""
+        found = sorted(self.folder.glob(f"*{ENDING}"))
+        for number, file in enumerate(found, 1):
+            if file.name != _name(number):
+                raise BadSegment(f"{self.folder / _name(number)} is missing")
+        return found
+
+    def hashes(self) -> dict[str, str]:
+        """The SHA-256 of each segment by its name."""
+        return {file.name: sha256(file.read_bytes()).hexdigest() for file in self.files()}
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Every line of all segments. Raises ``BadSegment`` for one that cannot be read."""
+        for file in self.files():
+            try:
+                with lzma.open(file) as opened:
+                    yield from map(orjson.loads, opened)
+            except (lzma.LZMAError, EOFError, ValueError) as error:
+                raise BadSegment(f"{file}: {error}") from error
+
+    def restore(self, log: SqliteLog) -> int:
+        """Put every line on an empty log, each where it stood before; how many there are."""
+        count = 0
+        with log.transaction():
+            for count, line in enumerate(self.lines(), 1):
+                try:
+                    put(log, line)
+                except (ValueError, KeyError, TypeError, AttributeError, SqliteError) as error:
+                    raise BadSegment(f"{self.folder}: line {count} of its log: {error}") from error
+        return count
+
+    def add(self, log: SqliteLog) -> Path | None:
+        """Write what the log holds beyond these segments as the next one; nothing where there is nothing new.
+
+        Raises ``BadSegment`` where the segments are not of this log.
+        """
+        ends = self._ends(log)
+        log.db.execute("begin")  # one state of the log, however a worker goes on meanwhile
+        try:
+            new = list(lines_of(log, after=ends))
+        finally:
+            log.db.execute("rollback")
+        if not new:
+            return None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.folder / _name(len(self.files()) + 1)
+        text = b"".join(orjson.dumps(line) + b"\n" for line in new)
+        part = file.with_suffix(".part")
+        try:
+            part.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
+            part.rename(file)
+        finally:
+            part.unlink(missing_ok=True)
+        return file
+
+    def _ends(self, log: SqliteLog) -> tuple[int, int]:
+        """The last record and the last message that are kept, after a look whether both are of this log."""
+        record, message = -1, -1
+        last: dict[str, Any] | None = None
+        for line in self.lines():
+            if "episode" in line:
+                record, last = line["offset"], line
+            else:
+                message = line["offset"]
+        if last is not None:
+            row = log.db.execute(
+                "select episode, address, at_ms from records where offset = ?", (record,)
+            ).fetchone()
+            if row != (last["episode"], last["address"], last["at_ms"]):
+                raise BadSegment(f"{self.folder} holds the segments of another log than {log.path}")
+        return record, message
+
+
+def _name(number: int) -> str:
+    return f"{number:04}{ENDING}"

@@ -1,0 +1,78 @@
+"""A log as JSON Lines: every record and message, as `log cat` writes them and `jsonl:PATH` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from schemas.events.codec import BadEvent
+
+if TYPE_CHECKING:
+    from streams.replay.cut import Cut
+    from streams.runtime.embedded.log import SqliteLog
+
+NAMES = ("offset", "topic", "partition", "epoch", "episode", "address", "kind", "at_ms")
+RECORD = "insert into records values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+MESSAGE = "insert into messages values (?, ?, ?, ?, ?, ?)"
+_CHOSEN = (
+    "where offset > ?3 and (?1 is null or topic = ?1) and "
+    "(?2 is null or offset in (select value from json_each(?2))) order by offset"
+)
+
+
+def lines_of(
+    log: SqliteLog,
+    topic: str | None = None,
+    found: Cut | None = None,
+    after: tuple[int, int] = (-1, -1),
+) -> Iterator[dict[str, Any]]:
+    """Every record and message of a log, of one topic, or of what was cut out of it.
+
+    ``after`` is the offset of a record and that of a message behind which it begins.
+    """
+    records = messages = None
+    if found is not None:
+        records = orjson.dumps(sorted(found.records)).decode()
+        messages = orjson.dumps(sorted(found.messages)).decode()
+    query = f"select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records {_CHOSEN}"
+    for row in log.db.execute(query, (topic, records, after[0])):
+        yield _record(row)
+    query = f"select offset, topic, key, at_ms, headers, value from messages {_CHOSEN}"
+    for row in log.db.execute(query, (topic, messages, after[1])):
+        yield _message(row)
+
+
+def _record(row: tuple[Any, ...]) -> dict[str, Any]:
+    names = ("offset", "topic", "partition", "epoch", "episode", "address", "at_ms", "kind")
+    told = dict(zip(names, row, strict=False))
+    try:
+        return told | {"event": orjson.loads(row[8])}
+    except orjson.JSONDecodeError as error:
+        place = f"record {told['offset']}, {told['episode']} at {told['address']}"
+        raise BadEvent(f"{place}: {error}") from error
+
+
+def _message(row: tuple[Any, ...]) -> dict[str, Any]:
+    offset, topic, key, at_ms, headers, value = row
+    raw = value if isinstance(value, bytes) else value.encode()
+    body: dict[str, Any]
+    try:
+        body = {"value": raw.decode()}
+    except UnicodeDecodeError:
+        body = {"bytes": raw.hex()}
+    place = {"offset": offset, "topic": topic, "key": key, "at_ms": at_ms}
+    return place | {"headers": orjson.loads(headers)} | body
+
+
+def put(log: SqliteLog, line: dict[str, Any]) -> None:
+    """Put a line on a log where it stood before."""
+    if "episode" in line:
+        body = orjson.dumps(line["event"]).decode()
+        log.db.execute(RECORD, (*(line[name] for name in NAMES), body))
+        return
+    value = line["value"].encode() if "value" in line else bytes.fromhex(line["bytes"])
+    headers = orjson.dumps(line["headers"]).decode()
+    place = (line["offset"], line["topic"], line["key"], line["at_ms"])
+    log.db.execute(MESSAGE, (*place, headers, value))

@@ -1,0 +1,188 @@
+"""The evidence page: its tables say what the logs hold, and nothing of either can change unseen."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from shutil import copytree
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from schemas.events.reasoning import Generated
+from schemas.usage import Usage
+from streams.analysis.cases import Case
+from streams.evidence.figures import banks, figures
+from streams.evidence.segments import Segments
+from streams.runtime.embedded.log import SqliteLog
+from tests.streams.bench.worlds import case
+from tests.streams.cli.calling import Called, call
+
+RUN = "self_consistency samples=10"
+
+
+@lru_cache(maxsize=1)
+def evidence(place: Path) -> Path:
+    """A page about one log: a vote of ten chains over six puzzles, by a simulator that breaks every fourth reply."""
+    log, page = place / "run.db", place / "page.md"
+    put = ("produce", "game24:901-906", "--policy", "self_consistency", "--set", "samples=10")
+    assert call(*put, "--log", log).code == 0
+    taught = ("produce", "game24:907-910", "--policy", "mc2")
+    assert call(*taught, "--log", log).code == 0
+    worked = ("--backbone", "rehearsal:seed=7,malformed=0.25", "--until-idle")
+    assert call("worker", "--log", log, *worked).code == 0
+    assert call("log", "pack", place / "logs" / "one", "--log", log).code == 0
+    page.write_text(
+        "# Votes\n\n<!-- evidence: logs/one -->\nold\n<!-- evidence: end -->\n\nProse.\n"
+    )
+    return page
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = evidence(tmp_path_factory.mktemp("evidence"))
+    assert derived(page).code == 3, "nobody has written its tables yet"
+    assert derived(page, "--write").code == 0
+    return page
+
+
+@pytest.fixture
+def page(made: Path, tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    copytree(made.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / made.name
+
+
+def derived(page: Path, *words: str) -> Called:
+    return call("evidence", page, *words)
+
+
+def row(text: str, name: str) -> list[str]:
+    """The cells of the table row that begins with this name."""
+    [line] = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_page_keeps_its_prose_and_says_what_the_log_says(made: Path) -> None:
+    text = made.read_text()
+    assert text.startswith("# Votes\n\n<!-- evidence: logs/one -->\n- Replies")
+    assert text.endswith("<!-- evidence: end -->\n\nProse.\n")
+    again = derived(made)
+    assert again.code == 0
+    assert again.lines[-1] == f"1 logs, every figure of {made} derived again, 0 model calls"
+    with closing(sqlite3.connect(made.parent / "run.db")) as db:
+        right, closed = db.execute(
+            "select sum(outcome = 'right'), count(*) from outcomes join episodes using (episode) "
+            "where policy = 'self_consistency'"
+        ).fetchone()
+        [replies] = db.execute("select count(*) from records where kind = 'completed'").fetchone()
+        asked = dict(db.execute("select role, count(*) from calls group by role"))
+        again_by_role = dict(
+            db.execute(
+                "select json_extract(body, '$.role'), count(*) from records "
+                "where kind = 'reply.reparsed' group by 1"
+            )
+        )
+    assert row(text, f"`{RUN}`")[1:5] == ["6", f"{right}", "6", f"{100 * right / closed:.1f} %"]
+    assert f"Replies: {replies:,}, of" in text
+    assert again_by_role, "the simulator broke some replies"
+    for role, count in asked.items():
+        _, first, read, _, again_asked, *_ = row(text, role)
+        assert int(again_asked) == again_by_role.get(role, 0)
+        assert int(first) == count - int(again_asked)
+        assert int(read) <= int(first) - int(again_asked)
+
+
+def test_a_figure_that_somebody_changed_is_found(page: Path) -> None:
+    text = page.read_text()
+    figures = list(re.finditer(r"(?<=\| )\d+\.\d+", text))
+    for figure in figures[:: max(1, len(figures) // 4)]:
+        at = figure.start()
+        page.write_text(text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :])
+        found = derived(page)
+        assert found.code == 3
+        assert "1 of 1 logs have other figures" in found.lines[-1]
+        assert figure.group() in found.err
+
+
+def test_a_byte_of_a_log_that_somebody_changed_is_found(page: Path) -> None:
+    [file] = Segments(page.parent / "logs/one").files()
+    raw = file.read_bytes()
+    for at in (len(raw) // 3, len(raw) // 2, len(raw) - 3):
+        file.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        found = derived(page)
+        assert found.code == 3
+        assert file.name in found.err
+    file.unlink()
+    assert derived(page).code == 3, "nor can a log be taken away"
+
+
+def test_a_page_that_is_none_is_named(tmp_path: Path) -> None:
+    missing = derived(tmp_path / "nothing.md")
+    assert missing.code == 2
+    assert "no page at" in missing.err
+    (tmp_path / "prose.md").write_text("# Prose\n")
+    empty = derived(tmp_path / "prose.md")
+    assert empty.code == 2
+    assert "names no logs" in empty.err
+
+
+def test_what_would_go_another_way_now_is_told(page: Path) -> None:
+    """A policy that changed and kept its version: its record is no evidence of what it does now."""
+    folder = page.parent / "logs/one"
+    log = page.parent / "run.db"
+    with closing(sqlite3.connect(log)) as db, db:
+        db.execute(
+            "update records set body = json_set(body, '$.answer', '99') where kind = 'generated' "
+            "and offset = (select min(offset) from records where kind = 'generated')"
+        )
+    for file in Segments(folder).files():
+        file.unlink()
+    assert call("log", "pack", folder, "--log", log).code == 0
+    told = derived(page, "--write")
+    assert told.code == 3
+    assert "would go another way now" in told.err
+    assert re.search(r", [1-9] places diverge, 0 model calls$", told.lines[-1])
+
+
+# ── Chains ───────────────────────────────────────────────────────────────────────────────────
+
+
+def chains(problem: str, *answers: str, tokens: int) -> Case:
+    """An episode of chains that answered so; ``x`` is right."""
+    said = [Generated(answer=answer, source="1.0.0") for answer in answers]
+    usage = Usage(calls=len(said), prompt_tokens=tokens - 10, completion_tokens=10)
+    made = case(problem, "right", said, reference="x", usage=usage)
+    voted: Any = SimpleNamespace(**(vars(made.opened) | {"policy": "self_consistency"}))
+    return Case(**{name: getattr(made, name) for name in made.__slots__} | {"opened": voted})
+
+
+def test_more_chains_of_known_answers() -> None:
+    """All of one problem's ten are right; of the other's five say y, and five the right x, at last."""
+    sure = chains("a", *["x"] * 10, tokens=1000)
+    torn = chains("b", *["y"] * 10, tokens=500)
+    few = chains("c", *["x"] * 3, tokens=90)
+    [found] = banks([sure, torn, few])
+    assert found.problems == 2, "three chains are no bank"
+    for point in found.points:
+        assert (point.vote, point.any) == (50, 50)
+        assert point.vote_interval is not None
+        assert 0 <= point.vote_interval[0] < 50 < point.vote_interval[1] <= 100
+        assert point.tokens == pytest.approx(point.chains * (100 + 50) / 2)
+    assert list(banks([few])) == []
+
+
+def test_answers_of_a_run_that_has_not_ended_are_in_no_figure(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    assert call("produce", "game24:901-903", "--policy", "cot", "--log", log).code == 0
+    stopped = ("--backbone", "rehearsal:seed=7", "--until-idle", "--total-calls", 1)
+    call("worker", "--log", log, *stopped)
+    with closing(SqliteLog(log)) as opened:
+        [one] = figures(opened).rows
+    assert one.closed + one.unfinished <= 3
+    assert one.graded == one.closed >= 1
+    assert cast("float", one.calls) == 1

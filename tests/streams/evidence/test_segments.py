@@ -1,0 +1,106 @@
+"""A log kept as segments: whatever it was cut into, it comes back whole, and what is kept never changes."""
+
+from __future__ import annotations
+
+import lzma
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.evidence.segments import BadSegment, Segments
+from streams.replay.digest import log_digest
+from streams.runtime.embedded.lines import lines_of, put
+from streams.runtime.embedded.log import SqliteLog
+from tests.streams.cli.calling import call
+from tests.streams.cli.learned import copy_of, made
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.floats(0, 1), max_size=5))
+def test_a_log_comes_back_whole_however_often_it_was_packed_while_it_grew(
+    shares: list[float],
+) -> None:
+    with TemporaryDirectory() as place, closing(SqliteLog(made())) as whole:
+        lines = sorted(lines_of(whole), key=lambda line: line["at_ms"])
+        segments, before = Segments(Path(place) / "kept"), dict[str, str]()
+        with closing(SqliteLog(f"{place}/growing.db", create=True)) as growing:
+            put_so_far = 0
+            for end in sorted(int(share * len(lines)) for share in (*shares, 1.0)):
+                _append(growing, lines[put_so_far:end])
+                added = segments.add(growing)
+                assert (added is None) == (end == put_so_far)
+                put_so_far = end
+                hashes = segments.hashes()
+                assert before.items() <= hashes.items(), "what was kept never changes"
+                before = hashes
+        with closing(SqliteLog(f"{place}/again.db", create=True)) as again:
+            assert segments.restore(again) == len(lines)
+            assert log_digest(again) == log_digest(whole)
+            assert list(lines_of(again)) == list(lines_of(whole))
+
+
+def _append(log: SqliteLog, lines: list[dict[str, object]]) -> None:
+    """Put lines on a log as it would have grown: offsets of records and of messages each go up."""
+    with log.transaction():
+        for line in lines:
+            put(log, line)
+
+
+def test_a_worker_goes_on_with_what_was_kept(tmp_path: Path) -> None:
+    """The machine of a run is lost with half of its problems unsolved."""
+    log, kept = f"sqlite:{tmp_path / 'first.db'}", tmp_path / "kept"
+    assert call("produce", "game24:901-904", "--policy", "cot", "--log", log).code == 0
+    work = ("--backbone", "rehearsal:seed=7", "--until-idle", "--total-calls", 2)
+    call("worker", "--log", log, *work)
+    packed = call("log", "pack", kept, "--log", log)
+    assert packed.out == f"{kept / '0001.jsonl.xz'}\n"
+    assert call("log", "pack", kept, "--log", log).out == "nothing new\n"
+
+    again = f"sqlite:{tmp_path / 'again.db'}"
+    assert call("log", "unpack", kept, "--log", again).code == 0
+    before = call("log", "stats", "--json", "--log", again).json
+    assert before["closed"] < before["problems"] == 4
+    assert call("worker", "--log", again, *work[:3]).code == 0
+    after = call("log", "stats", "--json", "--log", again).json
+    assert after["closed"] == 4
+    assert after["repeated_completions"] == 0
+    assert call("log", "pack", kept, "--log", again).out == f"{kept / '0002.jsonl.xz'}\n"
+    other = call("log", "pack", kept, "--log", log)
+    assert other.code == 2, "the first log has not what the second came to"
+    assert "another log" in other.err
+
+
+def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
+    log = copy_of(made(), tmp_path / "log.db")
+    assert call("log", "pack", tmp_path / "kept", "--log", log).code == 0
+    was = log.read_bytes()
+    refused = call("log", "unpack", tmp_path / "kept", "--log", log)
+    assert (refused.code, log.read_bytes()) == (2, was)
+    assert "is there already" in refused.err
+
+
+@pytest.mark.parametrize("at", [20, -20])
+def test_a_changed_byte_is_found_and_leaves_no_log(at: int, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    assert call("log", "pack", kept, "--log", made()).code == 0
+    [file] = Segments(kept).files()
+    raw = bytearray(file.read_bytes())
+    raw[at] ^= 1
+    file.write_bytes(raw)
+    refused = call("log", "unpack", kept, "--log", tmp_path / "log.db")
+    assert refused.code == 2
+    assert file.name in refused.err
+    assert not (tmp_path / "log.db").exists()
+
+
+def test_a_missing_segment_is_named(tmp_path: Path) -> None:
+    (tmp_path / "0002.jsonl.xz").write_bytes(lzma.compress(b""))
+    with pytest.raises(BadSegment, match=r"0001\.jsonl\.xz is missing"):
+        Segments(tmp_path).files()
+    empty = call("log", "unpack", tmp_path / "nowhere", "--log", tmp_path / "log.db")
+    assert empty.code == 2
+    assert "no segment" in empty.err
