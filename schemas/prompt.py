@@ -60,6 +60,8 @@ class Template:
     reply: Reply
     tools: tuple[Tool, ...] = ()
     """What may be called in a reply; endpoints that have calls of their own are told so."""
+    closing: str = ""
+    """What is said last, after all sections: a small model does what it read last, such as solve what it is to judge."""
     system: str = field(init=False, compare=False, repr=False)
     """The static part: instructions and format block."""
     words: str = field(init=False, compare=False, repr=False)
@@ -71,12 +73,12 @@ class Template:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "system", f"{self.instructions.strip()}\n\n{self.reply.block()}")
-        object.__setattr__(self, "words", _words(self.system))
+        object.__setattr__(self, "words", _words(f"{self.system} {self.closing}"))
         marks = "\n".join(
             f"{MARK}{section.heading}\n{{{section.variable}}}" for section in self.sections
         )
         notes = "".join(f"[{s.heading}] {s.note}\n" for s in self.sections if s.note)
-        text = f"{self.system}\n\n{notes}{marks}"
+        text = f"{self.system}\n\n{notes}{marks}" + (f"\n\n{self.closing}" if self.closing else "")
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "digest", text_digest(text))
         object.__setattr__(self, "schema", self.reply.json_schema())
@@ -98,7 +100,8 @@ class Template:
             if not optional or variables.get(variable):
                 parts.append(head + fenced(variable, variables[variable]))
                 notes += [note] if note else []
-        return "\n\n".join((*(("\n".join(notes),) if notes else ()), *parts))
+        last = (self.closing,) if self.closing else ()
+        return "\n\n".join((*(("\n".join(notes),) if notes else ()), *parts, *last))
 
     def render(self, variables: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages that a model sees."""

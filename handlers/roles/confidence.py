@@ -33,6 +33,12 @@ the chance, from 0 to 1, that it can be relied upon. If it is not finished, judg
 Rate the trajectory below, which tries to solve the problem, with a single number in [0, 1] and no \
 explanation. If it is not finished, judge what is there. {FAIR}""",
 }
+CLOSINGS: Mapping[Wording, str] = {
+    "A": "Judge this trajectory now. Do not solve the problem anew: a few sentences, then the line Confidence.",
+    "B": "Do not solve the problem anew. Write the line Confidence and nothing else.",
+    "C": "Do not solve the problem anew. Write the line Confidence and nothing else.",
+}
+"""Small models solved the problem once more instead, and gave no number, in 12 of 51 replies."""
 AGAIN: Mapping[Wording, str] = {
     "A": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
     "B": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
@@ -49,11 +55,16 @@ CONFIDENCES: Mapping[Wording, Role] = {
         sampling=JUDGEMENT,
         mends=False,
         reasons=wording == "A",
+        closing=CLOSINGS[wording],
     )
     for wording in PROMPTS
 }
 
-_LABEL = re.compile(r"\bconfidence\b[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of)\b)", re.IGNORECASE)
+_LABEL = re.compile(
+    r"\bconfidence\b(?: (?:level|score|rating|in (?:the|this|its) \w{1,20}))?"
+    r"[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of)\b)",
+    re.IGNORECASE,
+)
 
 
 def read_confidence(text: str) -> Fraction | None:

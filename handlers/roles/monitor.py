@@ -36,7 +36,8 @@ MONITOR = Role.of(
         Field("Analysis", "text", ANALYSIS, required=False),
         Field("Error_description", "text", DESCRIPTION, required=False),
         Field("Error_step", "text", STEP, required=False),
-        choice("Error_found", ("YES", "NO"), FLAG),
+        # Whoever wrote NONE for step and description writes it on for the third line: no error was found.
+        choice("Error_found", ("YES", "NO"), FLAG, {"NONE": "NO"}),
     ],
     notes={
         "Guidance": """\

@@ -101,20 +101,21 @@ class Role:
         mends: bool = True,
         reasons: bool | None = None,
         tools: tuple[Tool, ...] = (),
+        closing: str = "",
     ) -> Self:
         """A role from its parts. ``"Recent work?"`` is optional, and filled by ``recent_work``.
 
         ``reasons``: its reply begins with free reasoning; left out, it does where an answer comes first.
 
         ``notes`` say what a section is for, by its heading, and are shown only with it: a prompt speaks of
-        nothing that it does not show.
+        nothing that it does not show. ``closing`` is said last, behind the sections.
         """
         marked = tuple(_section(heading, notes) for heading in sections)
         fields = tuple(reply)
         thinks = bool(fields) and fields[0].kind == "answer" if reasons is None else reasons
         return cls(
             name,
-            Template(template or name, instructions, marked, Reply(fields, thinks), tools),
+            Template(template or name, instructions, marked, Reply(fields, thinks), tools, closing),
             sampling,
             mends,
         )
