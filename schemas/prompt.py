@@ -61,7 +61,7 @@ class Template:
     tools: tuple[Tool, ...] = ()
     """What may be called in a reply; endpoints that have calls of their own are told so."""
     closing: str = ""
-    """What is said last, after all sections: a small model does what it read last, such as solve what it is to judge."""
+    """What is said last, after all sections: small models do what they read last, such as solve instead of judge."""
     system: str = field(init=False, compare=False, repr=False)
     """The static part: instructions and format block."""
     words: str = field(init=False, compare=False, repr=False)

@@ -52,7 +52,7 @@ def slotted(template: Template) -> Template:
     if any(section.variable == SLOT.variable for section in template.sections):
         return template
     first, *others = template.sections
-    return Template(template.name, template.instructions, (first, SLOT, *others), template.reply, template.tools, template.closing)
+    return replace(template, sections=(first, SLOT, *others))
 
 
 def unlearned(steps: Steps[R]) -> Steps[R]:
