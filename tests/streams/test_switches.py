@@ -53,7 +53,13 @@ HANGS_ON: Mapping[str, tuple[dict[str, Any], ...]] = {
     ),
     "mgv_flavell": (
         {"assess": "verbal", "min_labels": 1, "min_cases": 1},
-        {"min_labels": 1, "retire_trials": 1, "retire_below": 1.0},
+        {
+            "min_labels": 1,
+            "min_cases": 1,
+            "complex_above": 0.0,
+            "retire_trials": 1,
+            "retire_below": 1.0,
+        },
     ),
     "mgv_retrieval": (
         {"min_labels": 1, "min_cases": 1, "first_look": "off", "fok_threshold": 1.0},
