@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from handlers.policies.mc2 import MC2
 from schemas.events.episode import Completed
 from schemas.identity import is_numbered
 from schemas.questions import Complete
@@ -103,7 +104,7 @@ def test_what_the_screen_says() -> None:
     head, status = text.splitlines()[:2]
     assert head.split()[:2] == [value["problem_id"], "game24"]
     assert f'"{value["problem"]}"' in head
-    assert "mc2@3  batch 2  rehearsal(seed=7) (SIMULATED)" in head
+    assert f"{MC2.reference}  batch 2  rehearsal(seed=7) (SIMULATED)" in head
     assert status.startswith(
         f"{value['status']} {value['answer'] or 'no answer'}   {value['outcome']}"
     )

@@ -17,10 +17,11 @@ from schemas.events.reasoning import Generated
 from schemas.usage import Usage
 from streams.analysis.cases import Case
 from streams.evidence.figures import banks, figures
+from streams.evidence.page import blocks
 from streams.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
-from tests.streams.cli.calling import Called, call
+from tests.streams.cli.calling import ROOT, Called, call
 
 RUN = "self_consistency samples=10"
 
@@ -147,6 +148,16 @@ def test_what_would_go_another_way_now_is_told(page: Path) -> None:
     assert told.code == 3
     assert "would go another way now" in told.err
     assert re.search(r", [1-9] places diverge, 0 model calls$", told.lines[-1])
+
+
+def test_the_evidence_of_this_repository_holds() -> None:
+    page = ROOT / "deploy/docs/evidence.md"
+    held = derived(page)
+    assert held.code == 0, held.err
+    shown = {block.folder.resolve() for block in blocks(page)}
+    assert shown == {each.resolve() for each in (ROOT / "deploy/evidence").iterdir()}
+    kept = sum(each.stat().st_size for each in (ROOT / "deploy/evidence").rglob("*"))
+    assert kept < 30_000_000, "a checkout stays small"
 
 
 # ── Chains ───────────────────────────────────────────────────────────────────────────────────
