@@ -228,10 +228,14 @@ class Town:
 def agent(shape: str, stream: bool) -> Script:
     """Calls twice, in a server's own form, and answers; a call without a query comes first."""
     empty = said({"content": "Well.", "tool_calls": [{"id": "c", "function": function("{}")}]})
-    calls = [empty, (STREAMED if stream else WHOLE)[shape], whole("<answer>Bern</answer>")]
+    calls: list[Answer] = [
+        empty,
+        (STREAMED if stream else WHOLE)[shape],
+        whole("<answer>Bern</answer>"),
+    ]
 
     def script(asked: Asked) -> Answer:
-        return calls[sum(each["role"] == "assistant" for each in asked.body["messages"])]
+        return calls[len([1 for each in asked.body["messages"] if each["role"] == "assistant"])]
 
     return script
 
