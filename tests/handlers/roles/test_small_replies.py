@@ -240,3 +240,32 @@ def test_scores_of_a_single_step_need_not_name_it() -> None:
     assert not read_scores(said, 2, 3).whole
     assert not read_scores(f"{said}\n{said}", 3, 3).whole
     assert not read_scores(f"{said}\nStep 4: {SCORED}", 3, 3).whole
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Error_description: None\nError_step: None\nError_found: None",
+        "Error_description: \n- There are no unreliable steps in the solution.\n\n"
+        "Error_step: \n- NONE\n\nError_found: \n- NONE",
+    ],
+)
+def test_a_monitor_that_writes_none_on_all_three_lines_found_no_error(form: str) -> None:
+    """Twice of 25 first askings, and again when asked once more: the report was taken for unreadable."""
+    said = f"Analysis: 1. **Calculate the total cost of the house:** Correct.\n\n{form}"
+    assert report_of(said).flag == "NO"
+
+
+@pytest.mark.parametrize(
+    ("said", "trust"),
+    [
+        ("It leads to the correct answer. Therefore, the confidence in the trajectory is 1.", 1),
+        ("Therefore, the trajectory is fully trusted, with a confidence level of 1.", 1),
+        ("The trajectory is not finished. The confidence is 0.0.", 0),
+        ("**Confidence score:** 85%", Fraction(17, 20)),
+        ("It follows the problem statement. The final answer is \\boxed{180}.", None),
+        ("I have confidence in the trajectory; is it the 3 of before?", None),
+    ],
+)
+def test_a_confidence_that_a_sentence_states_is_read(said: str, trust: Fraction | None) -> None:
+    assert read_confidence(said) == trust
