@@ -25,7 +25,8 @@ POLICIES: Mapping[str, Policy[Any]] = {
 }
 
 
-ASIDE: Mapping[str, Policy[Any]] = {each.name: each for each in (JUDGED, RESCORED, *TRUSTED)}
+_ASIDE: tuple[Policy[Any], ...] = (JUDGED, RESCORED, *TRUSTED)
+ASIDE: Mapping[str, Policy[Any]] = {each.name: each for each in _ASIDE}
 """What only side runs work by: known by name, and in no list."""
 
 

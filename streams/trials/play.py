@@ -27,7 +27,8 @@ def play(steps: Steps[R], *replies: str) -> R:
     """
     run = Run("play", {}, 0, Memory("play", 0), recorder=MemoryRecorder(), in_turn=True)
     run.world = Script(iter(replies))
-    return replayed(drive(steps, run, Ledger()))
+    ended: R = replayed(drive(steps, run, Ledger()))
+    return ended
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from streams.cli.logs import lines_of
 from streams.replay.cut import cut_out
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.imported import import_jsonl
+from streams.runtime.embedded.lines import lines_of
 from tests.contracts.runtimes import Life, Runtime, in_one_process, on_kafka_in_memory
 from tests.pupil import PUPIL, problems, publication
 

@@ -15,6 +15,7 @@ from schemas.events.graph import ExperienceShown
 from schemas.events.monitoring import Allocated, StrategyMatched, ThresholdsSet
 from schemas.memory import Memory
 from tests.papers import gm_says, mr_says
+from tests.papers.cot2_says import thought
 from tests.papers.mgv_says import (
     PROBLEM,
     Model,
@@ -29,7 +30,7 @@ from tests.papers.mgv_says import (
 )
 from tests.papers.test_graph_says import ANSWER, left, search, searched
 from tests.papers.test_mr_guides import SAME, known, learned, scores_of
-from tests.papers.test_search_baselines import solve, thought
+from tests.papers.test_search_baselines import solve
 from tests.scripted import Ran, run
 
 # ── MGV ──────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -393,10 +393,12 @@ def test_of_lessons_that_say_the_same_the_coach_sees_one() -> None:
 def test_what_to_do_and_what_to_avoid_are_never_one() -> None:
     """In letters there is next to nothing between a rule and its opposite."""
     query = hashed(TASK.posed)
-    pair = [
-        item(f"L1.R{at}", "reasoner", text, vector=near_to(query, 0.9))._replace(polarity=side)
-        for at, (text, side) in enumerate((("Guess.", "do"), ("Do not guess.", "avoid")), 1)
-    ]
+
+    def rule(name: str, text: str, side: Literal["do", "avoid"]) -> MemoryItem:
+        like = item(name, "reasoner", text, vector=near_to(query, 0.9))
+        return like._replace(polarity=side)
+
+    pair = [rule("L1.R1", "Guess.", "do"), rule("L1.R2", "Do not guess.", "avoid")]
     ran = episode(answering, SERVICE, memory=knowing(*pair))
     assert ran.of(KnowledgeReached)[0].items == ("L1.R1", "L1.R2")
 

@@ -191,8 +191,8 @@ def others(annotation: Any, value: Any) -> list[Any]:
             )
             found += more
         elif kind is float:
-            more = [value / 2, 3 * value] if isinstance(value, float) else []
-            found += [0.0, 1.0, 0.5, *more]
+            scaled = [value / 2, 3 * value] if isinstance(value, float) else []
+            found += [0.0, 1.0, 0.5, *scaled]
         elif kind is type(None):
             found.append(None)
     return [each for each in found if (type(each), each) != (type(value), value)]

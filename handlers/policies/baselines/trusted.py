@@ -81,4 +81,5 @@ def trusted(policy: Policy[Any]) -> Policy[Any]:
     )
 
 
-TRUSTED: Final = tuple(map(trusted, (BEST_OF_N, TOT, REST_MCTS)))
+_BASES: Final[tuple[Policy[Any], ...]] = (BEST_OF_N, TOT, REST_MCTS)
+TRUSTED: Final[tuple[Policy[Any], ...]] = tuple(trusted(each) for each in _BASES)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from handlers.answers.normalise import canonical
 from handlers.learning.metrics import ece
 from schemas.events.base import Event
 from schemas.events.episode import Completed
@@ -469,7 +470,7 @@ def test_intervals_cover_the_truth(
     made: Made, truths: Mapping[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(curves, "DRAWS", 1)  # an order more or less changes no truth
-    monkeypatch.setattr(curves, "canonical", lru_cache(maxsize=None)(curves.canonical))
+    monkeypatch.setattr(curves, "canonical", lru_cache(maxsize=None)(canonical))
     monkeypatch.setattr(curves, "order", lru_cache(maxsize=None)(curves.order))
     held = dict.fromkeys(truths, 0)
     for world in range(WORLDS):
