@@ -36,9 +36,6 @@ nothing was to be corrected.
 If the trajectory is not finished, judge what is there. {FAIR} Think it through briefly, then give the \
 scores, one line for each step."""
 
-CLOSING = """\
-Score the steps named in the section "Steps" now, each once, and no others. Do not solve the problem \
-anew: a few sentences, then the scores."""
 AGAIN = f"""\
 Give the scores again in exactly this format, one line for each step:
 {LINE}
@@ -52,7 +49,6 @@ ORACLE = Role.of(
     sampling=JUDGEMENT,
     mends=False,
     reasons=True,
-    closing=CLOSING,
 )
 
 Score: TypeAlias = Fraction | None
