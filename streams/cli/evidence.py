@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 
 from streams.cli.errors import DIVERGED, OK, CliError, usage
 from streams.cli.output import complain, out, out_json
+from streams.cli.show.words import plural
 from streams.evidence.figures import figures
 from streams.evidence.page import blocks, renewed, tables_of
 from streams.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.log import SqliteLog
 
-PAGE = "deploy/docs/evidence.md"
 SHOWN = 6
 """Lines of a difference that are printed."""
 
@@ -55,10 +55,10 @@ def evidence(page: str, *, write: bool, json: bool) -> int:
     for where in diverged[:SHOWN]:
         complain(f"{where} would go another way now: metalogue verify says how")
     if odd or diverged:
-        said = f"{len(odd)} of {len(named)} logs have other figures than {page}"
+        said = f"{len(odd)} of {plural(len(named), 'log')} with other figures than {page}"
         out(f"{said}, {len(diverged)} places diverge, 0 model calls")
         return DIVERGED
-    out(f"{len(named)} logs, every figure of {page} derived again, 0 model calls")
+    out(f"{plural(len(named), 'log')}, every figure of {page} derived again, 0 model calls")
     return OK
 
 

@@ -74,7 +74,7 @@ def test_the_page_keeps_its_prose_and_says_what_the_log_says(made: Path) -> None
     assert text.endswith("<!-- evidence: end -->\n\nProse.\n")
     again = derived(made)
     assert again.code == 0
-    assert again.lines[-1] == f"1 logs, every figure of {made} derived again, 0 model calls"
+    assert again.lines[-1] == f"1 log, every figure of {made} derived again, 0 model calls"
     with closing(sqlite3.connect(made.parent / "run.db")) as db:
         right, closed = db.execute(
             "select sum(outcome = 'right'), count(*) from outcomes join episodes using (episode) "
@@ -106,7 +106,7 @@ def test_a_figure_that_somebody_changed_is_found(page: Path) -> None:
         page.write_text(text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :])
         found = derived(page)
         assert found.code == 3
-        assert "1 of 1 logs have other figures" in found.lines[-1]
+        assert "1 of 1 log with other figures" in found.lines[-1]
         assert figure.group() in found.err
 
 
