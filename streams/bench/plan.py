@@ -235,7 +235,9 @@ def _lines(read: str, file: str | None, only: Mapping[str, str]) -> Iterator[Lin
     kept = {
         record["id"]
         for record in open_source(read, path=file)
-        if all(record.get("traits", {}).get(name) == value for name, value in only.items())
+        if all(
+            record.get("traits", {}).get(name) in value.split(",") for name, value in only.items()
+        )
     }
     yield from (line for line in lines_of(read, file) if orjson.loads(line.raw)["id"] in kept)
 

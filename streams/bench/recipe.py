@@ -53,7 +53,9 @@ class Data(Part):
     hub: str | None = Field(
         default=None, description="Where a hub has it: OWNER/NAME[#CONFIG][/SPLIT]."
     )
-    only: dict[str, str] = Field(default={}, description="Items of these traits, as field: Math.")
+    only: dict[str, str] = Field(
+        default={}, description="Items of these traits, as field: Math, or level: '1,2,3'."
+    )
     domain: Name | None = Field(default=None, description="Whose memory a file of yours shares.")
     perturb: Perturbation | None = Field(default=None, description="How its problems are put.")
     sample: Sample | None = Field(default=None, description="Which of its problems are drawn.")

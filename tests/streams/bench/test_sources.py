@@ -166,7 +166,9 @@ def test_traits_that_no_item_has_are_said(tmp_path: Path) -> None:
     data = {
         "calc": {"source": "scibench", "only": {"book": "calculus"}},
         "stat": {"source": "scibench", "only": {"book": "stat"}},
+        "either": {"source": "scibench", "only": {"book": "stat,calculus"}},
     }
     found = sources(recipe(data), Options(files={"scibench": str(file)}))
     assert (found["calc"].problems, found["stat"].read) == (1, None)
+    assert found["either"].problems == 1
     assert found["stat"].note.startswith("no item of it has these traits (book: stat)")
