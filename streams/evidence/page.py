@@ -15,10 +15,9 @@ from streams.analysis.report import number, share, table
 from streams.evidence.figures import Bank, Figures, Interval, Role, Row
 from streams.models import ggufs
 
-_BLOCK = re.compile(
-    r"(?P<begin><!-- evidence: (?P<folder>\S+) -->\n)(?P<tables>.*?)(?P<end><!-- evidence: end -->)",
-    re.DOTALL,
-)
+_MARK = re.compile(r"<!-- evidence: (\S{1,1000}) -->\n?")
+END = "end"
+"""What a mark names that ends a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +30,29 @@ class Block:
 
 def blocks(page: Path) -> Iterator[Block]:
     """The parts of a page that are derived."""
-    for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
-        yield Block(page.parent / found["folder"], found["tables"])
+    for folder, text in _parts(page.read_text(encoding="utf-8")):
+        if folder is not None:
+            yield Block(page.parent / folder, text)
 
 
 def renewed(page: Path, tables: Mapping[Path, str]) -> str:
     """The page with these tables in place of those of the same folders."""
+    return "".join(
+        text if folder is None else tables.get(page.parent / folder, text)
+        for folder, text in _parts(page.read_text(encoding="utf-8"))
+    )
 
-    def put(found: re.Match[str]) -> str:
-        said = tables.get(page.parent / found["folder"], found["tables"])
-        return f"{found['begin']}{said}{found['end']}"
 
-    return _BLOCK.sub(put, page.read_text(encoding="utf-8"))
+def _parts(text: str) -> Iterator[tuple[str | None, str]]:
+    """A page cut at its marks: each part with the folder that it is derived from, or with none."""
+    begun, at = None, 0
+    for mark in _MARK.finditer(text):
+        if (mark[1] == END) is (begun is None):
+            continue  # an end where nothing was begun, or a beginning inside a part
+        cut = mark.end() if begun is None else mark.start()
+        yield begun, text[at:cut]
+        begun, at = (mark[1] if begun is None else None), cut
+    yield None, text[at:]
 
 
 # ── Tables ───────────────────────────────────────────────────────────────────────────────────

@@ -173,7 +173,7 @@ class Calls:
     number them all 0. A piece without an index goes on with the last call, unless it names a function.
     """
 
-    open: dict[object, Call] = field(default_factory=dict[object, Call])
+    going: dict[object, Call] = field(default_factory=dict[object, Call])
     every: list[Call] = field(default_factory=list[Call])
 
     def take(self, delta: Json) -> None:
@@ -203,10 +203,10 @@ class Calls:
         if not isinstance(at, (int, str)):
             at = -1
             if function.get("name"):
-                self.open.pop(at, None)
-        call = self.open.get(at)
+                self.going.pop(at, None)
+        call = self.going.get(at)
         if call is None or (name is not None and call.id is not None and name != call.id):
-            call = self.open[at] = Call()
+            call = self.going[at] = Call()
             self.every.append(call)
         call.id = call.id or name
         return call

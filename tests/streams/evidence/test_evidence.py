@@ -8,16 +8,19 @@ from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from shutil import copytree
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.events.reasoning import Generated
 from schemas.usage import Usage
 from streams.analysis.cases import Case
 from streams.evidence.figures import banks, figures
-from streams.evidence.page import blocks
+from streams.evidence.page import blocks, renewed
 from streams.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
@@ -130,6 +133,25 @@ def test_a_page_that_is_none_is_named(tmp_path: Path) -> None:
     empty = derived(tmp_path / "prose.md")
     assert empty.code == 2
     assert "names no logs" in empty.err
+
+
+@given(
+    st.lists(
+        st.sampled_from(("a\n", "<!-- evidence: x -->\n", "<!-- evidence: end -->", "| 1 |\n"))
+    )
+)
+def test_a_page_is_changed_between_its_marks_alone(parts: list[str]) -> None:
+    with TemporaryDirectory() as place:
+        page = Path(place) / "page.md"
+        page.write_text("".join(parts))
+        named = list(blocks(page))
+        assert renewed(page, {}) == page.read_text()
+        new = renewed(page, {page.parent / "x": "NEW\n"})
+        assert new.count("NEW") == len(named)
+        page.write_text(new)
+        assert [block.tables for block in blocks(page)] == ["NEW\n"] * len(named)
+        prose = parts.count("a\n") - sum(block.tables.count("a\n") for block in named)
+        assert new.count("a\n") == prose
 
 
 def test_what_would_go_another_way_now_is_told(page: Path) -> None:
