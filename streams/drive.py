@@ -74,10 +74,10 @@ class Run:
     world: World | None = None
     embedder: str | None = None
     """Whose vectors it is to be given; none: those of its memory."""
-    in_turn: bool = False
-    """Whether lanes go one after another although a world answers: one that never waits."""
     seeded: bool = False
     """Whether somebody chose what its draws come from, so that endpoints are told."""
+    in_turn: bool = False
+    """Whether lanes go one after another although a world answers: one that never waits."""
     visited: set[str] = field(default_factory=set[str])
     restated: int = 0
     unkept: Exception | None = None

@@ -73,7 +73,7 @@ class Work:
         return Run(
             *(self.episode, self.journal, self.opened.seed, self.memory),
             *(topic, recorder, world, self.embedder),
-            is_chosen(self.admitted.problem, self.opened),
+            seeded=is_chosen(self.admitted.problem, self.opened),
             refused=refused_by(self.unkept),
         )
 

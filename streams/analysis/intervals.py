@@ -64,6 +64,19 @@ def mean_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | N
     return mean - half, mean + half
 
 
+def chance_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:
+    """The interval of a mean of chances: as of any mean, and not beyond 0 and 1.
+
+    Where every chance is 0, or every one is 1, Wilson's of as many outcomes as there are problems.
+    """
+    found = mean_interval(parts, level)
+    if found is None:
+        return None
+    if found[0] == found[1] in (0.0, 1.0):
+        return wilson(found[0], sum(1 for _, count in parts if count), level)
+    return max(0.0, found[0]), min(1.0, found[1])
+
+
 def bounded_interval(parts: Parts, level: float = LEVEL) -> tuple[float, float] | None:
     """The interval of a mean that lies between 0 and 1, on the scale of log odds: it never leaves them.
 

@@ -27,7 +27,7 @@ from streams.analysis.found import (
     over,
     share_of,
 )
-from streams.analysis.intervals import correlation_interval, sum_interval
+from streams.analysis.intervals import chance_interval, correlation_interval, sum_interval
 from streams.bench.curves import POINTS
 from streams.bench.sampled import any_of, vote_of
 
@@ -201,9 +201,12 @@ METRICS: Mapping[str, Metric] = {
     "ece_eol": Metric("calibration error of ease of learning", of.felt_error("EOL"), 3),
     "ece_fok": Metric("calibration error of the first feeling of knowing", of.felt_error("FOK"), 3),
     "ece_jol": Metric("calibration error of the last judgement of learning", of.felt_error("JOL", last=True), 3),
-    **{f"any_of_{n}": Metric(f"any of {n} samples right, %", over(any_of(n)), scale=100, bounded=True) for n in POINTS},
     **{
-        f"vote_of_{n}": Metric(f"vote of {n} samples right, %", over(vote_of(n)), scale=100, bounded=True)
+        f"any_of_{n}": Metric(f"any of {n} samples right, %", over(any_of(n)), scale=100, spread=chance_interval)
+        for n in POINTS
+    },
+    **{
+        f"vote_of_{n}": Metric(f"vote of {n} samples right, %", over(vote_of(n)), scale=100, spread=chance_interval)
         for n in POINTS
     },
 }  # fmt: skip

@@ -104,4 +104,5 @@ def test_most_figures_of_our_recipes_are_numbers() -> None:
     assert unread <= {
         "< 0.001", "higher", "worst loss", "about 84", "~98 %", "~97 %", "~95 %", "~94 %", "about 20 %", "< 3 %",
         "-0.43s (-2.3%)", "-0.9s (-2.1%)", "highest", "29–33 % less", "$0.015", "$0.125",
+        "comparatively low", "consistently higher", "high",
     }  # fmt: skip
