@@ -38,7 +38,7 @@ CLOSINGS: Mapping[Wording, str] = {
     "B": "Do not solve the problem anew. Write the line Confidence and nothing else.",
     "C": "Do not solve the problem anew. Write the line Confidence and nothing else.",
 }
-"""Small models solved the problem once more instead, and gave no number, in 12 of 51 replies."""
+"""A small model solved the problem once more instead, and gave no number, at 12 of 45 first askings."""
 AGAIN: Mapping[Wording, str] = {
     "A": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
     "B": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",

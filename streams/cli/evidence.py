@@ -15,7 +15,7 @@ from streams.cli.errors import DIVERGED, OK, CliError, usage
 from streams.cli.output import complain, out, out_json
 from streams.cli.show.words import plural
 from streams.evidence.figures import figures
-from streams.evidence.page import blocks, renewed, tables_of
+from streams.evidence.page import Block, blocks, renewed, tables_of
 from streams.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.log import SqliteLog
 
@@ -27,38 +27,38 @@ def evidence(page: str, *, write: bool, json: bool) -> int:
     """Derive and compare, or ``write``, the tables of a page; 3 where one differs."""
     path = Path(page)
     try:
-        named = {block.folder: block.tables for block in blocks(path)}
-    except OSError as error:
+        shown = list(blocks(path))
+    except (OSError, UnicodeDecodeError) as error:
         raise usage(
             f"no page at {page}", field="PAGE", hint="Name one: metalogue evidence PAGE"
         ) from error
-    if not named:
+    if not shown:
         raise usage(f"{page} names no logs", field="PAGE", hint="<!-- evidence: FOLDER -->")
     try:
-        read = _all(list(named))
+        read = _all(list(dict.fromkeys(block.folder for block in shown)))
     except BadSegment as error:
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
     if write:
         path.write_text(renewed(path, derived), encoding="utf-8")
-        named = derived
+        shown = list(blocks(path))
     diverged = [where for each in read.values() for where in each.diverged]
-    odd = [folder for folder in named if named[folder] != derived[folder]]
+    odd = [block for block in shown if block.tables != derived[block.folder]]
     if json:
-        told = {"differ": [str(each) for each in odd], "diverged": diverged}
-        out_json({"logs": len(named), **told, "model_calls": 0})
+        told = {"differ": [str(block.folder) for block in odd], "diverged": diverged}
+        out_json({"logs": len(read), **told, "model_calls": 0})
         return DIVERGED if odd or diverged else OK
     for folder, tables in derived.items():
         out(f"{folder.name}\n\n{tables}")
-    for folder in odd:
-        complain(_difference(page, folder, named[folder], derived[folder]))
+    for block in odd:
+        complain(_difference(page, block, derived[block.folder]))
     for where in diverged[:SHOWN]:
         complain(f"{where} would go another way now: metalogue verify says how")
     if odd or diverged:
-        said = f"{len(odd)} of {plural(len(named), 'log')} with other figures than {page}"
+        said = f"{len(odd)} of {plural(len(shown), 'log')} with other figures than {page}"
         out(f"{said}, {len(diverged)} places diverge, 0 model calls")
         return DIVERGED
-    out(f"{plural(len(named), 'log')}, every figure of {page} derived again, 0 model calls")
+    out(f"{plural(len(read), 'log')}, every figure of {page} derived again, 0 model calls")
     return OK
 
 
@@ -90,11 +90,13 @@ def derive(folder: Path) -> Derived:
         return Derived(tables_of(found, segments.hashes(), sizes), found.diverged)
 
 
-def _difference(page: str, folder: Path, told: str, derived: str) -> str:
+def _difference(page: str, block: Block, derived: str) -> str:
     lines = [
         line
-        for line in difflib.unified_diff(told.splitlines(), derived.splitlines(), lineterm="", n=0)
+        for line in difflib.unified_diff(
+            block.tables.splitlines(), derived.splitlines(), lineterm="", n=0
+        )
         if not line.startswith(("---", "+++", "@@"))
     ]
     shown = "\n".join(f"  {line}" for line in lines[:SHOWN])
-    return f"{folder.name}: {page} says (-) what its log does not (+)\n{shown}"
+    return f"{block.folder.name}: {page} says (-) what its log does not (+)\n{shown}"

@@ -47,8 +47,6 @@ class Row:
     """Calls of a closed episode, in the mean."""
     tokens: float | None
     tokens_unknown: int
-    seconds: float
-    """That models took over all replies, each counted by itself: batched ones stand in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,6 @@ def _rows(reading: Reading, cases: Sequence[Case]) -> Iterator[Row]:
             calls=_mean(calls),
             tokens=_mean(known),
             tokens_unknown=len(tokens) - len(known),
-            seconds=sum(_seconds(case) for case in mine),
         )
 
 
@@ -164,12 +161,6 @@ def _by_name(cases: Sequence[Case]) -> dict[str, list[Case]]:
     for case in cases:
         found.setdefault(case.name, []).append(case)
     return found
-
-
-def _seconds(case: Case) -> float:
-    return sum(
-        event.seconds or 0.0 for _, event in case.trace.events if isinstance(event, Completed)
-    )
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -16,6 +16,7 @@ from handlers.policies.mgv.settings import (
 )
 from handlers.policies.mgv.signals import Result, evaluative
 from handlers.policies.registry import find
+from handlers.roles.confidence import CLOSINGS
 from schemas.events.reasoning import MonitorReported
 from schemas.problem import Profile
 from schemas.questions import Complete
@@ -131,6 +132,7 @@ def test_a_whole_solution_is_not_numbered_twice() -> None:
     asked = shown(ran.asks("confidence")[0])
     assert f"### Trajectory\n{solved('96')}" in asked
     assert "[Step" not in asked
+    assert asked.endswith(CLOSINGS["A"]), "what is to be done is read last"
 
 
 # ── Reflexion ────────────────────────────────────────────────────────────────────────────────

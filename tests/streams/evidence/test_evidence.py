@@ -113,6 +113,17 @@ def test_a_figure_that_somebody_changed_is_found(page: Path) -> None:
         assert figure.group() in found.err
 
 
+def test_each_of_two_places_of_one_log_is_compared(page: Path) -> None:
+    text = page.read_text()
+    [block] = blocks(page)
+    mark = "<!-- evidence: logs/one -->\n"
+    end = "<!-- evidence: end -->\n"
+    page.write_text(f"{mark}another figure\n{end}{text}")
+    assert derived(page).code == 3
+    page.write_text(f"{mark}{block.tables}{end}{text}")
+    assert derived(page).code == 0
+
+
 def test_a_byte_of_a_log_that_somebody_changed_is_found(page: Path) -> None:
     [file] = Segments(page.parent / "logs/one").files()
     raw = file.read_bytes()
