@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from handlers.answers.alike import kinds
 from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
+from schemas.events.reasoning import Generated
 from streams.analysis.cases import Case, Reading, name_of, read, role_of
-from streams.analysis.found import Metric
 from streams.analysis.intervals import of_outcomes
-from streams.bench.metrics import METRICS
+from streams.analysis.sampling import Chain, Drawn, Sampled, Selected, evaluate, select
 from streams.bench.sampled import samples
 from streams.policies import find
 from streams.replay.unread import unread
@@ -27,7 +28,10 @@ CHAINS = "self_consistency"
 """The policy whose episodes hold chains of thought that do not see each other."""
 BANK = 8
 """So many chains a problem are a bank, of which every smaller number can be drawn."""
-POINTS = (1, 2, 5, 10)
+VOTES = (5, 16)
+"""Numbers of chains whose votes are also shown with the doubtful ones withheld."""
+LEVELS = (0.5, 0.8)
+"""Calibrated chances of being right below which a vote is withheld."""
 Interval: TypeAlias = tuple[float, float]
 
 
@@ -66,24 +70,18 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """So many chains of a problem: the share of votes that are right, of which any is right, and their tokens."""
-
-    chains: int
-    vote: float | None
-    vote_interval: Interval | None
-    any: float | None
-    any_interval: Interval | None
-    tokens: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Bank:
-    """What more chains of the same problems bring."""
+    """What rules of sampling come to on the recorded chains of a run's problems, of one data set or of all."""
 
     name: str
+    dataset: str | None
+    """None where the bank is of several sets."""
     problems: int
-    points: tuple[Point, ...]
+    undecided: int
+    """Problems of which an answer could not be judged; they are in no figure."""
+    rules: tuple[Sampled, ...]
+    selected: tuple[Selected, ...]
+    """Votes that are withheld where too few agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,29 +213,41 @@ def _roles(log: SqliteLog) -> Iterator[Role]:
 def banks(cases: Sequence[Case]) -> Iterator[Bank]:
     """What more chains bring, for each run whose episodes hold enough of them that do not see each other."""
     for name, mine in sorted(_by_name(cases).items()):
-        whole = [case for case in mine if len(samples(case).answers) >= BANK]
-        if whole and mine[0].opened.policy == CHAINS:
-            points = tuple(_point(whole, n) for n in POINTS)
-            yield Bank(name, len(whole), points)
+        if mine[0].opened.policy == CHAINS:
+            whole = [case for case in mine if len(samples(case).answers) >= BANK]
+            sets = sorted({case.problem.dataset or "" for case in whole})
+            for dataset in [None, *sets] if len(sets) > 1 else sets:
+                of = [case for case in whole if dataset in (None, case.problem.dataset or "")]
+                yield _bank(name, dataset, of)
 
 
-def _point(cases: Sequence[Case], chains: int) -> Point:
-    vote, any_right = (METRICS[f"{which}_{chains}"] for which in ("vote_of", "any_of"))
-    tokens = [case.closed.usage.tokens for case in cases]
-    known = [
-        tokens_of / len(samples(case).answers)
-        for case, tokens_of in zip(cases, tokens, strict=True)
-        if tokens_of is not None
-    ]
-    a_chain = _mean(known)
-    return Point(
-        chains,
-        *_share(vote, cases),
-        *_share(any_right, cases),
-        None if a_chain is None else chains * a_chain,
+def _bank(name: str, dataset: str | None, cases: Sequence[Case]) -> Bank:
+    drawn = [found for found in map(_drawn, cases) if found is not None]
+    return Bank(
+        name,
+        dataset,
+        len(drawn),
+        len(cases) - len(drawn),
+        tuple(evaluate(drawn)),
+        tuple(select(drawn, VOTES, LEVELS)),
     )
 
 
-def _share(metric: Metric, cases: Sequence[Case]) -> tuple[float | None, Interval | None]:
-    found = metric.found(cases)
-    return found.value, metric.interval(found.sample)
+def _drawn(case: Case) -> Drawn | None:
+    """An episode's chains; none where one of their answers cannot be judged."""
+    said = [event for _, event in case.trace.events if isinstance(event, Generated)]
+    spent = {at: event.tokens for at, event in case.trace.events if isinstance(event, Completed)}
+    answers = [event.answer for event in said]
+    if any(case.judged(answer) is None for answer in answers):
+        return None
+    given = [answer for answer in answers if answer is not None]
+    kinds_of = dict(zip(given, kinds(given, case.problem.problem), strict=True))
+    chains = (
+        Chain(
+            None if event.answer is None else kinds_of[event.answer],
+            case.right(event.answer),
+            spent.get(event.source),
+        )
+        for event in said
+    )
+    return Drawn(f"{case.problem.domain}/{case.problem.id}", tuple(chains))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streams.analysis.report import number, share, table
+from streams.analysis.sampling import ORDERS, Sampled
 from streams.evidence.figures import Bank, Figures, Interval, Role, Row
 from streams.models import ggufs
 
@@ -120,23 +121,44 @@ def _role(role: Role) -> list[str]:
     return [role.name, f"{role.first}", f"{role.read}", read, *map(str, counts)]
 
 
+_RULES = ("rule", "chains", "tokens", "right, %", "95 %", "− vote of 5", "95 %", "tokens of its")
+_SELECTED = ("withheld below", "of", "answered, %", "right of them, %", "95 %")
+
+
 def _bank(bank: Bank) -> Sequence[str]:
-    rows = [
+    rows = [_rule(each) for each in bank.rules]
+    of = f", {bank.dataset}" if bank.dataset else ""
+    odd = f"; {bank.undecided} more are undecided" if bank.undecided else ""
+    head = f"Chains of `{bank.name}`{of}, {bank.problems} problems{odd}, in {ORDERS} orders:"
+    withheld = [
         [
-            f"{point.chains}",
-            number(point.vote, 1),
-            _spread(point.vote_interval, 1),
-            number(point.any, 1),
-            _spread(point.any_interval, 1),
-            number(point.tokens, 0),
+            f"{each.level:.1f}",
+            f"{each.chains}",
+            number(100 * each.answered, 1),
+            number(None if each.right is None else 100 * each.right, 1),
+            _spread(each.interval),
         ]
-        for point in bank.points
+        for each in bank.selected
     ]
-    head = ("chains", "vote right, %", "95 %", "any right, %", "95 %", "tokens")
-    return [f"Chains of `{bank.name}`, {bank.problems} problems:", "", *table(head, rows)]
+    below = ["", *table(_SELECTED, withheld)] if withheld else []
+    return [head, "", *table(_RULES, rows), *below]
 
 
-def _spread(interval: Interval | None, scale: float = 100) -> str:
+def _rule(each: Sampled) -> list[str]:
+    return [
+        each.rule,
+        number(each.chains, 2),
+        number(each.tokens, 0),
+        number(100 * each.right, 1),
+        _spread(each.interval),
+        "–" if each.gain is None else f"{100 * each.gain:+.1f}",
+        _spread(each.gain_interval, sign="+"),
+        share(each.price),
+    ]
+
+
+def _spread(interval: Interval | None, scale: float = 100, sign: str = "") -> str:
     if interval is None:
         return "–"
-    return f"{scale * interval[0]:.1f}–{scale * interval[1]:.1f}"
+    joint = " to " if sign else "–"
+    return joint.join(f"{scale * end:{sign}.1f}" for end in interval)

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
-from schemas.usage import Usage
 from streams.analysis.cases import Case
 from streams.evidence.figures import banks, figures
 from streams.evidence.page import blocks, renewed
@@ -197,28 +197,58 @@ def test_the_evidence_of_this_repository_holds() -> None:
 # ── Chains ───────────────────────────────────────────────────────────────────────────────────
 
 
-def chains(problem: str, *answers: str, tokens: int) -> Case:
-    """An episode of chains that answered so; ``x`` is right."""
-    said = [Generated(answer=answer, source="1.0.0") for answer in answers]
-    usage = Usage(calls=len(said), prompt_tokens=tokens - 10, completion_tokens=10)
-    made = case(problem, "right", said, reference="x", usage=usage)
+def chains(problem: str, *answers: str, tokens: int, dataset: str = "d") -> Case:
+    """An episode of chains that answered so, each of so many tokens; ``x`` and what says the same is right."""
+    events: list[Any] = []
+    for at, answer in enumerate(answers, 1):
+        asked = Completed(
+            asked="Complete reasoner 0",
+            text="",
+            finish="stop",
+            model="m",
+            prompt_tokens=tokens - 1,
+            completion_tokens=1,
+        )
+        events += [asked, Generated(answer=answer, source=f"{2 * at - 1}.0.0")]
+    made = case(problem, "right", events, reference=answers[-1] if answers[-1] != "y" else "x")
     voted: Any = SimpleNamespace(**(vars(made.opened) | {"policy": "self_consistency"}))
-    return Case(**{name: getattr(made, name) for name in made.__slots__} | {"opened": voted})
+    fields = {name: getattr(made, name) for name in made.__slots__}
+    named = made.problem.model_copy(update={"dataset": dataset})
+    return Case(**fields | {"opened": voted, "problem": named})
 
 
 def test_more_chains_of_known_answers() -> None:
-    """All of one problem's ten are right; of the other's five say y, and five the right x, at last."""
-    sure = chains("a", *["x"] * 10, tokens=1000)
-    torn = chains("b", *["y"] * 10, tokens=500)
-    few = chains("c", *["x"] * 3, tokens=90)
+    """All of one problem's ten are right; none of the other's is, and they take half the tokens."""
+    sure, torn = chains("a", *["x"] * 10, tokens=100), chains("b", *["y"] * 10, tokens=50)
+    few = chains("c", *["x"] * 3, tokens=30)
     [found] = banks([sure, torn, few])
-    assert found.problems == 2, "three chains are no bank"
-    for point in found.points:
-        assert (point.vote, point.any) == (50, 50)
-        assert point.vote_interval is not None
-        assert 0 <= point.vote_interval[0] < 50 < point.vote_interval[1] <= 100
-        assert point.tokens == pytest.approx(point.chains * (100 + 50) / 2)
+    assert (found.problems, found.undecided) == (2, 0), "three chains are no bank"
+    by_rule = {each.rule: each for each in found.rules}
+    for each in found.rules:
+        assert each.right == 0.5
+        assert each.interval is not None
+        assert 0 <= each.interval[0] < 0.5 < each.interval[1] <= 1
+    assert by_rule["vote of 10"].tokens == pytest.approx(10 * (100 + 50) / 2)
+    assert by_rule["until 2 agree, at most 10"].chains == 2
     assert list(banks([few])) == []
+
+
+def test_answers_that_say_the_same_vote_together_and_sets_are_told_apart() -> None:
+    spelt = chains("a", *["3", "4", "5", "1/2", "0.5"] * 2, tokens=10)
+    other = chains("b", *["y"] * 10, tokens=10, dataset="e")
+    whole, one, two = banks([spelt, other])
+    assert (whole.dataset, one.dataset, two.dataset) == (None, "d", "e")
+    assert (whole.problems, one.problems, two.problems) == (2, 1, 1)
+    votes = {each.rule: each.right for each in one.rules}
+    assert votes["vote of 10"] == 1, "four of ten say one half; two each say 3, 4 and 5"
+    assert {each.rule: each.right for each in two.rules}["vote of 10"] == 0
+
+
+def test_a_problem_with_an_answer_that_nobody_can_judge_is_counted_and_in_no_figure() -> None:
+    odd = chains("a", *["y", "z", "w", "1/2", "0.5"] * 2, tokens=10)
+    [found] = banks([odd, chains("b", *["x"] * 10, tokens=10)])
+    assert (found.problems, found.undecided) == (1, 1)
+    assert all(each.right == 1 for each in found.rules)
 
 
 def test_answers_of_a_run_that_has_not_ended_are_in_no_figure(tmp_path: Path) -> None:
