@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from shutil import copytree
@@ -212,9 +213,8 @@ def chains(problem: str, *answers: str, tokens: int, dataset: str = "d") -> Case
         events += [asked, Generated(answer=answer, source=f"{2 * at - 1}.0.0")]
     made = case(problem, "right", events, reference=answers[-1] if answers[-1] != "y" else "x")
     voted: Any = SimpleNamespace(**(vars(made.opened) | {"policy": "self_consistency"}))
-    fields = {name: getattr(made, name) for name in made.__slots__}
     named = made.problem.model_copy(update={"dataset": dataset})
-    return Case(**fields | {"opened": voted, "problem": named})
+    return replace(made, opened=voted, problem=named)
 
 
 def test_more_chains_of_known_answers() -> None:
