@@ -34,11 +34,12 @@ Rate the trajectory below, which tries to solve the problem, with a single numbe
 explanation. If it is not finished, judge what is there. {FAIR}""",
 }
 CLOSINGS: Mapping[Wording, str] = {
-    "A": "Judge this trajectory now. Do not solve the problem anew: a few sentences, then the line Confidence.",
+    "A": "Judge this trajectory now, in one or two sentences; do not solve the problem anew. Whatever you find, end \
+with the line Confidence and a number in it.",
     "B": "Do not solve the problem anew. Write the line Confidence and nothing else.",
     "C": "Do not solve the problem anew. Write the line Confidence and nothing else.",
 }
-"""A small model solved the problem once more instead, and gave no number, at 12 of 45 first askings."""
+"""A small model solved the problem once more instead, or judged without a number, at 12 of 45 first askings."""
 AGAIN: Mapping[Wording, str] = {
     "A": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
     "B": "State it again in exactly this form, and write nothing else:\nConfidence: 0.xx",
@@ -62,7 +63,8 @@ CONFIDENCES: Mapping[Wording, Role] = {
 
 _LABEL = re.compile(
     r"\bconfidence\b(?: (?:level|score|rating|in (?:the|this|its) \w{1,20}))?"
-    r"[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of)\b)",
+    r"[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of)\b)"
+    r"|\btrust (?:the|this|its) \w{1,20} (?:to be|at|with|as)\b",
     re.IGNORECASE,
 )
 

@@ -260,6 +260,7 @@ def test_a_monitor_that_writes_none_on_all_three_lines_found_no_error(form: str)
     ("said", "trust"),
     [
         ("It leads to the correct answer. Therefore, the confidence in the trajectory is 1.", 1),
+        ("It is only begun, so I trust the trajectory to be 0.5.", 0.5),
         ("Therefore, the trajectory is fully trusted, with a confidence level of 1.", 1),
         ("The trajectory is not finished. The confidence is 0.0.", 0),
         ("**Confidence score:** 85%", Fraction(17, 20)),
