@@ -74,6 +74,12 @@ def _next(queue: Iterator[str], question: Complete) -> str:
         raise AssertionError(f"no reply scripted for {question.role}") from None
 
 
+class CutOff(str):
+    """A scripted reply that its length cut off."""
+
+    __slots__ = ()
+
+
 def shown(question: Complete) -> str:
     """All that a model would see of this question."""
     return "\n".join(text for _, text in question.messages())
@@ -155,10 +161,11 @@ class Driver:
         self.asked.append((address, question))
         match question:
             case Complete():
+                text = self.reply(question)
                 return Completed(
                     asked=asked,
-                    text=self.reply(question),
-                    finish="stop",
+                    text=str(text),
+                    finish="length" if isinstance(text, CutOff) else "stop",
                     model="scripted",
                     logprob=self.surety(question),
                 )

@@ -5,6 +5,7 @@ Source: MC² eq. (13), § C.3, figures 13, 18 and 23.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -29,6 +30,7 @@ Read everything, then write {what} for this very case: at most {most} bullets, e
 {contents}"""
 
 
+_CLOSING = "Stop after the last bullet: solve nothing."
 _NOTES = {
     "Recent feedback": 'Section "Recent feedback" is what the others said of the last attempt.',
     "Rules": 'Section "Rules" was learned over many problems.',
@@ -114,15 +116,30 @@ def _heard(
     coach: Coach, reply: Completion, room: int, *, strict: bool
 ) -> tuple[Bullets, Unreadable | None]:
     """The bullets of a reply, or why they cannot be used."""
-    if reply.cut:
+    if reply.cut and strict:
         return NOTHING, CUT
-    bullets = read_bullets(coach, reply.text, strict=strict)
+    text = _before_cut(coach, reply.text) if reply.cut else reply.text
+    bullets = read_bullets(coach, text, strict=strict)
+    if bullets is None and reply.cut:
+        return NOTHING, CUT
     if bullets is None:
         least = f"at most {coach.most} bullets of at most {WORDS} words, and nothing else"
         return NOTHING, Unreadable(coach.label, f"must hold {least}")
     if len(bullets.text) > room:
         return NOTHING, Unreadable(coach.label, f"must be shorter than {room} characters")
     return bullets, None
+
+
+def _before_cut(coach: Coach, text: str) -> str:
+    """What a reply that was cut had said as a whole: its first note, without a line that was broken off.
+
+    Small models write the note, and then notes on each problem that the lessons come from, until they are cut.
+    """
+    header = re.compile(
+        rf"^[\W_]{{0,6}}{re.escape(coach.label)}[\W_]{{0,6}}$", re.MULTILINE | re.IGNORECASE
+    )
+    _, second, *_ = (*(found.start() for found in header.finditer(text)), None, None)
+    return text[:second] if second is not None else text.rpartition("\n")[0]
 
 
 def read_bullets(coach: Coach, text: str, *, strict: bool = False) -> Bullets | None:
@@ -170,6 +187,7 @@ def _coach(
             reply=[field],
             notes=_NOTES,
             template=f"composer.{role}",
+            closing=f"Write {what} for this case now, {label} above its bullets. {_CLOSING}",
         ),
         most,
     )

@@ -23,6 +23,8 @@ from schemas.reply import Field
 RULES = 6
 NEW = 2
 """So many rules may be new in one consolidation, unless there were none before."""
+LEAST_WORDS = 3
+"""A rule that says what to do has so many words; NONE has one."""
 
 RuleList: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -106,11 +108,17 @@ def _wrong(
 ) -> Unreadable | None:
     problem = _inexact(consolidator, values, reply) if consolidator.exact else None
     rules = () if problem is not None else consolidator.rules(values)
-    if problem is None and not rules:
+    if problem is None and not rules and (previous or not _declined(consolidator, values)):
         problem = Unreadable("rules", "none that is a general sentence without digits")
     if problem is None and strict and previous and new_rules(rules, previous) > NEW:
         problem = Unreadable("rules", f"at most {NEW} may be new")
     return problem
+
+
+def _declined(consolidator: Consolidator, values: Values) -> bool:
+    """Whether it says NONE to every rule that it names. Where there are rules, that would delete them all."""
+    said = [values[name] for name in consolidator.ids if name in values]
+    return bool(said) and all(one == NONE for one in said)
 
 
 def _inexact(consolidator: Consolidator, values: Values, reply: str) -> Unreadable | None:
@@ -146,12 +154,12 @@ def _counts(rule: str) -> bool:
 def _usable(said: str) -> str | None:
     """A rule without what does not belong to it: its bullet, rules beyond the sixth, brackets that hold numbers.
 
-    What still holds a digit speaks of one problem, and is none.
+    What still holds a digit speaks of one problem, and is none; nor is a word or two, such as a lesson's DO.
     """
     surplus = _ROWS.search(said, 1)
     rule = plain_rule(said[: surplus.start()] if surplus else said).lstrip("-*• ")
     rule = _BRACKETED.sub(lambda found: "" if _counts(found[0]) else found[0], rule)
-    return None if not rule or rule == NONE or _counts(rule) else rule
+    return None if len(rule.split()) < LEAST_WORDS or _counts(rule) else rule
 
 
 def _consolidator(role: str, *, exact: bool) -> Consolidator:

@@ -13,7 +13,7 @@ from functools import partial
 from handlers.roles.controller import ACTIONS, NUMBERED, in_words
 from handlers.roles.form import Unreadable, Values, parse, render_reply
 from handlers.roles.role import Check, Role, choice, listed, text
-from handlers.roles.values import ECHO
+from handlers.roles.values import ECHO, NONE
 from schemas.reply import Field, Reply
 
 POLARITY = {
@@ -62,7 +62,7 @@ _CORE = {
     "monitor": "Diagnostic_procedure",
     "controller": "Decision_rule_used",
 }
-"""What a lesson of a role teaches: without it there is none."""
+"""What a lesson of a role teaches."""
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _SECTIONS = (
     *("Problem", "Polarity", "Outcome?", "Course?"),
@@ -84,6 +84,12 @@ class Distiller:
     role: Role
     barred: tuple[str, ...]
     embedded: tuple[str, ...]
+    taught: tuple[str, ...]
+    """What a lesson teaches: one of these fields says something, or there is no lesson."""
+
+    def declines(self, values: Values) -> bool:
+        """Whether a reply that can be read says of its own accord that its case teaches nothing."""
+        return all(values.get(label, ()) in (NONE, ()) for label in self.taught)
 
     def check(self, last_action: int | None = None, *, strict: bool = True) -> Check:
         """The rules that the fields alone cannot say; under ``strict`` the paper's, and no field may be missing."""
@@ -177,9 +183,11 @@ def _general(line: str) -> str:
 
 
 def _at_least(reply: Reply, needed: tuple[str, ...]) -> Reply:
-    """The form with nothing required but these fields, whatever was chosen."""
+    """The form with nothing required but these fields, whatever was chosen; each may say NONE."""
     fields = (
-        field if field.label in needed else replace(field, required=False, when=None, least=0)
+        replace(field, least=0)
+        if field.label in needed
+        else replace(field, required=False, when=None, least=0)
         for field in reply.fields
     )
     return Reply(tuple(fields), reply.reasons)
@@ -202,7 +210,7 @@ def _one(
         template=f"distiller.{role}",
     )
     least = _at_least(made.reply, ("Descriptor", _CORE[role]))
-    return Distiller(replace(made, least=least), labels[:barred], embedded)
+    return Distiller(replace(made, least=least), labels[:barred], embedded, (_CORE[role],))
 
 
 DISTILLERS: Mapping[str, Distiller] = {
@@ -291,8 +299,8 @@ DISTILLERS: Mapping[str, Distiller] = {
 def _batch(role: str) -> Distiller:
     reply = [
         text("Descriptor", _DESCRIPTOR),
-        Field("Do", "list", "what to repeat, a line each", most=4, required=False),
-        Field("Avoid", "list", "what to avoid, a line each", most=4, required=False),
+        Field("Do", "list", "what to repeat, a line each", least=0, most=4, required=False),
+        Field("Avoid", "list", "what to avoid, a line each", least=0, most=4, required=False),
     ]
     prompt = _BATCH.format(role=role.capitalize())
     sections = ("Do?", "Avoid?", "Mended?")
@@ -308,7 +316,7 @@ def _batch(role: str) -> Distiller:
         },
         template=f"distiller.batch.{role}",
     )
-    return Distiller(made, ("Descriptor",), ("Descriptor", "Do", "Avoid"))
+    return Distiller(made, ("Descriptor",), ("Descriptor", "Do", "Avoid"), ("Do", "Avoid"))
 
 
 BATCH_DISTILLERS: Mapping[str, Distiller] = {role: _batch(role) for role in DISTILLERS}

@@ -30,7 +30,7 @@ from tests.papers.mc2_says import (
     setting,
     solved,
 )
-from tests.scripted import shown
+from tests.scripted import CutOff, shown
 
 # ── Whose guidance reaches whom ──────────────────────────────────────────────────────────────
 
@@ -220,3 +220,70 @@ def test_bullets(text: str, kept: int | None, cut: int, strict: bool) -> None:
     soft = read_bullets(coach, text)
     assert (soft and (len(soft.lines), soft.cut)) == (kept and (kept, cut))
     assert (read_bullets(coach, text, strict=True) is not None) is strict
+
+
+# ── What a small model writes ────────────────────────────────────────────────────────────────
+
+NOTES = """\
+Guidance:
+1. **Understand the relationships**: one herd is twice as large as another.
+2. **Sum the herds**.
+
+Guidance:
+1. **Understand the problem**: eggs are eaten and sold.
+2. **Calculate the number of eggs"""
+"""The note, and then one on a problem that a lesson comes from, until the reply was cut."""
+SOFT, STRICT = setting(bullets="soft"), setting(bullets="strict")
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        (
+            NOTES,
+            "- **Understand the relationships**: one herd is twice as large as another.\n- **Sum the herds**.",
+        ),
+        ("Guidance:\n- look at the factors\n- then add them to wh", "- look at the factors"),
+        ("- look at the factors\n- then add them to wh", "- look at the factors"),
+    ],
+    ids=["a second note is cut", "a bullet is cut", "a bare bullet is cut"],
+)
+def test_what_a_cut_note_says_as_a_whole_is_its_guidance(said: str, note: str) -> None:
+    """Of a small model's first askings 10 of 23 were refused, though the first of its notes was whole."""
+    first, reasoner, *rest = _composing(CutOff(said), GOOD, settings=SOFT)
+    assert isinstance(first, Complete)
+    assert isinstance(reasoner, Complete)
+    assert reasoner.role == "reasoner", "nobody is asked again"
+    assert shown(reasoner).endswith(f"### Guidance\n{note}")
+    facts = [fact.result for fact in rest if isinstance(fact, KnowledgeReached)]
+    assert facts == ["composed", "composed"]
+
+
+@pytest.mark.parametrize(
+    ("said", "settings"),
+    [
+        ("The herds are twice as large as", SOFT),
+        ("Guidance:\n- look at the fac", SOFT),
+        (NOTES, STRICT),
+    ],
+    ids=["nothing is whole", "the only bullet is cut", "the strict form"],
+)
+def test_a_cut_note_that_says_nothing_whole_is_asked_for_again(
+    said: str, settings: Mc2Settings
+) -> None:
+    first, second, reasoner, *_ = _composing(CutOff(said), GOOD, GOOD, settings=settings)
+    assert isinstance(first, Complete)
+    assert isinstance(second, Complete)
+    assert isinstance(reasoner, Complete)
+    assert second.role == "composer"
+    assert "cut off" in second.history[1][1]
+    assert "- look at the factors" in shown(reasoner)
+
+
+def test_a_composer_is_told_last_to_solve_nothing() -> None:
+    """Behind lessons of other problems a small model went on to advise on those, too."""
+    ran = episode(answering, memory=full_memory())
+    for composer, role in zip(ran.asks("composer"), ROLES, strict=True):
+        end = composer.messages()[-1][1].rpartition("\n\n")[2]
+        assert f"{HEADERS[role]} above its bullets" in end
+        assert end.endswith("Stop after the last bullet: solve nothing.")

@@ -100,6 +100,34 @@ def test_a_lesson_without_what_it_teaches_is_none(role: str, core: str) -> None:
     assert len(ran.asks("distiller")) == 4
 
 
+DECLINED = {
+    "reasoner": "Descriptor: sums\nExecution_recipe: NONE",
+    "monitor": "Descriptor: Problem\n\nRed_flags_seen: None\n\nDiagnostic_procedure: None\n\nError_found: NO",
+    "controller": "Descriptor: sums\nDecision_rule_used: N/A",
+}
+
+
+@pytest.mark.parametrize("role", DECLINED)
+def test_a_distiller_that_finds_nothing_to_teach_is_not_asked_for_it_again(role: str) -> None:
+    """It was: a small model, asked twice, then made a lesson up."""
+    ran = _learned_of(role, DECLINED[role], SERVICE)
+    [dropped] = ran.of(LessonDropped)
+    assert (dropped.role, dropped.reason) == (role, "its distiller found nothing to teach")
+    assert dropped.source is not None, "what it said is on the record"
+    assert sorted(one.role for one in ran.of(LessonDistilled)) == sorted({*DECLINED} - {role})
+    assert len(ran.asks("distiller")) == 3
+    again = _learned_of(role, DECLINED[role], PAPER)
+    assert len(again.asks("distiller")) == 4, "the paper's form has no such reply"
+
+
+@pytest.mark.parametrize("said", ["Do: NONE\nAvoid: NONE", "Do: none"])
+def test_a_batchs_distiller_may_find_nothing_to_teach_either(said: str) -> None:
+    settings = SERVICE.model_copy(update={"distil": "per_batch"})
+    ran = learn(batch([worst("b")]), lambda _: f"Descriptor: sums\n{said}", settings)
+    assert len(ran.of(LessonDropped)) == len(ran.asks("distiller")) == 3
+    assert not ran.of(LessonDistilled)
+
+
 # ── Rules ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -136,13 +164,28 @@ def test_as_many_rules_as_there_are_up_to_six(said: str, ids: list[int]) -> None
 
 
 @pytest.mark.parametrize(
-    "said", ["", "All is well.", "R1: NONE", "R1: Check 2 parts.", "M1: Check."]
+    "said",
+    ["", "All is well.", "R1: NONE", "R1: Check 2 parts.", "M1: Check.", "R1: DO\nR2: AVOID"],
 )
 def test_rules_before_stay_where_none_can_be_read(said: str) -> None:
     ran, fact = _rules_of(said, said, known=2)
     assert len(ran.asks("consolidator")) == 2
     assert (fact.result, fact.new) == ("fallback", 0)
     assert fact.rules == tuple((f"R{at}", GOOD[at - 1][4:]) for at in (1, 2))
+
+
+def test_no_rule_is_a_reply_too_where_there_was_none() -> None:
+    """Nothing general follows from one lesson; asked again, a small model invents it."""
+    ran, fact = _rules_of("R1: NONE\nR2: none\nR3: N/A")
+    assert len(ran.asks("consolidator")) == 1
+    assert (fact.result, fact.rules) == ("consolidated", ())
+
+
+def test_a_lessons_marks_are_no_rules() -> None:
+    """A small model wrote the six marks of the lessons behind the six labels."""
+    ran, fact = _rules_of("R1: DO\nR2: AVOID\nR3: Check both.\nR4: " + GOOD[3][4:])
+    assert len(ran.asks("consolidator")) == 1
+    assert [name for name, _ in fact.rules] == ["R4"]
 
 
 def test_a_rule_that_is_left_out_is_gone_and_the_others_keep_their_ids() -> None:

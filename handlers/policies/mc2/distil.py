@@ -24,6 +24,8 @@ from schemas.questions import Embed
 _OUTCOMES = {"right": "success", "wrong": "failure"}
 _FIRST: tuple[Polarity, ...] = ("avoid", "both", "do")
 """What teaches most comes first, where not all can teach."""
+DECLINED = "its distiller found nothing to teach"
+"""Why there is no lesson where a reply can be read and says NONE: it is not asked for one again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
     lessons: list[Lesson] = []
     numbers = dict.fromkeys(settings.active, 0)
     for task, said in zip(tasks, replies, strict=True):
-        if isinstance(said, Stopped) or not said.readable:
+        if isinstance(said, Stopped) or not said.readable or task.distiller.declines(said.values):
             yield _dropped(task, said)
             continue
         numbers[task.role] += 1
@@ -147,7 +149,7 @@ def _dropped(task: Task, said: Said | Stopped) -> LessonDropped:
     if isinstance(said, Stopped):
         reason, source = f"limit: {said.which}", None
     else:
-        reason, source = str(said.problem), said.source
+        reason, source = str(said.problem) if said.problem else DECLINED, said.source
     return LessonDropped(role=task.role, reason=reason, source=source, evidence=task.evidence)
 
 

@@ -89,10 +89,7 @@ def test_what_roles_of_mc2_say_is_read_at_first_asking() -> None:
     for name, count in sorted(asked.items()):
         form = f", {strictly[name]} in the paper's form" if name in strictly else ""
         print(f"{name}: {read[name]} of {count} read at first asking{form}")
-    assert {name: count - read[name] for name, count in asked.items() if read[name] < count} == {
-        # To the prompt before it said that work without a fault is checked too.
-        "distiller.monitor": 1
-    }
+    assert read == asked
     assert sum(asked.values()) == 40
     assert sum(strictly.values()) < sum(read.values()) - asked["monitor"], "it was refused for less"
 
