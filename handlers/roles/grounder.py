@@ -18,7 +18,7 @@ and which states may follow it. The transcript holds the agent's replies, its ca
 came back, in order. Go through it from its beginning and name the state of each thing that the agent \
 does. Begin with GS, take only listed transitions, and end with AN where the agent gives an answer, \
 with NA where it gives none, or with ED. Do not judge whether the answer is right. Leave out what only \
-repeats the state before it. You may also reply with one JSON object: {"path": ["GS", …]}."""
+repeats the state before it."""
 
 GROUNDER = Role.of(
     "grounder",

@@ -13,6 +13,8 @@ from schemas.struct import NonNegativeFloat, NonNegativeInt, PositiveInt, always
 
 Induction: TypeAlias = Literal["contrast", "speculative", "positive", "neighbours"]
 """From which paths a principle came; ``neighbours``: it stands on similar cases' successes (eq. 7)."""
+Skipped: TypeAlias = Literal["no_principle", "lone_principle", "reward_unknown"]
+"""Why weights stay as they are: nothing is active, one principle alone is, or nobody knows what a side earned."""
 
 
 class ToolCalled(AnswerEvent, tag="tool.called"):
@@ -95,6 +97,18 @@ class PairCompared(Event, tag="pair.compared"):
     """The problem as ``domain/id``."""
     out: tuple[str, ...] | None = None
     """Active principles that were out of service, and so no rivals."""
+
+
+class PairSkipped(Event, tag="pair.skipped"):
+    """A problem moves no weight, and why (Algorithm 2 lines 7 to 18)."""
+
+    act: ClassVar[Act] = "learned"
+    problem: str
+    reason: Skipped
+    principle: str | None = None
+    """The principle that was drawn, or the only one there is."""
+    subject: str
+    """The problem as ``domain/id``."""
 
 
 class NoteLinked(Event, tag="note.linked"):

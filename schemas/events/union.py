@@ -59,6 +59,7 @@ FACTS: tuple[type[Event], ...] = (
     graph.PathGrounded,
     graph.PrincipleInduced,
     graph.PairCompared,
+    graph.PairSkipped,
     graph.NoteLinked,
     graph.InsightVoted,
     learning.LessonDistilled,

@@ -12,7 +12,7 @@ from handlers.learning import graph
 from handlers.learning.reinforce import relevance, softmax
 from schemas.events.codec import decode
 from schemas.events.episode import Forked
-from schemas.events.graph import PairCompared
+from schemas.events.graph import PairCompared, PairSkipped
 from schemas.identity import canonical, hash01, text_digest
 from schemas.memory import Memory
 from schemas.outcome import Outcome
@@ -60,6 +60,38 @@ def test_nothing_active_asks_nobody() -> None:
     assert len(ran.of(PairCompared)) == 1
     moved = remembered(ran, lone).learned
     assert moved["paths"] == lone.learned["paths"]
+
+
+SKIPPED: dict[str, tuple[dict[str, Any], list[str], tuple[str, str | None]]] = {
+    "no case": ({"memory": Memory("s", 0)}, [], ("no_principle", None)),
+    "no principle": (
+        {"memory": remembering({NEAR: {GOOD: "right"}}, {})},
+        [],
+        ("no_principle", None),
+    ),
+    "one alone": (
+        {"memory": remembering({NEAR: {GOOD: "right"}}, {GOOD: {"m": 1.0}})},
+        [],
+        ("lone_principle", "m"),
+    ),
+    "nobody knows": ({}, ["<answer>perhaps</answer>"], ("reward_unknown", "drawn")),
+}
+
+
+@pytest.mark.parametrize(("values", "said", "why"), SKIPPED.values(), ids=SKIPPED)
+def test_weights_that_cannot_move_say_why(
+    values: dict[str, Any], said: list[str], why: tuple[str, str | None]
+) -> None:
+    """With one principle no pair was ever run, in silence: its weight stood at its start for good."""
+    ran = weighed(*said, **values)
+    [fact] = ran.of(PairSkipped)
+    assert not ran.of(PairCompared)
+    assert fact.reason == why[0]
+    assert (fact.principle in ("m1", "m2")) if why[1] == "drawn" else (fact.principle == why[1])
+    assert (fact.subject, fact.problem) == (
+        f"qa/{text_digest(PROBLEM)}",
+        text_digest(PROBLEM),
+    )
 
 
 @pytest.mark.claim("gm-alg2-l11")

@@ -33,7 +33,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(search.NodeExpanded, search.ThoughtsKept, search.ValueBackedUp),
         *(monitoring.CasesReached, monitoring.Allocated, monitoring.ThresholdsSet),
         *(monitoring.ExperienceKept, graph.ExperienceShown, graph.PrincipleInduced),
-        *(graph.PathGrounded,),
+        *(graph.PathGrounded, graph.PairSkipped),
         *(graph.PairCompared, graph.NoteLinked, graph.InsightVoted, learning.SeriesOpened),
         *(learning.PositionVoided, learning.TickPassed, learning.Reflected, learning.Graded),
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),

@@ -17,7 +17,7 @@ from handlers.policies.graph_memory.activate import Activation, activate
 from handlers.policies.graph_memory.runs import earned, rewarded
 from handlers.policies.graph_memory.settings import GraphSettings
 from schemas.asking import All, Steps, Stopped
-from schemas.events.graph import PairCompared
+from schemas.events.graph import PairCompared, PairSkipped, Skipped
 from schemas.identity import hash01, text_digest
 
 Rewards: TypeAlias = tuple[float | None, float | None]
@@ -25,10 +25,15 @@ Rewards: TypeAlias = tuple[float | None, float | None]
 
 
 def weigh(batch: Batch, member: Member, settings: GraphSettings) -> Steps[None]:
-    """One pair, if anything is active; no call where nothing is. Source: lines 7 to 18."""
+    """One pair, if anything is active; no call where nothing is, and a word on why. Source: lines 7 to 18."""
     found = yield from activate(member.reflected.problem, member.subject, settings)
     lone = member.reflected.summary.get("lone", settings.lone)
-    if not found.scores or (len(found.scores) == 1 and lone == "skip"):
+    if not found.scores:
+        yield skipped(member, "no_principle")
+        return
+    if len(found.scores) == 1 and lone == "skip":
+        [only] = found.scores
+        yield skipped(member, "lone_principle", only)
         return
     shares = softmax(found.scores)
     chosen = drawn(shares, hash01(batch.seed, member.episode, "pair"))
@@ -43,13 +48,14 @@ def compare(
     share: float,
     settings: GraphSettings,
 ) -> Steps[None]:
-    """Both sides, and what they came to; an unknown reward moves nothing and is not stated."""
+    """Both sides, and what they came to; an unknown reward moves nothing."""
     text = found.texts[chosen]
     if settings.pairs == "own":
         rewards = yield from beside_own(batch, member, text, settings)
     else:
         rewards = yield from run_both(batch, member, text, settings)
     if rewards[0] is None or rewards[1] is None:
+        yield skipped(member, "reward_unknown", chosen)
         return
     yield PairCompared(
         pair=f"{member.episode}/{chosen}",
@@ -62,6 +68,16 @@ def compare(
         memory_version=batch.memory.number,
         subject=member.subject,
         out=found.out or None,
+    )
+
+
+def skipped(member: Member, reason: Skipped, principle: str | None = None) -> PairSkipped:
+    """That a member moves no weight, so that nobody waits for weights that cannot move."""
+    return PairSkipped(
+        problem=text_digest(member.reflected.problem),
+        reason=reason,
+        principle=principle,
+        subject=member.subject,
     )
 
 
