@@ -6,9 +6,9 @@ Nothing is asked of a model: `metalogue effect lesson` made the probes. Source: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from handlers.answers.grade import References
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
@@ -17,6 +17,7 @@ from state.folds.grades import Known
 from state.folds.lives import LifeKey
 from state.folds.state import State
 from streams.analysis.cases import RIGHT, judged, references
+from streams.rebuild import fold
 from streams.replay.differ import paid
 from streams.replay.effect import Effect, Pair
 from streams.replay.fork import Forked
@@ -30,6 +31,36 @@ ENDED: Final = """
 select episode from records where offset > ? and offset <= ? and kind = 'episode.closed'
   and episode >= 'q/' and episode < 'q0' order by offset
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """An effect as it is shown: who answered the probes, the effect itself, and its figures."""
+
+    who: str
+    effect: Effect
+    said: Mapping[str, Any]
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Its figures, and who answered the probes."""
+        return {"by": self.who, **self.said}
+
+    @property
+    def line(self) -> str:
+        """Its points with their interval, by how many episodes and whose replies."""
+        points, interval = self.effect.points, self.effect.interval
+        if points is None or interval is None:
+            return f"effect unknown: nobody can judge its {len(self.effect.pairs)} probes by {self.who}"
+        low, high = interval
+        by = f"{len(self.effect.judged)} episodes run again without it by {self.who}"
+        return f"effect {points:+.1f} points, 95 % {low:+.1f} to {high:+.1f}, by {by}"
+
+
+def most_probed(by_whom: Mapping[str, Effect]) -> list[Probed]:
+    """An item's effects, first the one with the most probes."""
+    found = [Probed(who, effect, effect.said()) for who, effect in by_whom.items()]
+    return sorted(found, key=lambda each: (-len(each.effect.pairs), each.who))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +121,17 @@ class Effects:
         if key not in self.pairs:
             self.pairs[key] = probe.pair(graded, reference)
         return self.pairs[key]
+
+
+def measured_on(log: SqliteLog) -> Measured:
+    """What was measured of all items of a log. Only a log with probes is folded for it."""
+    effects = Effects()
+    effects.read(log, log.end())
+    if not effects.probes:
+        return {}
+    state = fold(log, State())
+    by_scope = (effects.measured(log, state, scope) for scope in state.memories)
+    return {key: found for measured in by_scope for key, found in measured.items()}
 
 
 def probes(log: SqliteLog, episode: str) -> Iterator[Probe]:

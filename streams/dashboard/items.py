@@ -15,7 +15,7 @@ from state.folds.grades import Known
 from state.folds.lives import Life, name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
-from streams.analysis.effects import Measured
+from streams.analysis.effects import Measured, Probed, most_probed
 from streams.replay.effect import Effect
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.figures import BatchFigures
@@ -51,28 +51,13 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An effect as pages draw it: who answered the probes, the effect itself, and its figures."""
-
-    who: str
-    effect: Effect
-    said: Mapping[str, Any]
-
-
-def shown(by_whom: Mapping[str, Effect]) -> list[Shown]:
-    """An item's effects, first the one with the most probes."""
-    found = [Shown(who, effect, effect.said()) for who, effect in by_whom.items()]
-    return sorted(found, key=lambda each: (-len(each.effect.pairs), each.who))
-
-
-@dataclass(frozen=True, slots=True)
 class Item:
     """A lesson or rule of the list."""
 
     life: Life
     key: str
     worth: Worth
-    effects: Sequence[Shown]
+    effects: Sequence[Probed]
 
 
 def worth(life: Life, among: float | None) -> Worth:
@@ -119,7 +104,12 @@ def items(
         "at": number,
         "measured": bool(measured),
         "items": [
-            Item(life, name_of(life.item), worth(life, among), shown(measured.get(life.key, {})))
+            Item(
+                life,
+                name_of(life.item),
+                worth(life, among),
+                most_probed(measured.get(life.key, {})),
+            )
             for life in found[first : first + PAGE]
         ],
     }
@@ -176,7 +166,7 @@ def item(
         "key": key,
         "scope": scope,
         "worth": worth(life, share_right(batches, scope)),
-        "effects": shown(measured.get((scope, key), {})),
+        "effects": most_probed(measured.get((scope, key), {})),
         "uses": [_graded(state, log, episode) for episode in used[:USES_SHOWN]],
         "more": max(len(used) - USES_SHOWN, 0),
         "evidence": [_graded(state, log, episode) for episode in life.item.evidence],

@@ -64,6 +64,8 @@ def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, version:
     used = f"in {plural(len(uses), 'episode')}, {right} right" if uses else "not used yet"
     read = plural(len(shelf.backing(rule, version)), "lesson")
     page.line("      ", (f"since version {shelf.since(rule, version)}, from {read}; {used}", "dim"))
+    for effect in library.effects(shelf, rule):
+        page.wrapped(effect.line, indent=6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ def _as_json(library: Library, shelf: Shelf, memory: Memory) -> dict[str, Any]:
                 "lessons": list(shelf.backing(rule, memory.number)),
                 "used": len(uses := shelf.uses_of(rule)),
                 "outcomes": library.outcomes(uses),
+                "effects": [each.as_json for each in library.effects(shelf, rule)],
             }
             for rule in rules
         ],

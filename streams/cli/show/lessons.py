@@ -87,6 +87,8 @@ def _list(page: Page, library: Library, shelf: Shelf, memory: Memory, role: str 
             f"{count(right) if uses else '':>5}  ",
             pad(headline(item.text), page.width - 49),
         )
+        for effect in library.effects(shelf, item):
+            page.wrapped(effect.line, indent=9)
 
 
 def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]:
@@ -104,6 +106,7 @@ def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]
         "retired": shelf.is_retired(item),
         "used": len(uses),
         "outcomes": library.outcomes(uses),
+        "effects": [each.as_json for each in library.effects(shelf, item)],
     }
 
 
@@ -185,6 +188,11 @@ def _single(
         backing = " ".join(shelf.backing(item, last)) or "no lessons"
         page.wrapped(f"written after batch {shelf.since(item, last)} from {backing}")
     _uses(page, library, shelf.uses_of(item))
+    effects = library.effects(shelf, item)
+    for effect in effects:
+        page.wrapped(effect.line)
+    if not effects:
+        page.line(("effect  ", "dim"), "not measured: that it was shown says nothing of its worth")
     again = alike(shelf.memory.latest.standing, item.mark)
     if again:
         page.wrapped(f"says the same as {' '.join(again)}: judged and measured as one")
@@ -193,6 +201,8 @@ def _single(
         page.line(("its episode  ", "dim"), command("show", item.evidence[0], log=log))
     taught = learning_id(shelf.scope, item.batch)
     page.line(("learned in   ", "dim"), command("show", taught, log=log))
+    if not effects:
+        page.line(("its effect   ", "dim"), command("effect", "lesson", item.id, log=log))
     return page
 
 

@@ -14,8 +14,10 @@ from schemas.memory import Memory, MemoryItem
 from schemas.outcome import Standing
 from schemas.settings import near
 from state.folds.grades import Known
+from state.folds.lives import name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import number_of, scope_of
+from streams.analysis.effects import Measured, Probed, measured_on, most_probed
 from streams.cli.errors import CliError, usage
 from streams.cli.show.arms import arms_in
 from streams.cli.show.page import Span, outcome
@@ -130,6 +132,8 @@ class Library:
     shelves: dict[str, Shelf] = field(default_factory=dict[str, Shelf])
     unanswered: set[str] = field(default_factory=set[str])
     """Episodes that ended without an answer."""
+    measured: Measured = field(default_factory=Measured)
+    """What `metalogue effect lesson` found of lessons and rules."""
 
     @classmethod
     def of(cls, log: str | None) -> Library:
@@ -146,7 +150,12 @@ class Library:
         for record in log.records("learning"):
             if library.learner.feed(record.episode, record.address, record.event):
                 library._feed(record.episode, record.event)
+        library.measured = measured_on(log)
         return library
+
+    def effects(self, shelf: Shelf, item: MemoryItem) -> list[Probed]:
+        """What an item's episodes came to without it, first by whom it was probed most."""
+        return most_probed(self.measured.get((shelf.scope, name_of(item)), {}))
 
     def _feed(self, episode: str, event: Event) -> None:
         match event:

@@ -255,6 +255,9 @@ def test_a_setting_that_the_parent_s_policy_has_not_is_refused(path: Path) -> No
 def test_the_effect_of_a_lesson(path: Path, log: SqliteLog) -> None:
     wanted = lesson(path)
     shown = call("lessons", "show", wanted, "--json", "--log", path).json
+    before = call("lessons", "show", wanted, "--log", path).out
+    assert "not measured: that it was shown says nothing of its worth" in before
+    assert shown["effects"] == []
     asked = ("effect", "lesson", wanted, "--backbone", BACKBONE, "--log", path)
     said = call(*asked, "--json")
     assert said.code == 0, said.err
@@ -281,6 +284,14 @@ def test_the_effect_of_a_lesson(path: Path, log: SqliteLog) -> None:
     again = call(*asked, "--json").json
     assert again["pairs"] == found["pairs"]
     assert "effect" in call(*asked).out
+    told = call("lessons", "show", wanted, "--log", path).out
+    assert f"effect {found['effect']:+.1f} points, 95 % {found['interval'][0]:+.1f}" in told
+    assert "not measured" not in told
+    [told_again] = call("lessons", "show", wanted, "--json", "--log", path).json["effects"]
+    assert {name: told_again[name] for name in ("effect", "interval", "helped", "hurt")} == {
+        name: found[name] for name in ("effect", "interval", "helped", "hurt")
+    }
+    assert call("lessons", "list", "--log", path).out.count("points, 95 %") == 1
     assert call("effect", "lesson", "L99.R9", "--backbone", BACKBONE, "--log", path).code == 2
 
 
