@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb, exp, fsum, isfinite, lgamma, log, log1p, nan, sqrt
 from statistics import NormalDist
 from typing import TypeVar
@@ -60,8 +61,10 @@ def t_p(t: float, freedom: float) -> float:
     return beta_share(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
+@lru_cache(maxsize=1024)
 def t_quantile(level: float, freedom: float) -> float:
     """The t beyond which, on both sides together, 1 - level of the distribution lies."""
+    # A report has hundreds of intervals over the same few numbers of problems.
     low, high = 0.0, 1.0
     while t_p(high, freedom) > 1 - level:
         high *= 2

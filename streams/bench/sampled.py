@@ -16,18 +16,23 @@ from streams.bench.curves import Samples, votes_by_n
 
 def samples(case: Case) -> Samples:
     """What each generation of an episode answered, and whether that is known to be right."""
+    return _judged(case)[0]
+
+
+def _judged(case: Case) -> tuple[Samples, bool]:
+    """The same, and whether each answer could be judged; an answer given often is judged once."""
     said = [event.answer for _, event in case.trace.events if isinstance(event, Generated)]
-    return Samples(case.problem.problem, tuple(said), tuple(map(case.right, said)))
+    judged = {answer: case.judged(answer) for answer in dict.fromkeys(said)}
+    right = tuple(judged[answer] is True for answer in said)
+    return Samples(case.problem.problem, tuple(said), right), None not in judged.values()
 
 
 def _sampled(n: int, of: Callable[[Samples], float]) -> Units:
     def units(cases: Cases) -> Iterator[Unit]:
         for case in cases:
-            found = samples(case)
-            judged = len(found.answers) >= n and all(
-                case.judged(answer) is not None for answer in found.answers
-            )
-            yield Unit(case.problem.id, of(found) if judged else None)
+            found, judged = _judged(case)
+            told = judged and len(found.answers) >= n
+            yield Unit(case.problem.id, of(found) if told else None)
 
     return units
 
