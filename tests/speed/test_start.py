@@ -19,36 +19,39 @@ LIBRARIES = "asyncio, sqlite3, numpy, pydantic"
 RUNS = 5
 
 
-def seconds(words: list[str], folder: Path, code: int, runs: int, **env: str) -> float:
-    """Processor time of one run, over many: the wall belongs to whoever else is working."""
+def seconds(words: list[str], folder: Path, code: int, **env: str) -> float:
+    """Processor time of one run: the wall belongs to whoever else is working."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    for _ in range(runs):
-        done = subprocess.run(
-            words, cwd=folder, env=environment(**env), capture_output=True, check=False
-        )
-        assert done.returncode == code, done.stderr
+    done = subprocess.run(
+        words, cwd=folder, env=environment(**env), capture_output=True, check=False
+    )
+    assert done.returncode == code, done.stderr
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent / runs
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> float:
-    """What bare Python's start takes, once both it and ours are warm."""
-    folder = tmp_path_factory.mktemp("bare")
-    seconds(command("--help"), folder, 0, 1)
-    return seconds([sys.executable, "-c", "pass"], folder, 0, 4 * RUNS)
+def starts(folder: Path, code: int, *arguments: str) -> float:
+    """How many starts of bare Python a command takes.
+
+    Each is run in turn with the other and the least of each counts: whoever else is working makes
+    any run dearer, and both alike only while both are measured, but none cheaper than it is.
+    """
+    seconds(command(*arguments), folder, code)  # from now on what it loads is compiled
+    rounds = [
+        (seconds([sys.executable, "-c", "pass"], folder, 0), seconds(command(*arguments), folder, code))
+        for _ in range(RUNS)
+    ]  # fmt: skip
+    bare, ours = min(bare for bare, _ in rounds), min(ours for _, ours in rounds)
+    return ours / bare
 
 
 HELP = [("--help",), ("-h",), ("verify", "--help"), ("worker", "-h"), ("log", "stats", "--help")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", HELP)
-def test_help_is_there_within_fifteen_starts(
-    bare: float, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    assert seconds(command(*arguments), tmp_path, 0, RUNS) <= 15 * bare
+@pytest.mark.parametrize("arguments", [HELP[0], HELP[-1]])
+def test_help_is_there_within_fifteen_starts(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert starts(tmp_path, 0, *arguments) <= 15
 
 
 @pytest.mark.slow
@@ -56,16 +59,14 @@ def test_help_is_there_within_fifteen_starts(
     "arguments",
     [
         ("nonsense",),
-        ("solve",),
         ("produce", "x.jsonl", "--nonsense"),
-        ("verify", "--log", "missing.db"),
         ("show", "--log", "missing.db"),
     ],
 )
 def test_a_usage_error_is_there_within_twenty_five_starts(
-    bare: float, tmp_path: Path, arguments: tuple[str, ...]
+    tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    assert seconds(command(*arguments), tmp_path, 2, RUNS) <= 25 * bare
+    assert starts(tmp_path, 2, *arguments) <= 25
 
 
 def loaded(arguments: tuple[object, ...], folder: Path, **env: str) -> set[str]:
@@ -142,10 +143,10 @@ def test_a_whole_episode_costs_little_more_than_what_it_loads(tmp_path: Path) ->
         solve = ("solve", "1 + 1", "--policy", "cot", "--log")
         simulated, served = f"simulated-{round_}.db", f"served-{round_}.db"
         return [
-            seconds([sys.executable, "-c", f"import {LIBRARIES}"], tmp_path, 0, 1),
-            seconds(command(*solve, simulated, "--backbone", "rehearsal"), tmp_path, 0, 1),
-            seconds([sys.executable, "-c", "import openai, aiohttp"], tmp_path, 0, 1),
-            seconds(command(*solve, served, "--backbone", "openai"), tmp_path, 0, 1, **there),
+            seconds([sys.executable, "-c", f"import {LIBRARIES}"], tmp_path, 0),
+            seconds(command(*solve, simulated, "--backbone", "rehearsal"), tmp_path, 0),
+            seconds([sys.executable, "-c", "import openai, aiohttp"], tmp_path, 0),
+            seconds(command(*solve, served, "--backbone", "openai"), tmp_path, 0, **there),
         ]
 
     with serving(think) as endpoint:
