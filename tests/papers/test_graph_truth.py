@@ -29,7 +29,8 @@ from tests.papers.gm_says import (
 )
 from tests.scripted import run
 
-WORLDS, PROBLEMS = 200, 60
+WORLDS, PROBLEMS = 60, 60
+"""Where it holds in each of 60 worlds, chance would allow that in one of 21 where it held in 95 of a hundred."""
 ODDS = {"": 0.5, "advice helps": 0.9, "advice idle": 0.5, "advice harms": 0.1}
 
 
@@ -82,7 +83,6 @@ def shown_first(memory: Memory) -> str:
 def test_where_a_principle_helps_its_weight_rises_and_prompts_show_it() -> None:
     start = share(before())
     worlds = [lived(world) for world in range(WORLDS)]
-    rose = sum(share(memory) > start for memory in worlds)
-    shown = sum(shown_first(memory) == "advice helps" for memory in worlds)
     assert shown_first(before()) == "advice harms", "before anything is learned the names decide"
-    assert min(rose, shown) >= 0.95 * WORLDS, (rose, shown)
+    assert all(share(memory) > start for memory in worlds)
+    assert {shown_first(memory) for memory in worlds} == {"advice helps"}

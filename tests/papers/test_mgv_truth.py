@@ -24,7 +24,8 @@ from tests.papers.mc2_says import solved
 from tests.papers.mgv_says import checked, sure
 from tests.scripted import Ran, run
 
-WORLDS, WINDOWS, WINDOW = 200, 5, 10
+WORLDS, WINDOWS, WINDOW = 60, 5, 10
+"""Where it holds in each of 60 worlds, chance would allow that in one of 21 where it held in 95 of a hundred."""
 ODDS = {("easy", "direct"): 0.9, ("hard", "decompose"): 0.9}
 """Everything else is right in one of five tries."""
 EASY = "A shop sells {} pens. How many pens is that?"
@@ -100,12 +101,9 @@ def first_choice(form: str, world: int, memory: Memory) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_where_strategies_differ_by_difficulty_the_choice_comes_to_follow_it() -> None:
-    """A minute on a core of its own."""
     chosen = list[tuple[str, str]]()
     for world in range(WORLDS):
         memory = memory_of(world)
         chosen.append((first_choice(EASY, world, memory), first_choice(HARD, world, memory)))
-    both = chosen.count(("direct", "decompose"))
-    assert both >= 0.95 * WORLDS, (both, sorted(set(chosen)))
+    assert set(chosen) == {("direct", "decompose")}

@@ -1,6 +1,8 @@
 """Worlds of which we know what is true: the bandit comes to choose the arm that is best, and what harms leaves.
 
-Each claim is asked of 200 seeded worlds, of which it must hold in at least 95 of a hundred.
+Each claim is asked of 200 seeded worlds, of which it must hold in at least 95 of a hundred; where a world
+takes a whole series of episodes, of 60, in each of which it must hold: where it held in 95 of a hundred,
+that would be one chance in 21.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from tests.papers.mr_says import (
 )
 from tests.scripted import hashed
 
-WORLDS, ENOUGH = 200, 0.95
+WORLDS, SERIES, ENOUGH = 200, 60, 0.95
 WINDOWS, WINDOW = 3, 3
 BEST = "a3"
 SERVICE = MetaReasonerSettings.resolve(
@@ -86,13 +88,10 @@ def pulls(seed: int) -> dict[str, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.claim("mr-linucb", "mr-dyn-grow")
 def test_where_arm_three_is_best_it_is_pulled_most_after_three_windows() -> None:
-    found = [pulls(seed) for seed in range(WORLDS)]
-    right = sum(max(each, key=lambda arm: each[arm]) == BEST for each in found)
-    print(f"the best arm is pulled most in {right} of {WORLDS} worlds")
-    assert right >= ENOUGH * WORLDS
+    found = [pulls(seed) for seed in range(SERIES)]
+    assert {max(each, key=lambda arm: each[arm]) for each in found} == {BEST}
     assert all(len(each) > len(STANDARD) for each in found), (
         "other strategies were proposed and tried"
     )
