@@ -171,6 +171,10 @@ class Flat(Cluster):
     def url(self) -> str:
         return f"sqlite:{self.home}/flat.db"
 
+    def worker(self, *arguments: object, **environ: str) -> subprocess.Popen[bytes]:
+        """Without a projector beside it, as there is none on a broker."""
+        return super().worker("--no-tables", *arguments, **environ)
+
 
 def ended(*workers: subprocess.Popen[bytes], limit_s: float = 120) -> list[int]:
     """The exit codes of processes that end by themselves."""

@@ -26,7 +26,7 @@ from tests.live.thinking import (
 from tests.pace import soon
 from tests.ports import free_port
 from tests.streams.cli.calling import call
-from tests.surroundings import Serve
+from tests.surroundings import Serve, led_to
 
 pytestmark = pytest.mark.live
 
@@ -53,21 +53,28 @@ CODES = {
 }
 
 
-def calm(serve: Serve, folder: Path) -> End:
-    path = folder / "calm.db"
-    serve()
-    produced(path, SOURCE, values=SMALL)
-    assert call("worker", "--log", path, "--backbone", QUICK, *IDLE).code == 0
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> End:
+    """What the same problems come to where nothing is broken."""
+    path = tmp_path_factory.mktemp("calm") / "calm.db"
+    with (
+        pytest.MonkeyPatch.context() as here,
+        led_to(here, think, {"OPENAI_API_KEY": KEY}) as start,
+    ):
+        start()
+        produced(path, SOURCE, values=SMALL)
+        assert call("worker", "--log", path, "--backbone", QUICK, *IDLE).code == 0
     end: End = reading(path, end_of)
     return end
 
 
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("calls", [0, 17, 60])
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [*((name, 17) for name in REFUSED), ("auth", 0), ("model", 60), ("quota", 60)],
+)
 def test_nothing_is_closed_or_charged_and_a_restart_finishes(
-    serve: Serve, folder: Path, name: str, calls: int
+    serve: Serve, folder: Path, undisturbed: End, name: str, calls: int
 ) -> None:
-    undisturbed = calm(serve, folder)
     path = folder / "a.db"
     produced(path, SOURCE, values=SMALL)
     endpoint = serve(after(calls, REFUSED[name]))
@@ -214,9 +221,8 @@ def test_solve_says_what_the_endpoint_did_when_it_gives_up(
 
 
 @pytest.mark.slow
-def test_a_worker_waits_for_an_endpoint_that_went_away(serve: Serve, folder: Path) -> None:
+def test_a_worker_waits_for_an_endpoint_that_went_away(folder: Path, undisturbed: End) -> None:
     """It answers, it is gone, it cuts every connection, it is back: nobody notices but the clock."""
-    undisturbed = calm(serve, folder)
     path = folder / "a.db"
     produced(path, SOURCE, values=SMALL)
     log = SqliteLog(path)
