@@ -23,7 +23,7 @@ BIN := $(VENV)/bin
 LOCKS := deploy/locks
 # A file stays with one worker, which shares its broker, browser or log; the long files begin first.
 # A worker that a crash ended is not replaced: what was left of its file would be waited for without end.
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 # Without this every process that a test starts would compile again what has changed since `make setup`.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -73,6 +73,8 @@ broker-stop:
 broker-clean:
 	@bash deploy/kafka-local/broker.sh clean
 
+# One worker more than two cores: what is live waits for most of its time, and the others work meanwhile.
+test: WORKERS = 3
 test: dev
 	$(PYTEST) --durations=25 $(ARGS)
 
