@@ -1,8 +1,8 @@
 """What a recipe would do, before a call is paid: data, rows, calls and tokens, and what stays unmeasured.
 
 Nothing is asked and nothing is announced. How much a problem takes is known only from episodes of the same
-run that the log holds already; without one it is unknown, and what limits allow is said beside it. Learning and
-side runs (audits, queries beside an episode, a judge) are rows of their own, and in the total.
+run that the log holds already; without one it is unknown, and what limits and settings allow is said beside it.
+Learning and side runs (audits, queries beside an episode, a judge) are rows of their own, and in the total.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _rows(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
         closed = results.groups.get((run, data), [])
         problems = planner.sources[data].problems * len(mine)
         left = max(0, problems - len(closed))
-        limit = mine[0].plan.limits.calls
+        most = planner.most_calls(mine[0])
         every = [one for (name, _), group in results.groups.items() if name == run for one in group]
         yield {
             "run": run,
@@ -53,7 +53,7 @@ def _rows(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
             "walks": len(mine),
             "problems": problems,
             "closed": len(closed),
-            "calls_at_most": None if limit is None else left * limit,
+            "calls_at_most": None if most is None else left * most,
             **{name: _expected(name, every, left) for name in SPENT},
         }
 

@@ -303,6 +303,14 @@ class Planner:
         )  # fmt: skip
         return Cell(name, data, seed, walk, plan, _scope(policy, plan))
 
+    def most_calls(self, cell: Cell) -> int | None:
+        """How many calls one problem of a cell takes at most, by its limit and its policy's settings."""
+        policy, plan = self.find(self.recipe.runs[cell.run].policy), cell.plan
+        allowed = policy.most_calls(policy.settings.resolve(plan.profile, plan.values))
+        return min(
+            (most for most in (plan.limits.calls, allowed) if most is not None), default=None
+        )
+
     def _limits(self, run: Runs) -> Limits:
         limits, most = run.limits.over(self.recipe.limits), self.options.calls
         if most is None:

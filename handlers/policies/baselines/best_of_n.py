@@ -70,6 +70,11 @@ def solve(task: Task, settings: BestOfSettings) -> Steps[Conclusion]:
             return (yield from _voted(task.problem, chains, limit))
 
 
+def most_calls(settings: BestOfSettings) -> int:
+    """Each chain, and where a verifier picks, what it says of it, asked again where it cannot be read."""
+    return settings.samples * (3 if settings.pick == "verifier" else 1)
+
+
 def affordable(samples: int, cost: int) -> Steps[tuple[int, int]]:
     """How many chains the calls left cover, and how many re-prompts of the verifier besides."""
     remaining = yield from Remain()
@@ -151,5 +156,6 @@ BEST_OF_N = Policy(
     settings=BestOfSettings,
     roles=("reasoner", "confidence"),
     solve=solve,
+    most_calls=most_calls,
     confidence_source="stated",
 )

@@ -22,6 +22,9 @@ from schemas.events.reasoning import Flag, Generated, MonitorReported, Parse, Vo
 from schemas.questions import Sampling
 from schemas.settings import PolicySettings
 
+MOST_NEW = 3
+"""Conditions that one round may find."""
+
 OPENER = Role.of(
     "thinker",
     """\
@@ -41,7 +44,7 @@ Known are the conditions below, each of which holds. Which new conditions follow
 bring the objective nearer? Name a few, each with the conditions that it follows from, and none \
 that is known already.""",
     sections=("Problem", "Objective", "Known conditions"),
-    reply=[listed("New_conditions", "new conditions", most=3)],
+    reply=[listed("New_conditions", "new conditions", most=MOST_NEW)],
     template="macm.mine",
 )
 CONDITION_JUDGE = Role.of(
@@ -103,6 +106,11 @@ class Mining:
         known = "\n".join(f"{at}. {condition}" for at, condition in enumerate(self.known, 1))
         every = {"objective": self.objective, "known_conditions": known}
         return {"problem": self.task.posed} | {name: every[name] for name in names} | more
+
+
+def most_calls(settings: MacmSettings) -> int:
+    """Each role asked twice but the executors: the opener, and in a round the miner and its judges."""
+    return 2 * (1 + settings.mining_rounds * (1 + MOST_NEW + 1)) + settings.votes
 
 
 def solve(task: Task, settings: MacmSettings) -> Steps[Conclusion]:
@@ -186,5 +194,6 @@ MACM = Policy(
     settings=MacmSettings,
     roles=("thinker", "judge", "executor", "reasoner"),
     solve=answering(solve),
+    most_calls=most_calls,
     confidence_source="vote_share",
 )

@@ -63,4 +63,5 @@ MCR = Policy(
     settings=ConsistencySettings,
     roles=("reasoner",),
     solve=solve,
+    most_calls=lambda settings: settings.samples + 1,
 )

@@ -69,8 +69,13 @@ class ReflexionSettings(PolicySettings):
     """What a verdict is that cannot be read: unknown, or a failure."""
 
 
+def most_calls(settings: ReflexionSettings) -> int:
+    """An attempt, and for each retry its evaluator and a reflection, each asked again where it cannot be read."""
+    return 1 + settings.retries * 5
+
+
 def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
-    """At most 4 attempts, 3 evaluations between them and 3 reflections: 10 calls."""
+    """4 attempts, 3 evaluations between them and 3 reflections: 10 calls, where all can be read."""
     sampling = Sampling(max_tokens=settings.output_cap)
     memory: list[str] = []
     found: str | None = None
@@ -134,4 +139,5 @@ REFLEXION = Policy(
     settings=ReflexionSettings,
     roles=("reasoner", "evaluator", "reflector"),
     solve=solve,
+    most_calls=most_calls,
 )

@@ -119,8 +119,13 @@ def _again(
     return said
 
 
+def most_calls(settings: RevisionSettings) -> int:
+    """The draft, and for each revision its critic, asked again where it cannot be read, and the reviser."""
+    return 1 + settings.revisions * 3
+
+
 def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
-    """At most 1 + 2 · 3 calls."""
+    """1 + 2 · 3 calls, where every critic can be read."""
     return revise(task, settings, REFINING)
 
 
@@ -131,4 +136,5 @@ SELF_REFINE = Policy(
     settings=RevisionSettings,
     roles=("reasoner", "critic"),
     solve=solve,
+    most_calls=most_calls,
 )

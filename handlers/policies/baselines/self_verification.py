@@ -9,7 +9,13 @@ simplified: conditions are checked against the answer directly, none is masked a
 from __future__ import annotations
 
 from handlers.policies.base import Conclusion, Policy, Task
-from handlers.policies.baselines.self_refine import SOUND, Revising, RevisionSettings, revise
+from handlers.policies.baselines.self_refine import (
+    SOUND,
+    Revising,
+    RevisionSettings,
+    most_calls,
+    revise,
+)
 from handlers.roles.role import FAIR, Role, answer, choice, text
 from schemas.asking import Steps
 
@@ -40,7 +46,7 @@ VERIFYING = Revising(VERIFIER, MENDER, "checks")
 
 
 def solve(task: Task, settings: RevisionSettings) -> Steps[Conclusion]:
-    """At most 1 + 2 · 3 calls."""
+    """1 + 2 · 3 calls, where every verifier can be read."""
     return revise(task, settings, VERIFYING)
 
 
@@ -51,4 +57,5 @@ SELF_VERIFICATION = Policy(
     settings=RevisionSettings,
     roles=("reasoner", "verifier"),
     solve=solve,
+    most_calls=most_calls,
 )

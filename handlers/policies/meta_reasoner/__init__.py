@@ -9,7 +9,7 @@ from handlers.policies.base import Policy
 from handlers.policies.last_call import answering
 from handlers.policies.meta_reasoner.reflect import measured_texts, reflect
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
-from handlers.policies.meta_reasoner.solve import solve
+from handlers.policies.meta_reasoner.solve import most_calls, solve
 
 CLOSING_CAP = 2_048
 """Tokens of the one call that is kept for an answer: more than a step, as it may finish several."""
@@ -21,6 +21,7 @@ META_REASONER = Policy(
     settings=MetaReasonerSettings,
     roles=("step", "reporter", "judge", "meta_reasoner", "reasoner"),
     solve=answering(solve, lambda settings: settings.sampling(CLOSING_CAP)),
+    most_calls=most_calls,
     learns="self",
     reflect=reflect,
     measured_texts=measured_texts,

@@ -198,6 +198,4 @@ def serves_more(episode: Episode) -> bool:
 
     In the paper every round is judged; r_1 moves no arm.
     """
-    settings = episode.settings
-    moves = settings.learns and episode.t > 1
-    return settings.first_judgement == "always" or moves or settings.guided
+    return episode.settings.serves_after(episode.t)

@@ -130,6 +130,11 @@ class MetaReasonerSettings(PolicySettings):
         """Whether an adviser reads what the judge says."""
         return self.advised and self.reward == "A" and self.first_judgement == "used"
 
+    def serves_after(self, t: int) -> bool:
+        """Whether a judgement of round t serves a later one, should there be one."""
+        moves = self.learns and t > 1
+        return self.first_judgement == "always" or moves or self.guided
+
     @property
     def advised(self) -> bool:
         """Whether the meta-reasoner is called each round: for a proposal, or to choose itself."""

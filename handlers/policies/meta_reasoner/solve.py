@@ -31,6 +31,17 @@ def solve(task: Task, settings: MetaReasonerSettings) -> Steps[Conclusion]:
         return episode.concluded("limit", limit.which)
 
 
+def most_calls(settings: MetaReasonerSettings) -> int:
+    """Each role of each round, asked again where it cannot be read; nobody advises the first step."""
+    if settings.choice == "cot":
+        return 1
+    rounds = settings.max_rounds
+    advised = rounds - 1
+    reports = 0 if not settings.report else rounds if settings.judge_sees == "report" else advised
+    judged = sum(t == rounds or settings.serves_after(t) for t in range(1, rounds + 1))
+    return 2 * (rounds + reports + advised * settings.advised + judged)
+
+
 def recollect(task: Task, settings: MetaReasonerSettings) -> Steps[Bandit]:
     """The arms of the pinned memory version, or the start arms. Source: line 1."""
     learned: Any = {}

@@ -122,19 +122,43 @@ def test_a_plan_says_what_would_be_done_and_makes_no_call(
     assert [
         (row["run"], row["problems"], row["calls_at_most"], row["calls"]) for row in made["rows"]
     ] == [
-        ("one", 4, 24, None),
-        ("two", 4, 24, None),
-    ]
-    assert made["total"]["calls_at_most"] == 48
+        ("one", 4, 4, None),
+        ("two", 4, 4 * 5, None),
+    ], "the limit of six allows more than their settings do"
+    assert made["total"]["calls_at_most"] == 24
     assert made["total"]["calls"] is None
     [gap] = made["not_measured"]
     assert (gap["cells"], gap["of"], gap["why"]) == (1, 2, "not measured: away is not here")
     said = call(*words, "--plan").out
-    assert "run one on game24, 1 walks: 4 problems, 0 closed; at most 24 calls" in said
+    assert "run one on game24, 1 walks: 4 problems, 0 closed; at most 4 calls" in said
     assert "expected unknown calls, unknown tokens, unknown cost" in said
     assert call(*words, "--limit", "1").code == 0
     row = call(*words, "--plan", "--json", "--limit", "1").json["rows"][0]
     assert (row["closed"], row["calls_at_most"], row["calls"], row["tokens"]) == (1, 0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [({}, [1, 3, None]), ({"calls": 2}, [1, 2, 2]), ({"calls": 40}, [1, 3, 40])],
+)
+def test_a_plan_bounds_calls_by_settings_and_by_limits(
+    tmp_path: Path, limits: dict[str, int], most: list[int | None]
+) -> None:
+    """Without a limit it knew of no bound, not even of a single chain's."""
+    recipe = changed(["runs"], {
+        "one": {"policy": "cot"},
+        "three": {"policy": "self_consistency", "settings": {"samples": 3}},
+        "tree": {"policy": "rest_mcts"},
+    })  # fmt: skip
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(recipe | {"limits": limits}))
+    words = ("bench", "run", file, "--backbone", "rehearsal", "--log", tmp_path / "a.db")
+    made = call(*words, "--plan", "--json").json
+    bounds = [row["calls_at_most"] for row in made["rows"]]
+    assert bounds == [None if each is None else 4 * each for each in most]
+    known = None if None in bounds else sum(bounds)
+    assert made["total"]["calls_at_most"] == known
+    assert ("calls not limited" in call(*words, "--plan").out) is (known is None)
 
 
 def test_a_matched_run_has_the_others_tokens_as_its_limit(
