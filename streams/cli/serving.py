@@ -45,10 +45,10 @@ def serve(log: str | None, models: Models, wanted: Serving) -> int:
     """Serve until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
     need_extra("fastapi", "serve")
     need_extra("uvicorn", "serve")
+    from streams.door.access import access_of
     from streams.door.errors import Error
-    from streams.door.http.access import access_of
     from streams.door.http.app import app_of
-    from streams.door.http.door import PATIENCE_S, Offer
+    from streams.door.service import PATIENCE_S, Offer
 
     host, port = place_of(wanted.listen, "--listen")
     hosts = hosts_of(host, wanted.names)

@@ -13,12 +13,13 @@ from starlette.middleware.cors import CORSMiddleware
 
 from schemas.problem import PROBLEM_CHARS
 from streams.dashboard.guard import Guard
+from streams.door.access import Access, Refused
 from streams.door.client import Client
 from streams.door.errors import Error
-from streams.door.http.access import Access, Refused
-from streams.door.http.door import Door, Offer, status_of, told
-from streams.door.http.origins import Origins
+from streams.door.http.door import Door, status_of, told
 from streams.door.http.routes import router
+from streams.door.origins import Origins
+from streams.door.service import Offer
 from streams.web.bodies import Bodies
 
 if TYPE_CHECKING:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -15,15 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.answer import Answer
 from schemas.events.codec import plain
-from schemas.problem import ID_CHARS, ProblemId, ProblemText, Said, Seed, Values
+from schemas.problem import ProblemId, ProblemText, Said, Seed, Values
 from schemas.record import Record
+from streams.door.access import Access, Guest, Refused
 from streams.door.client import Client, Handle
 from streams.door.errors import Error
-from streams.door.http.access import AGAIN_S, Access, Guest, Refused
 from streams.door.http.chat import ChatRequest, chunks, completion, event, problem_of
+from streams.door.service import Offer, Service
 
-PATIENCE_S = 600.0
-"""How long a request waits for an answer, unless the operator says another time."""
 STATUS: Mapping[str, int] = {
     "input.duplicate": 409,
     "input.refused": 400,
@@ -39,14 +37,6 @@ STATUS: Mapping[str, int] = {
     "patience": 504,
 }
 """The status of an error by its code; an ``input.`` that is not here is 400, the rest is 503."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """What a door offers: policies by name, and how long one request may take."""
-
-    policies: Sequence[str]
-    patience_s: float = PATIENCE_S
 
 
 class PutProblem(BaseModel):
@@ -78,50 +68,16 @@ class Door:
     """The handlers, over one client of a log."""
 
     def __init__(self, client: Client, offer: Offer, access: Access) -> None:
+        self.service = Service(client, offer, access)
         self.client, self.offer, self.access = client, offer, access
 
     # -- who comes ---------------------------------------------------------------------------------
 
     def _policy(self, model: str) -> str:
-        """A policy that is offered. Raises an ``Error``."""
-        if model not in self.offer.policies:
-            what = f"no model {model[:80]!r}; GET /v1/models names those that there are"
-            raise Error(what, code="policy.unknown", field="model")
-        return model
-
-    async def _own(self, episode: str, guest: Guest) -> Handle:
-        """A handle to a guest's own episode. Raises an ``Error``; of another's it says what it says of none."""
-        if await self.client.memory_of(episode) != guest.name:
-            raise Error("no such episode", code="episode.unknown", where=episode[:ID_CHARS])
-        return await self.client.find(episode)
-
-    async def _submit(
-        self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
-    ) -> Handle:
-        known = {
-            name: most
-            for name, most in (
-                ("call_limit", _least(way.pop("call_limit", None), guest.call_limit)),
-                ("token_limit", _least(way.pop("token_limit", None), guest.token_limit)),
-            )
-            if most is not None
-        }
-        if self.client.pending >= self.client.max_pending:
-            why = f"{self.client.pending} answers are awaited: come again later"
-            raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
-        memory = {"memory": guest.name} if guest.is_named else {}
-        return await self.client.submit(
-            text, id=id, policy=self._policy(policy), new=new, **memory, **known, **way
-        )
+        return self.service.policy(model, field="model", lists="GET /v1/models")
 
     async def _waited(self, handle: Handle, seconds: float) -> Answer:
-        """The answer. Raises an ``Error`` where it does not come in time; the work goes on."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await handle.answer()
-        except TimeoutError:
-            what = f"no answer yet: GET /v1/answers/{handle.episode}"
-            raise Error(what, code="patience") from None
+        return await self.service.waited(handle, seconds, f"GET /v1/answers/{handle.episode}")
 
     # -- as OpenAI's clients speak -----------------------------------------------------------------
 
@@ -139,7 +95,7 @@ class Door:
         text = problem_of(asked.messages)
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
-            handle = await self._submit(guest, text, id, asked.model, new=True)
+            handle = await self.service.submit(guest, text, id, self._policy(asked.model), new=True)
             headers = {"metalogue-episode": handle.episode}
             if not asked.stream:
                 answer = await self._waited(handle, self.offer.patience_s)
@@ -166,11 +122,11 @@ class Door:
     async def put(self, said: PutProblem, guest: Guest) -> JSONResponse:
         """Put a problem. 200 with its answer where it is known, else 202; both name the episode."""
         with self.access.place(guest):
-            handle = await self._submit(
+            handle = await self.service.submit(
                 guest,
                 said.problem,
                 guest.own_id(said.id),
-                said.policy or self.offer.policies[0],
+                self._policy(said.policy or self.offer.policies[0]),
                 new=False,
                 settings=said.settings,
                 seed=said.seed,
@@ -183,7 +139,7 @@ class Door:
     async def answer(self, episode: str, wait_s: float, guest: Guest) -> JSONResponse:
         """The answer of an episode; 202 where it does not come within so many seconds."""
         with self.access.place(guest):
-            handle = await self._own(episode, guest)
+            handle = await self.service.own(episode, guest)
             return await self._state(handle, min(wait_s, self.offer.patience_s))
 
     async def _state(self, handle: Handle, wait_s: float) -> JSONResponse:
@@ -201,17 +157,17 @@ class Door:
         """The records of an episode as server-sent events, as they are written."""
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
-            handle = await self._own(episode, guest)
+            handle = await self.service.own(episode, guest)
             return _stream(self._in_time(_records(handle), place.pop_all()), {})
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
         """How an episode came to its answer."""
-        await self._own(episode, guest)
+        await self.service.own(episode, guest)
         return await self.client.explain(episode)
 
     async def judge(self, episode: str, said: Judged, guest: Guest) -> Response:
         """Take feedback on an answer."""
-        await self._own(episode, guest)
+        await self.service.own(episode, guest)
         await self.client.feedback(
             episode,
             verdict=said.verdict,
@@ -223,14 +179,9 @@ class Door:
 
     async def cancel(self, episode: str, guest: Guest) -> Response:
         """Take an episode out that has not ended."""
-        await self._own(episode, guest)
+        await self.service.own(episode, guest)
         await self.client.cancel(episode)
         return Response(status_code=202)
-
-
-def _least(asked: int | None, most: int | None) -> int | None:
-    """What is asked for, but no more than is allowed."""
-    return min((each for each in (asked, most) if each is not None), default=None)
 
 
 async def _records(handle: Handle) -> AsyncIterator[bytes]:

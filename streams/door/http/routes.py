@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response
 
 from schemas.problem import ID_CHARS
-from streams.door.http.access import Guest
+from streams.door.access import Guest
 from streams.door.http.chat import ChatRequest
 from streams.door.http.door import Door, Judged, PutProblem
 

@@ -24,9 +24,9 @@ import yaml
 from metalogue import Engine
 
 from streams.cli.working import only_worker
-from streams.door.http.access import access_of
+from streams.door.access import access_of
 from streams.door.http.app import MOST_BYTES, app_of
-from streams.door.http.door import Offer
+from streams.door.service import Offer
 from streams.web.connections import Connection
 from streams.web.hosts import Hosts
 from tests.endpoint import Answer
