@@ -1,5 +1,5 @@
-# make setup | providers | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | lock | clean
-# `setup` installs what runs; `providers` and `demo-local` add who else answers; `test*` to `mutants`, `soak`, `lint` what checks it.
+# make setup | providers | mcp | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | lock | clean
+# `setup` installs what runs; `providers` and `demo-local` add who else answers, `mcp` who else asks; `test*` to `mutants`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -27,7 +27,7 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-re
 # Without this every process that a test starts would compile again what has changed since `make setup`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup local openvino providers dev demo dashboard demo-local demo-local-first
+.PHONY: help setup local openvino providers mcp dev demo dashboard demo-local demo-local-first
 .PHONY: test quick coverage mutants test-models test-train soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
@@ -39,6 +39,7 @@ setup: $(VENV)/.ready
 local: $(VENV)/.ready-requirements-local $(VENV)/.ready-models
 openvino: $(VENV)/.ready-openvino
 providers: $(VENV)/.ready-requirements-providers
+mcp: $(VENV)/.ready-requirements-mcp
 dev: $(VENV)/.ready-requirements-dev $(VENV)/.ready-requirements-providers $(VENV)/.ready-models
 
 $(VENV)/.ready: pyproject.toml $(LOCKS)/requirements.txt

@@ -18,6 +18,8 @@ compile --group dev --extra local --extra otel --extra mcp --extra plots --const
 # What the providers' library brings along is much, and it sees keys: each file by its hash, and all within what the
 # rest pins.
 compile --extra providers --generate-hashes --no-annotate --constraint $locks/requirements-dev.txt --output-file $locks/requirements-providers.txt
+# The official SDK of the Model Context Protocol: it speaks to programs that are not ours, so each file by its hash.
+compile --extra mcp --generate-hashes --no-annotate --constraint $locks/requirements-dev.txt --output-file $locks/requirements-mcp.txt
 # For `make test-train` alone, by hash: PyTorch with all that its index's wheels for Linux want, which is much.
 compile --extra train --group training --generate-hashes --no-annotate --constraint $locks/requirements.txt --output-file $locks/train.txt
 # By hash and without what they name: openvino-telemetry would be among it, and only a converter that we

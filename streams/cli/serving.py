@@ -1,9 +1,9 @@
-"""The `serve` command: who is let in, what is offered, where it listens."""
+"""The `serve` and `mcp` commands: who is let in, what is offered, where it listens."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +22,14 @@ if TYPE_CHECKING:
     from schemas.problem import Limits
     from streams.door.client import Client
     from streams.door.errors import Error
+    from streams.door.service import Service
     from streams.web.hosts import Hosts
-
-LISTEN = "127.0.0.1:8800"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What a door offers, and to whom."""
+    """What a server offers, and to whom."""
 
-    listen: str = LISTEN
     policies: Sequence[str] = ()
     names: Sequence[str] = ()
     origins: Sequence[str] = ()
@@ -41,32 +39,88 @@ class Serving:
     patience_s: float | None = None
 
 
-def serve(log: str | None, models: Models, wanted: Serving) -> int:
-    """Serve until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
+def serve(log: str | None, models: Models, wanted: Serving, *, listen: str) -> int:
+    """Serve programs until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
     need_extra("fastapi", "serve")
     need_extra("uvicorn", "serve")
+    from streams.door.http.app import app_of
+
+    return _over_http(log, models, wanted, listen, app_of, "/v1")
+
+
+def mcp(log: str | None, models: Models, wanted: Serving, *, listen: str | None) -> int:
+    """Serve assistants until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
+    need_extra("mcp", "mcp")
+    if listen is not None:
+        from streams.door.mcp.server import PATH, app_of
+
+        return _over_http(log, models, wanted, listen, app_of, PATH)
+    from streams.door.mcp.server import speak
+
+    for option, given in (
+        ("--tokens", wanted.tokens),
+        ("--allow-host", wanted.names),
+        ("--allow-origin", wanted.origins),
+    ):
+        if given:
+            hint = "Serve over HTTP: --listen 127.0.0.1:8801"
+            raise usage(
+                "on standard input there is nobody but who started it", field=option, hint=hint
+            )
+    service = _service(log, models, wanted)
+
+    async def spoken() -> None:
+        async with service.client:
+            await speak(service)
+
+    _run(spoken())
+    return OK
+
+
+def _over_http(
+    log: str | None,
+    models: Models,
+    wanted: Serving,
+    listen: str,
+    app_of: Callable[[Service, Hosts, Sequence[str]], ASGIApp],
+    path: str,
+) -> int:
+    host, port = place_of(listen, "--listen")
+    hosts = hosts_of(host, wanted.names)
+    service = _service(log, models, wanted, hosts)
+    app = app_of(service, hosts, wanted.origins)
+    with listening_at(host, port) as listening:
+        address = f"http://{named(host)}:{listening.getsockname()[1]}{path}"
+        _run(_served(app, service.client, listening, lambda: _ready(address, service.client)))
+    return OK
+
+
+def _service(
+    log: str | None, models: Models, wanted: Serving, hosts: Hosts | None = None
+) -> Service:
+    """What is served, to whom. Raises a ``CliError`` where others could reach what lets anybody in."""
     from streams.door.access import access_of
     from streams.door.errors import Error
-    from streams.door.http.app import app_of
-    from streams.door.service import PATIENCE_S, Offer
+    from streams.door.service import PATIENCE_S, Offer, Service
 
-    host, port = place_of(wanted.listen, "--listen")
-    hosts = hosts_of(host, wanted.names)
     try:
         access = access_of(wanted.tokens)
     except Error as error:
         raise _as_cli(error) from error
-    _need_tokens(hosts, is_open=access.is_open)
+    if hosts is not None:
+        _need_tokens(hosts, is_open=access.is_open)
     offer = Offer(policies=_offered(wanted.policies), patience_s=wanted.patience_s or PATIENCE_S)
-    client = _client(log_url(log), models, offer.policies[0], wanted)
-    app = app_of(client, offer, access, hosts, wanted.origins)
-    with listening_at(host, port) as listening:
-        address = f"http://{named(host)}:{listening.getsockname()[1]}"
-        try:
-            asyncio.run(_served(app, client, listening, lambda: _ready(address, client)))
-        except Error as error:
-            raise _as_cli(error) from error
-    return OK
+    return Service(_client(log_url(log), models, offer.policies[0], wanted), offer, access)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end. Raises a ``CliError`` for what programs would be told."""
+    from streams.door.errors import Error
+
+    try:
+        asyncio.run(work)
+    except Error as error:
+        raise _as_cli(error) from error
 
 
 async def _served(
@@ -147,4 +201,4 @@ def _need_tokens(hosts: Hosts, *, is_open: bool) -> None:
 
 def _ready(address: str, client: Client) -> None:
     simulated = "   SIMULATED: no model answers" if client.is_simulated else ""
-    say(f"ready: {address}/v1   log {client.log}{simulated}   Ctrl-C ends it")
+    say(f"ready: {address}   log {client.log}{simulated}   Ctrl-C ends it")

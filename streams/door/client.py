@@ -23,6 +23,7 @@ from streams.cli.kafka_log import is_kafka, place_of, reached
 from streams.cli.opening import open_log
 from streams.door.asking import DEFAULT_POLICY, Asked, Way
 from streams.door.errors import Error, in_our_words
+from streams.door.lessons import FoundLesson, nearest
 from streams.door.mailbox import Mailbox, News
 
 if TYPE_CHECKING:
@@ -289,6 +290,23 @@ class Client:
         if found is None:
             raise Error("no such episode", code="episode.unknown", where=episode)
         return found
+
+    async def page(self, episode: str) -> str:
+        """The same as a page of text. Raises an ``Error`` where there is none that a worker has admitted."""
+        found = await self._in_thread(lambda: self._box.page(episode))
+        if found is None:
+            raise Error("no such episode", code="episode.unknown", where=episode)
+        return found
+
+    async def lessons(
+        self, query: str, *, memory: str | None = None, top: int = 5
+    ) -> list[FoundLesson]:
+        """Lessons in force that are most like a question, with what became of those who were given them.
+
+        ``memory`` is the client's own unless it is named.
+        """
+        name = self.way.memory if memory is None else memory
+        return await nearest(query, await self._in_thread(lambda: self._box.lessons(name)), top)
 
     async def feedback(
         self,

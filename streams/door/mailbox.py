@@ -16,10 +16,13 @@ from schemas.written import problem_of
 from streams.cli.config import load
 from streams.cli.doctor.adopting import voided
 from streams.cli.setup import tools_wanted
+from streams.cli.show.episode import page_of
+from streams.cli.show.library import Library
 from streams.cli.show.plain import episode_json
 from streams.cli.show.sheet import read
 from streams.door.asking import Asked, Way
 from streams.door.errors import Error
+from streams.door.lessons import Lesson, lessons_of
 from streams.door.messages import (
     answer_of,
     answers_after,
@@ -64,6 +67,8 @@ class Mailbox:
     def __init__(self, log: SqliteLog) -> None:
         self.log, self.others = log, Others(log)
         self.version = (-1, -1)
+        self.library: Library | None = None
+        """What was learned, read when it is first asked for."""
         self.awaited: frozenset[str] = frozenset()
         """Whose news was looked for last."""
         self.answered = self._last("answers")
@@ -166,6 +171,21 @@ class Mailbox:
         self.log.data_version()
         sheet = read(self.log, episode)
         return None if sheet.admitted is None else episode_json(sheet)
+
+    def page(self, episode: str) -> str | None:
+        """The same as a page of text, as `metalogue show` prints it; none where there is none."""
+        self.log.data_version()
+        sheet = read(self.log, episode)
+        return None if sheet.admitted is None else page_of(sheet, None, episode).text()
+
+    def lessons(self, memory: str) -> list[Lesson]:
+        """The lessons in force under a memory's name; only what is new on the log is read again."""
+        self.log.data_version()
+        if self.library is None:
+            self.library = Library.read(self.log)
+        else:
+            self.library.follow(self.log)
+        return list(lessons_of(self.library, memory))
 
     def news(self, waiting: Iterable[str]) -> News:
         """What came for those that wait: since the last look, and at all for those that wait since then."""

@@ -7,7 +7,7 @@ episodes are whose, what a holder may spend) stands here, so that no protocol ca
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,14 +70,14 @@ class Service:
             text, id=id, policy=policy, new=new, **memory, **known, **way
         )
 
-    async def waited(self, handle: Handle, seconds: float, again: str) -> Answer:
-        """The answer. Raises an ``Error`` where it does not come in time; the work goes on.
+    async def waited(self, answer: Awaitable[Answer], seconds: float, again: str) -> Answer:
+        """An answer that is awaited. Raises an ``Error`` where it does not come in time; the work goes on.
 
         ``again`` says how to ask for it later.
         """
         try:
             async with asyncio.timeout(seconds):
-                return await handle.answer()
+                return await answer
         except TimeoutError:
             raise Error(f"no answer yet: {again}", code="patience") from None
 

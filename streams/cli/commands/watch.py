@@ -1,14 +1,17 @@
-"""The commands that serve: dashboard for people, serve for programs."""
+"""The commands that serve: dashboard for people, serve for programs, mcp for assistants."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from streams.cli.app import Log, NewLog, app
 from streams.cli.options import LimitOptions, MaxConcurrency, ModelOptions, Own, Tools, grouped
+
+if TYPE_CHECKING:
+    from streams.cli.serving import Serving
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -42,15 +45,12 @@ def dashboard(
 class DoorOptions:
     """What a door offers, and to whom."""
 
-    listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where it listens.")
-    ] = "127.0.0.1:8800"
     policies: Annotated[
         list[str],
         typer.Option(
             "--policy",
             metavar="NAME",
-            help="A policy that is offered as a model; may be repeated. All of ours without one.",
+            help="A policy that is offered; may be repeated. All of ours without one.",
         ),
     ] = field(default_factory=list[str])
     tokens: Annotated[
@@ -72,6 +72,21 @@ class DoorOptions:
         typer.Option("--patience", metavar="SECONDS", min=1, help="How long a request may wait."),
     ] = None
 
+    def serving(self, limits: LimitOptions, max_concurrency: int | None) -> Serving:
+        """The same as what serves takes it."""
+        from streams.cli.serving import Serving
+        from streams.cli.setup import episodes_in_flight
+
+        return Serving(
+            policies=self.policies,
+            names=self.allow_host,
+            origins=self.allow_origin,
+            tokens=self.tokens,
+            limits=limits.limits(),
+            max_concurrency=max_concurrency or episodes_in_flight(),
+            patience_s=self.patience,
+        )
+
 
 @app.command()
 @grouped
@@ -81,6 +96,9 @@ def serve(
     answering: ModelOptions,
     tools: Tools = None,
     limits: LimitOptions,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where it listens.")
+    ] = "127.0.0.1:8800",
     wanted: DoorOptions,
     max_concurrency: MaxConcurrency = None,
 ) -> int:
@@ -89,18 +107,37 @@ def serve(
     Chat completions of policies, and problems, answers, events, feedback. On a SQLite log it works on what
     comes; on Kafka it hands it to workers.
     """
-    from streams.cli.serving import Serving
     from streams.cli.serving import serve as run
-    from streams.cli.setup import episodes_in_flight
 
-    serving = Serving(
-        listen=wanted.listen,
-        policies=wanted.policies,
-        names=wanted.allow_host,
-        origins=wanted.allow_origin,
-        tokens=wanted.tokens,
-        limits=limits.limits(),
-        max_concurrency=max_concurrency or episodes_in_flight(),
-        patience_s=wanted.patience,
-    )
-    return run(log, answering.models(tools=tools), serving)
+    serving = wanted.serving(limits, max_concurrency)
+    return run(log, answering.models(tools=tools), serving, listen=listen)
+
+
+@app.command()
+@grouped
+def mcp(
+    *,
+    log: NewLog = None,
+    answering: ModelOptions,
+    tools: Tools = None,
+    limits: LimitOptions,
+    listen: Annotated[
+        Optional[str],
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Over HTTP, there; without it, on standard input and output.",
+        ),
+    ] = None,
+    wanted: DoorOptions,
+    max_concurrency: MaxConcurrency = None,
+) -> int:
+    """Serve assistants by the Model Context Protocol.
+
+    Tools that solve problems, explain episodes and search lessons: for the program that starts this one, or over HTTP
+    under the rules of `serve`.
+    """
+    from streams.cli.serving import mcp as run
+
+    serving = wanted.serving(limits, max_concurrency)
+    return run(log, answering.models(tools=tools), serving, listen=listen)

@@ -134,6 +134,8 @@ class Library:
     """Episodes that ended without an answer."""
     measured: Measured = field(default_factory=Measured)
     """What `metalogue effect lesson` found of lessons and rules."""
+    read_to: int = 0
+    """Where the log ended when it was read last."""
 
     @classmethod
     def of(cls, log: str | None) -> Library:
@@ -147,11 +149,18 @@ class Library:
     def read(cls, log: SqliteLog) -> Library:
         """What the scopes have learned, be their policies here or not."""
         library = cls(Learner(find, LogRecords(log)))
-        for record in log.records("learning"):
-            if library.learner.feed(record.episode, record.address, record.event):
-                library._feed(record.episode, record.event)
-        library.measured = measured_on(log)
+        library.follow(log)
         return library
+
+    def follow(self, log: SqliteLog) -> None:
+        """Take in what the log has had added since it was read last."""
+        end = log.end()
+        if self.read_to == end:
+            return
+        for record in log.records("learning", after=self.read_to):
+            if self.learner.feed(record.episode, record.address, record.event):
+                self._feed(record.episode, record.event)
+        self.measured, self.read_to = measured_on(log), end
 
     def effects(self, shelf: Shelf, item: MemoryItem) -> list[Probed]:
         """What an item's episodes came to without it, first by whom it was probed most."""

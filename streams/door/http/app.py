@@ -13,13 +13,12 @@ from starlette.middleware.cors import CORSMiddleware
 
 from schemas.problem import PROBLEM_CHARS
 from streams.dashboard.guard import Guard
-from streams.door.access import Access, Refused
-from streams.door.client import Client
+from streams.door.access import Refused
 from streams.door.errors import Error
 from streams.door.http.door import Door, status_of, told
 from streams.door.http.routes import router
 from streams.door.origins import Origins
-from streams.door.service import Offer
+from streams.door.service import Service
 from streams.web.bodies import Bodies
 
 if TYPE_CHECKING:
@@ -32,9 +31,7 @@ MOST_BYTES = 4 * PROBLEM_CHARS
 
 
 def app_of(
-    client: Client,
-    offer: Offer,
-    access: Access,
+    service: Service,
     hosts: Hosts,
     origins: Sequence[str] = (),
 ) -> ASGIApp:
@@ -46,7 +43,7 @@ def app_of(
         docs_url=None,
         redoc_url=None,
     )
-    app.state.door = Door(client, offer, access)
+    app.state.door = Door(service)
     app.include_router(router)
     app.add_exception_handler(Error, _said)
     app.add_exception_handler(Refused, _said)

@@ -16,11 +16,11 @@ from schemas.answer import Answer
 from schemas.events.codec import plain
 from schemas.problem import ProblemId, ProblemText, Said, Seed, Values
 from schemas.record import Record
-from streams.door.access import Access, Guest, Refused
-from streams.door.client import Client, Handle
+from streams.door.access import Guest, Refused
+from streams.door.client import Handle
 from streams.door.errors import Error
 from streams.door.http.chat import ChatRequest, chunks, completion, event, problem_of
-from streams.door.service import Offer, Service
+from streams.door.service import Service
 
 STATUS: Mapping[str, int] = {
     "input.duplicate": 409,
@@ -65,11 +65,11 @@ class Judged(BaseModel):
 
 
 class Door:
-    """The handlers, over one client of a log."""
+    """The handlers, over one service."""
 
-    def __init__(self, client: Client, offer: Offer, access: Access) -> None:
-        self.service = Service(client, offer, access)
-        self.client, self.offer, self.access = client, offer, access
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.client, self.offer, self.access = service.client, service.offer, service.access
 
     # -- who comes ---------------------------------------------------------------------------------
 
@@ -77,7 +77,9 @@ class Door:
         return self.service.policy(model, field="model", lists="GET /v1/models")
 
     async def _waited(self, handle: Handle, seconds: float) -> Answer:
-        return await self.service.waited(handle, seconds, f"GET /v1/answers/{handle.episode}")
+        return await self.service.waited(
+            handle.answer(), seconds, f"GET /v1/answers/{handle.episode}"
+        )
 
     # -- as OpenAI's clients speak -----------------------------------------------------------------
 

@@ -65,7 +65,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "bench run": ("mc2-tab-08", "--reduced", "--limit", "1", *REHEARSAL, "--out", "report"),
 }
 """What writes as well, if only tables beside the log."""
-GOES_ON = ("dashboard", "projector", "serve")
+GOES_ON = ("dashboard", "mcp", "projector", "serve")
 """What goes on until it is told to end."""
 REFUSED = {"lessons restore": 2}
 """What has nothing to do on this log, and says so; what else ends with 0 or 1."""

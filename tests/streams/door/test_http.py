@@ -26,7 +26,7 @@ from metalogue import Engine
 from streams.cli.working import only_worker
 from streams.door.access import access_of
 from streams.door.http.app import MOST_BYTES, app_of
-from streams.door.service import Offer
+from streams.door.service import Offer, Service
 from streams.web.connections import Connection
 from streams.web.hosts import Hosts
 from tests.endpoint import Answer
@@ -66,7 +66,7 @@ def served(
     """A door on loopback, in a thread of its own, over an engine on the log."""
     offer = Offer(policies=["mc2", "cot"], patience_s=patience_s)
     engine = Engine(LOG, backbone="openai", policy="mc2", max_pending=max_pending)
-    app = app_of(engine, offer, access_of(tokens), Hosts.of("127.0.0.1"), origins)
+    app = app_of(Service(engine, offer, access_of(tokens)), Hosts.of("127.0.0.1"), origins)
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_level="error", http=Connection, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

@@ -1,0 +1,436 @@
+"""The MCP server as a process of its own, asked by the official client: on its standard streams, and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any, TypeVar
+
+import httpx2 as httpx
+import metalogue
+import pytest
+import yaml
+
+from streams.cli.errors import SETUP
+from streams.cli.show.library import Library
+from streams.runtime.embedded.log import SqliteLog
+from tests.endpoint import Answer, Asked
+from tests.pace import soon
+from tests.streams.cli.calling import call, command, environment, process
+from tests.streams.cli.learned import copy_of, made
+from tests.streams.door.conftest import knows
+from tests.surroundings import Serve
+
+mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
+stdio: Any = pytest.importorskip("mcp.client.stdio")
+over_http: Any = pytest.importorskip("mcp.client.streamable_http")
+
+T = TypeVar("T")
+SUM = "What is 17 + 25?"
+WORDS = ("--backbone", "openai", "--policy", "mc2", "--policy", "cot")
+REHEARSAL = ("--backbone", "rehearsal:seed=7", "--policy", "mc2")
+pytestmark = [pytest.mark.slow, pytest.mark.live]
+
+
+def run(work: Callable[[], Awaitable[T]]) -> T:
+    """What some work comes to, in time."""
+
+    async def timed() -> T:
+        async with asyncio.timeout(soon(60.0)):
+            return await work()
+
+    return asyncio.run(timed())
+
+
+def around() -> dict[str, str]:
+    """What a server's process sees: this checkout, and the endpoint of the test."""
+    return environment(**{n: v for n, v in os.environ.items() if n.startswith("OPENAI_")})
+
+
+@asynccontextmanager
+async def on_streams(*words: str, log: str = "a.db") -> AsyncGenerator[Any]:
+    """A client of a server that it starts itself."""
+    first, *rest = command("mcp", "--log", log, *words)
+    started = stdio.StdioServerParameters(command=first, args=rest, env=around())
+    async with mcp.Client(started) as client:
+        yield client
+
+
+def test_a_problem_is_solved_told_of_and_explained(serve: Serve) -> None:
+    endpoint = serve()
+    steps: list[tuple[float, str]] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        steps.append((progress, message or ""))
+
+    async def work() -> tuple[Any, Any, Any]:
+        async with on_streams(*WORDS) as client:
+            given = {"problem": SUM, "policy": "mc2", "call_limit": 9}
+            solved = await client.call_tool("solve", given, progress_callback=heard)
+            paid = len(endpoint.asked)
+            again = await client.call_tool("solve", given)
+            assert len(endpoint.asked) == paid, "the same problem is never paid twice"
+            episode = {"episode": solved.structured_content["episode"]}
+            return solved, again, await client.call_tool("explain", episode)
+
+    solved, again, explained = run(work)
+    said = solved.structured_content
+    assert (said["answer"], said["simulated"]) == ("42", False)
+    assert again.structured_content == said
+    with metalogue.open_log("sqlite:a.db") as log:
+        (answer,) = log.answers()
+        records = [each for each in log.records(answer.episode) if each.address != "reflected"]
+    assert (said["episode"], said["status"]) == (answer.episode, answer.status)
+    assert said["confidence"] == answer.confidence
+    used = {name: getattr(answer.usage, name) for name in said["usage"]}
+    assert said["usage"] == used, "unknown figures stay unknown"
+    assert used["calls"] == len(endpoint.asked) > 1
+    told = [message for _, message in steps]
+    assert told[: len(records)] == [f"{each.address} {each.event.kind}" for each in records]
+    assert [count for count, _ in steps] == list(range(1, len(steps) + 1))
+    page = explained.structured_content
+    assert (page["problem"], page["answer"], page["status"]) == (SUM, "42", answer.status)
+    assert re.search(r"^ *0 +reasoner +42", page["page"], flags=re.MULTILINE)
+    assert explained.content[0].text == page["page"]
+
+
+def test_tools_say_what_they_take_and_give(serve: Serve) -> None:
+    serve()
+
+    async def work() -> list[Any]:
+        async with on_streams(*WORDS) as client:
+            return list((await client.list_tools()).tools)
+
+    tools = {tool.name: tool for tool in run(work)}
+    assert set(tools) == {"solve", "explain", "search_lessons"}
+    assert "`mc2`, `cot`" in tools["solve"].description
+    assert "`tot`" not in tools["solve"].description, "only what the operator listed"
+    for tool in tools.values():
+        assert all("description" in each for each in tool.input_schema["properties"].values())
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.output_schema["type"] == "object"
+    reads = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
+    assert reads == {"explain", "search_lessons"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "said"),
+    [
+        ("solve", {}, "problem: Field required [input.field]"),
+        ("solve", {"problem": " "}, "problem: "),
+        ("solve", {"problem": SUM, "polcy": "cot"}, "polcy: Extra inputs"),
+        ("solve", {"problem": SUM, "call_limit": 0}, "call_limit: "),
+        ("solve", {"problem": SUM, "call_limit": "many"}, "call_limit: "),
+        ("solve", {"problem": SUM, "policy": "tot"}, "policy: no policy 'tot'"),
+        ("solve", {"problem": SUM, "policy": "own.py:Mine"}, "policy: no policy"),
+        ("solve", {"problem": SUM, "seed": -1}, "seed: "),
+        ("explain", {"episode": "p/default/none/x"}, "no such episode [episode.unknown]"),
+        ("explain", {"episode": "x\x00y"}, "no such episode [episode.unknown]"),
+        ("search_lessons", {"query": SUM, "top": 99}, "top: "),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_field(
+    serve: Serve, tool: str, given: dict[str, Any], said: str
+) -> None:
+    endpoint = serve()
+
+    async def work() -> Any:
+        async with on_streams(*WORDS) as client:
+            return await client.call_tool(tool, given)
+
+    result = run(work)
+    assert result.is_error
+    assert said in result.content[0].text
+    assert endpoint.asked == []
+
+
+def test_a_tool_that_there_is_none_of_is_an_error_of_the_protocol(serve: Serve) -> None:
+    serve()
+
+    async def work() -> None:
+        async with on_streams(*WORDS) as client:
+            with pytest.raises(
+                mcp.MCPError, match="name: no tool 'sove'; there are solve, explain"
+            ):
+                await client.call_tool("sove", {})
+
+    run(work)
+
+
+def test_a_call_limit_holds(serve: Serve) -> None:
+    endpoint = serve()
+
+    async def work() -> Any:
+        async with on_streams(*WORDS) as client:
+            given = {"problem": SUM, "policy": "mc2", "call_limit": 1}
+            return await client.call_tool("solve", given)
+
+    said = run(work).structured_content
+    assert said["usage"]["calls"] == len(endpoint.asked) == 1
+    assert said["status"] == "exhausted"
+
+
+def test_a_simulated_answer_says_so(folder: Path) -> None:
+    async def work() -> Any:
+        async with on_streams(*REHEARSAL) as client:
+            return await client.call_tool("solve", {"problem": SUM})
+
+    assert run(work).structured_content["simulated"] is True
+
+
+def test_a_problem_whose_server_was_killed_goes_on_without_paying_twice(serve: Serve) -> None:
+    """The first reply is on the log when the process dies; the next one asks for what is missing alone."""
+    killed, let = threading.Event(), threading.Event()
+
+    def script(asked: Asked) -> Answer:
+        if len(endpoint.asked) > 1 and not killed.is_set():
+            killed.set()
+            let.wait(60)
+        return knows(asked)
+
+    endpoint = serve(script)
+    given = {"name": "solve", "arguments": {"problem": SUM, "policy": "mc2"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    asks: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": given},
+    ]
+    words = command("mcp", "--log", "a.db", *WORDS)
+    with Popen(words, env=around(), stdin=PIPE, stdout=PIPE, stderr=PIPE) as server:
+        assert server.stdin is not None
+        server.stdin.writelines(
+            json.dumps({"jsonrpc": "2.0", **each}).encode() + b"\n" for each in asks
+        )
+        server.stdin.flush()
+        assert killed.wait(soon(30.0))
+        server.kill()
+    let.set()
+
+    async def work() -> Any:
+        async with on_streams(*WORDS) as client:
+            return await client.call_tool("solve", given["arguments"])
+
+    said = run(work).structured_content
+    assert said["answer"] == "42"
+    first = [each for each in endpoint.asked if each.body == endpoint.asked[0].body]
+    assert len(first) == 1, "what was recorded is not asked for again"
+
+
+# ── lessons ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_lessons_are_found_by_likeness_with_what_became_of_them(folder: Path) -> None:
+    copy_of(made(), folder / "a.db")
+    used = [row for row in call("lessons", "list", "--json", "--log", "a.db").rows if row["used"]]
+    words = ("effect", "lesson", used[0]["id"], "--limit", "2", *REHEARSAL[:2])
+    probe = call(*words, "--json", "--log", "a.db").rows[0]
+    with closing(SqliteLog(folder / "a.db")) as log:
+        library = Library.read(log)
+    (shelf,) = library.shelves.values()
+    lessons = {item.id: item for item in shelf.memory.latest.items if item.kind == "lesson"}
+    wanted = used[0]["id"]
+
+    async def work() -> tuple[Any, Any]:
+        async with on_streams(*REHEARSAL) as client:
+            query = {"query": lessons[wanted].text, "top": 50}
+            every = await client.call_tool("search_lessons", query)
+            few = await client.call_tool("search_lessons", query | {"top": 2})
+            return every.structured_content["lessons"], few.structured_content["lessons"]
+
+    every, few = run(work)
+    assert len({each["id"] for each in every} & set(lessons)) == min(50, len(lessons))
+    assert few == every[:2]
+    assert lessons[every[0]["id"]].text == lessons[wanted].text, "a text is most like itself"
+    likeness = [each["similarity"] for each in every]
+    assert likeness == sorted(likeness, reverse=True)
+    assert {each["by"] for each in every} == {shelf.memory.latest.embedder}
+    listed = {row["id"]: row for row in call("lessons", "list", "--json", "--log", "a.db").rows}
+    for each in every:
+        row = listed[each["id"]]
+        assert each["used"] == row["used"]
+        assert each["right"] == row["outcomes"].get("right", 0)
+        assert each["wrong"] == row["outcomes"].get("wrong", 0)
+        measured = each["effect"]["points"]
+        assert (measured is None) == (each["effect"]["opportunities"] == 0)
+        if each["id"] == used[0]["id"]:
+            (found,) = each["probed"]
+            assert (found["points"], found["judged"]) == (probe["effect"], probe["judged"])
+        else:
+            assert each["probed"] == []
+    assert any(each["effect"]["points"] is not None for each in every), "some were measured"
+    assert used[0]["id"] in {each["id"] for each in every}
+
+
+# ── over HTTP ────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def served(*words: str) -> Generator[str]:
+    """The address of a server that is started over HTTP."""
+    started = ("mcp", "--log", "a.db", "--listen", "127.0.0.1:0", *words)
+    openai = {n: v for n, v in os.environ.items() if n.startswith("OPENAI_")}
+    with process(*started, cwd=Path.cwd(), **openai) as server:
+        try:
+            assert server.stderr is not None
+            said = server.stderr.readline().decode()
+            found = re.match(r"ready: (http://127\.0\.0\.1:\d+/mcp) ", said)
+            assert found is not None, said
+            yield found[1]
+        finally:
+            server.terminate()
+            server.communicate(timeout=30)
+
+
+@asynccontextmanager
+async def over(url: str, token: str | None = None) -> AsyncGenerator[Any]:
+    """A client over HTTP, with a token."""
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    async with (
+        httpx.AsyncClient(headers=headers, timeout=60) as http,
+        mcp.Client(over_http.streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def tokens(folder: Path) -> str:
+    holders = {
+        "alice": {"sha256": sha256(b"a-token").hexdigest(), "at_once": 1},
+        "bob": {"sha256": sha256(b"b-token").hexdigest(), "call_limit": 1},
+    }
+    (folder / "tokens.yaml").write_text(yaml.safe_dump({"holders": holders}))
+    return "tokens.yaml"
+
+
+def test_over_http_anybody_of_this_machine_solves_with_progress(serve: Serve) -> None:
+    serve()
+    steps: list[str] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        steps.append(message or "")
+
+    async def work(url: str) -> Any:
+        async with over(url) as client:
+            given = {"problem": SUM, "policy": "mc2"}
+            return await client.call_tool("solve", given, progress_callback=heard)
+
+    with served(*WORDS) as url:
+        said = run(lambda: work(url)).structured_content
+    assert said["answer"] == "42"
+    assert steps[:2] == ["admitted problem.admitted", "opened episode.opened"]
+
+
+def test_a_token_has_its_own_episodes_limits_and_places(serve: Serve, tokens: str) -> None:
+    endpoint = serve()
+
+    async def work(url: str) -> None:
+        given = {"problem": SUM, "policy": "mc2"}
+        async with over(url, "a-token") as alice, over(url, "b-token") as bob:
+            hers = (await alice.call_tool("solve", given)).structured_content
+            paid = len(endpoint.asked)
+            asked = {"episode": hers["episode"]}
+            assert not (await alice.call_tool("explain", asked)).is_error
+            none = await bob.call_tool("explain", asked)
+            nobody = await bob.call_tool("explain", {"episode": "p/default/none/x"})
+            assert none.is_error
+            theirs = [each.content[0].text.partition(": ")[2] for each in (none, nobody)]
+            assert theirs[0] == theirs[1], "another's is spoken of as one that there is not"
+            his = (await bob.call_tool("solve", given | {"call_limit": 9})).structured_content
+            assert his["episode"] != hers["episode"], "each has a memory of its own"
+            assert his["usage"]["calls"] == len(endpoint.asked) - paid == 1
+            calls: list[Awaitable[Any]] = [
+                alice.call_tool("solve", given | {"seed": seed}) for seed in (1, 2)
+            ]
+            both: list[Any] = await asyncio.gather(*calls)
+            refused = [each.content[0].text for each in both if each.is_error]
+            assert len(refused) == 1
+            assert "come again later [rate_limit_exceeded]" in refused[0]
+
+    with served(*WORDS, "--tokens", tokens) as url:
+        run(lambda: work(url))
+    with metalogue.open_log("sqlite:a.db") as log:
+        assert {each.problem.memory for each in log.episodes()} == {"alice", "bob"}
+
+
+def test_a_token_finds_no_lessons_of_another_memory(folder: Path) -> None:
+    copy_of(made(), folder / "a.db")
+    holders = {name: {"sha256": sha256(name.encode()).hexdigest()} for name in ("main", "bob")}
+    (folder / "t.yaml").write_text(yaml.safe_dump({"holders": holders}))
+
+    async def found(url: str, token: str) -> int:
+        async with over(url, token) as client:
+            result = await client.call_tool("search_lessons", {"query": "24"})
+            return len(result.structured_content["lessons"])
+
+    with served(*REHEARSAL, "--tokens", "t.yaml") as url:
+        assert run(lambda: found(url, "main")) == 5
+        assert run(lambda: found(url, "bob")) == 0
+
+
+def test_strangers_are_kept_out_before_the_protocol_begins(serve: Serve, tokens: str) -> None:
+    serve()
+    ask: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    usual = {"accept": "application/json, text/event-stream", "authorization": "Bearer a-token"}
+    wrong: list[tuple[dict[str, str], int]] = [
+        ({"authorization": ""}, 401),
+        ({"authorization": "Bearer x"}, 401),
+        ({"authorization": "Basic a-token"}, 401),
+        ({"host": "evil.example"}, 421),
+        ({"origin": "https://evil.example"}, 403),
+        ({"content-type": "text/plain"}, 415),
+    ]
+    with served(*WORDS, "--tokens", tokens) as url, httpx.Client(timeout=60) as http:
+        assert http.post(url, json=ask, headers=usual).status_code == 200
+        for headers, status in wrong:
+            said = http.post(url, json=ask, headers=usual | headers)
+            assert said.status_code == status, headers
+        big = b'{"jsonrpc": "' + b" " * (4 << 20) + b'"}'
+        said = http.post(url, content=big, headers=usual | {"content-type": "application/json"})
+        assert said.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--listen", "0.0.0.0:0"], 2, "anybody who reaches it"),
+        (["--tokens", "t.yaml"], 2, "--tokens"),
+        (["--allow-host", "here.example"], 2, "--allow-host"),
+        (["--policy", "mc3"], 2, "no policy 'mc3'"),
+        (["--listen", "nowhere"], 2, "is not HOST:PORT"),
+    ],
+)
+def test_a_server_that_cannot_begin_says_why(
+    serve: Serve, folder: Path, words: list[str], code: int, said: str
+) -> None:
+    serve()
+    holders = {"a": {"sha256": "a" * 64}}
+    (folder / "t.yaml").write_text(yaml.safe_dump({"holders": holders}))
+    done = call("mcp", "--log", "a.db", "--backbone", "openai", *words)
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert "Traceback" not in done.err
+
+
+def test_without_its_extra_it_says_what_to_install(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve()
+
+    def missing(name: str) -> None:
+        """No module is found."""
+
+    monkeypatch.setattr("streams.cli.observing.find_spec", missing)
+    done = call("mcp", "--log", "a.db", "--backbone", "openai")
+    assert (done.code, "pip install 'metalogue[mcp]'" in done.err) == (SETUP, True), done.err
