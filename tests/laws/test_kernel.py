@@ -193,6 +193,45 @@ def test_a_changed_question_diverges_at_its_address_and_names_the_part(
     error = replay(program, journal).error
     assert isinstance(error, Diverged)
     assert (error.address, error.part, error.recorded) == (at, names[part], digests[part + 1])
+    assert (error.now, error.question) == (digests[part + 1][:-1], ended.world.questions[at])
+
+
+@given(PROGRAMS, ORDERS, st.data())
+@settings(max_examples=120)
+def test_another_kind_of_question_diverges_as_a_whole(
+    program: Program, order: list[int], data: st.DataObject
+) -> None:
+    """Another word before the same parts, a part more or one less: no part of it is what changed."""
+    ended, record = finished(program, Paced(order))
+    assume(ended.world.questions)
+    journal = record.journal(EPISODE)
+    at = data.draw(st.sampled_from(sorted(ended.world.questions)))
+    said = journal[at]
+    assert isinstance(said, AnswerEvent)
+    word, *parts = said.asked.split(" ")
+    others = ([f"{word}d", *parts], [word, *parts, "-"], [word, *parts[:-1]])
+    asked = " ".join(data.draw(st.sampled_from(others)))
+    journal[at] = structs.replace(said, asked=asked)
+    error = replay(program, journal).error
+    assert isinstance(error, Diverged)
+    assert (error.address, error.part) == (at, "question")
+    assert (error.recorded, error.now) == (asked, said.asked)
+
+
+@given(PROGRAMS, ORDERS, st.data())
+@settings(max_examples=120)
+def test_a_fact_where_an_answer_should_stand_diverges_by_its_kind(
+    program: Program, order: list[int], data: st.DataObject
+) -> None:
+    ended, record = finished(program, Paced(order))
+    assume(ended.world.questions)
+    journal = record.journal(EPISODE)
+    at = data.draw(st.sampled_from(sorted(ended.world.questions)))
+    journal[at] = Voted(answer="x", votes=1, of=1)
+    error = replay(program, journal).error
+    assert isinstance(error, Diverged)
+    assert (error.address, error.part, error.recorded) == (at, "kind of record", "voted")
+    assert error.now == type(ended.world.questions[at]).__name__
 
 
 @given(PROGRAMS, ORDERS, st.data())

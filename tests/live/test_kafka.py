@@ -55,14 +55,14 @@ def same_meaning(one: Cluster, other: Cluster) -> None:
 def test_a_series_over_two_workers_means_what_it_means_embedded(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    flat, source = Flat(tmp_path), ("game24:901-1100", "--policy", "mc2")
+    flat, source = Flat(tmp_path), ("game24:901-1000", "--policy", "mc2")
     both = cluster.worker(*REHEARSAL), cluster.worker(*REHEARSAL)
     eventually(lambda: owners(cluster) == 2)
     for each in (cluster, flat):
-        assert each.out("produce", *source).startswith("produced 200 ")
+        assert each.out("produce", *source).startswith("produced 100 ")
     assert ended(flat.worker(*REHEARSAL, "--until-idle")) == [0]
     meaning = flat.out("log", "digest")
-    eventually(lambda: cluster.stats()["learning_episodes"] == 10)
+    eventually(lambda: cluster.stats()["learning_episodes"] == 5)
     eventually(lambda: log_digest(cluster.log()) == meaning)
     for worker in both:
         worker.send_signal(signal.SIGTERM)
@@ -70,9 +70,9 @@ def test_a_series_over_two_workers_means_what_it_means_embedded(
     same_meaning(cluster, flat)
     assert cluster.out("verify").endswith(" 0 model calls")
     found = cluster.stats()
-    assert (found["answers"], found["learning_episodes"]) == (200, 10)
+    assert (found["answers"], found["learning_episodes"]) == (100, 5)
     assert (found["repeated_completions"], found["stale_completions"]) == (0, 0)
-    assert len(cluster.out("consume", "--json").splitlines()) == 200
+    assert len(cluster.out("consume", "--json").splitlines()) == 100
 
 
 def interleaved(count: int) -> bytes:
