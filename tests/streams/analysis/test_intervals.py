@@ -1,8 +1,8 @@
-"""Intervals of ratios and of counts, by what each is defined by: the values that a test at that level cannot refuse."""
+"""Intervals by what each is defined by: what a test cannot refuse, so many outcomes, a scale on which it is even."""
 
 from __future__ import annotations
 
-from math import fsum
+from math import atanh, fsum, log
 
 import pytest
 from hypothesis import given
@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from streams.analysis.intervals import (
+    bounded_interval,
+    correlation_interval,
     count_interval,
+    mean_interval,
     ratio_interval,
     share_interval,
+    sum_interval,
     wilson,
 )
 
@@ -76,3 +80,92 @@ def test_a_count_over_seeds_is_of_problems_and_not_of_episodes() -> None:
     assert share is not None
     assert count_interval(parts) == pytest.approx((4 * share[0], 4 * share[1]))
     assert count_interval([(0.0, 0)]) is None
+
+
+# ── Shares and sums ──────────────────────────────────────────────────────────────────────────
+
+NOBODY = (0.0, 0)
+"""A problem of which nothing is known."""
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5))
+def test_outcomes_that_a_problem_decides_are_as_many_as_problems(
+    right: int, wrong: int, each: int
+) -> None:
+    parts = [(float(each), each)] * right + [(0.0, each)] * wrong + [NOBODY]
+    n = right + wrong
+    assert share_interval(parts) == pytest.approx(wilson(right / n, n))
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 4))
+def test_outcomes_that_no_problem_decides_are_as_many_as_there_are(
+    n: int, right: int, wrong: int
+) -> None:
+    parts = [(float(right), right + wrong)] * n
+    whole = n * (right + wrong)
+    assert share_interval(parts) == pytest.approx(wilson(right / (right + wrong), whole))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_where_all_say_the_same_seeds_say_nothing_more(share: float) -> None:
+    assert share_interval([(3 * share, 3)] * 4) == wilson(share, 4)
+    assert share_interval([NOBODY]) is share_interval([]) is None
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=9))
+def test_a_sum_s_interval_is_its_mean_s_for_so_many_problems(values: list[int]) -> None:
+    parts = [(float(value), 1) for value in values]
+    n, found = len(values), sum_interval([*parts, NOBODY])
+    mean = mean_interval(parts)
+    assert mean is not None
+    more = 0.0 if len(set(values)) > 1 else wilson(0, n)[1]
+    assert found == pytest.approx((n * (mean[0] - more), n * (mean[1] + more)), abs=1e-9)
+    assert sum_interval([parts[0], NOBODY]) is None
+
+
+# ── Scales of their own ──────────────────────────────────────────────────────────────────────
+
+
+def odds(chance: float) -> float:
+    return log(chance / (1 - chance))
+
+
+@given(st.lists(st.integers(10, 90), min_size=4, max_size=12))
+def test_an_area_s_interval_is_even_on_the_scale_of_log_odds(values: list[int]) -> None:
+    parts = [(value / 100, 1) for value in values]
+    mean, found = mean_interval(parts), bounded_interval([*parts, NOBODY])
+    assert mean is not None
+    assert found is not None
+    middle, half = (mean[0] + mean[1]) / 2, (mean[1] - mean[0]) / 2
+    if len(set(values)) > 1:
+        assert 0 < found[0] < middle < found[1] < 1
+    assert odds(found[0]) + odds(found[1]) == pytest.approx(2 * odds(middle), abs=1e-6)
+    wide = 2 * half / (middle * (1 - middle))
+    assert odds(found[1]) - odds(found[0]) == pytest.approx(wide, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_an_area_at_its_end_is_as_of_so_many_outcomes(end: int) -> None:
+    assert bounded_interval([(float(end), 1)] * 5 + [NOBODY]) == wilson(end, 5)
+    beyond = [(2.0 * end - 0.5, 1)] * 5
+    assert bounded_interval(beyond) == wilson(end, 5), "an influence may lie beyond"
+    assert bounded_interval([(float(end), 1)]) is None
+
+
+@given(st.lists(st.integers(-90, 90), min_size=4, max_size=12))
+def test_a_correlation_s_interval_is_even_on_fisher_s_scale(values: list[int]) -> None:
+    parts = [(value / 100, 1) for value in values]
+    mean, found = mean_interval(parts), correlation_interval(parts)
+    assert mean is not None
+    assert found is not None
+    middle, half = (mean[0] + mean[1]) / 2, (mean[1] - mean[0]) / 2
+    if max(map(abs, found)) < 1 - 1e-9:
+        low, high = map(atanh, found)
+        assert low + high == pytest.approx(2 * atanh(middle), abs=1e-5)
+        assert high - low == pytest.approx(2 * half / (1 - middle**2), rel=1e-5, abs=1e-5)
+
+
+def test_a_correlation_that_is_whole_or_of_one_has_no_interval() -> None:
+    for whole in (1.0, -1.0):
+        assert correlation_interval([(whole, 1)] * 4) is None
+    assert correlation_interval([(0.5, 1)]) is None
