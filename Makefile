@@ -21,7 +21,8 @@ QUICK ?= tests/handlers tests/schemas tests/state tests/papers tests/golden
 
 BIN := $(VENV)/bin
 LOCKS := deploy/locks
-# A file stays with one worker, which shares its broker, browser or log; the long files begin first.
+# A file stays with one worker, which shares its browser or log, and all that need a broker stay with one; the long
+# files begin first (tests/conftest.py).
 # A worker that a crash ended is not replaced: what was left of its file would be waited for without end.
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 # Without this every process that a test starts would compile again what has changed since `make setup`.

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import gc
 import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
@@ -24,10 +31,39 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@cache
+def needs_a_broker(file: str) -> bool:
+    """Whether the tests of a file run a broker of their own."""
+    return "tests.live.kafka_here" in (ROOT / file).read_text(encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """A file stays with one worker, and so do all that need a broker: it is started once, and alone on the machine.
+
+    Its tests wait for most of their time, and count on not waiting much longer.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneBroker(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "a broker" if needs_a_broker(file) else file
+
+    return OneBroker(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files of tests that take long come first: what is short fills the gaps at the end."""
+    """Files of tests that take long come first, a broker's before them: what is short fills the gaps at the end."""
     long = {item.path for item in items if LONG & {mark.name for mark in item.iter_markers()}}
-    items.sort(key=lambda item: item.path not in long)
+    items.sort(
+        key=lambda item: (not needs_a_broker(item.nodeid.split("::")[0]), item.path not in long)
+    )
 
 
 def pytest_collection_finish() -> None:
