@@ -29,6 +29,7 @@ CUT, SURE = Options(seed=7, truncated=0.4), Options(seed=7, specificity=1.0, ins
 MODEST = {"confidence_wording": "B", "stop_threshold": 1.0, "health_threshold": 0.9}
 DEEP = {"expose_meta": True, "prune_threshold": 0.0, "stop_threshold": 1.0, "health_threshold": 0.9}
 TOLD = {"assess": "verbal", "min_labels": 1}
+LONG = {"confidence_threshold": 1.0, "max_rounds": 8, "abandon": "off"}
 RUNS = (
     *map(Series, POLICIES),
     Series("mc2", {"distil": "per_batch"}, "game24:1-8", options=SURE),
@@ -44,7 +45,7 @@ RUNS = (
     Series("meta_reasoner", {"reward": "scalar"}, calls=7),
     Series("meta_reasoning", problems="game24:905-940"),
     Series("hiar_icl", {"rollouts": 24, "depth": 4}, "game24:1301-1316", calls=200),
-    Series("mgv_flavell", {**TOLD, "confidence_threshold": 1.0, "max_rounds": 8, "abandon": "off"}),
+    Series("mgv_flavell", {**TOLD, **LONG}, "game24:901-908"),
     Series("mgv_flavell", {**TOLD, "monitor_view": "features", "relevance_floor": None}),
     Series("mgv_flavell", problems="game24:901-908", options=CUT),
     Series("mgv_retrieval", {"confidence_threshold": 1.0, "fok_threshold": 3.0}),
@@ -191,6 +192,8 @@ def holds(name: str, variable: str, text: str, seen: Seen) -> bool:
     if variable == "problem":
         return re.search(r"\d+ \d+ \d+ \d+", text) is not None
     if f"{name}.{variable}" == "step.advice" and text.startswith(ARMS):
+        return True
+    if variable == "last_result" and text == "no answer":
         return True
     whose = SPOKEN.get(f"{name}.{variable}") or SPOKEN.get(variable)
     if whose is not None:

@@ -19,8 +19,8 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     """The checkpoint of a partition.
 
     ``from`` is the lowest offset that an open or unrelayed episode needs, ``claim`` the one in force
-    there, ``source`` the highest admitted offset of `problems`. The rest says how far the owner is and what
-    is still under way.
+    there, ``source`` the highest admitted offset of `problems`. The rest says how far the owner is (`learning`
+    and `feedback` over all partitions) and what is still under way.
     """
     fold = owned.fold
     start = fold.needed()
@@ -38,7 +38,7 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
         "source": owned.source,
         "problems": owned.position,
         "events": fold.upto,
-        "learning": worker.view.upto[owned.index],
+        "learning": sum(worker.view.upto),
         "feedback": sum(worker.view.feedback_upto),
         "moving": moving,
         "due": worker.idle.due(owned.index),

@@ -47,9 +47,9 @@ def told(place: Place, ready: When, *, freezes: Broker | None = None) -> tuple[f
         running = asyncio.create_task(worker.run())
         while not ready(worker):
             assert not running.done()
-            if freezes is not None and worker.schedule.tasks and freezes.frozen is None:
+            if freezes is not None and worker.progress.admitted and freezes.frozen is None:
                 freezes.freeze()
-                # Its own appends may all be through, and its next questions held back: one surely waits now.
+                # All its appends may be through, even its last one's on a busy machine: one surely waits now.
                 lane = worker.appender.lane(place.topic("checkpoints"), 0)
                 lane.add(b"0", b"{}", [])
                 _ = lane.commit()
