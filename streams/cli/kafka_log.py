@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from streams.cli.errors import FAILED, OK, SETUP, UNREACHABLE, CliError, usage
 from streams.cli.kafka_refused import Overheard, denied, not_taken, overhearing
 from streams.cli.output import out, out_json, say
+from streams.cli.show.words import plural
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.imported import KafkaLog
     from streams.runtime.kafka.place import Place
+    from streams.runtime.kafka.rights import Who
 
 T = TypeVar("T")
 HINT_S: Final = 3.0
@@ -153,29 +155,70 @@ def open_kafka(url: str) -> KafkaLog:
         return reached(place, lambda: KafkaLog(place, home))
 
 
-def create(url: str, partitions: int, *, json: bool) -> None:
-    """``topics create``."""
+def create(
+    url: str, partitions: int, replicas: int | None, min_isr: int | None, *, json: bool
+) -> None:
+    """``topics create``. Raises a usage error for copies that the cluster does not allow."""
     from streams.runtime.kafka import topics
+    from streams.runtime.kafka.soundness import CannotCopy
 
     place = place_of(url)
-    made = run(place, lambda: topics.create(place, partitions))
+    try:
+        made = run(place, lambda: topics.create(place, partitions, replicas, min_isr))
+    except CannotCopy as error:
+        raise usage(str(error), field=error.field) from error
+    copies = made.copies
     if json:
-        out_json({"log": place.url, "topics": place.topics(), "created": made})
-    else:
-        out(f"{place.url}: {len(made)} topics made, {len(place.topics()) - len(made)} were there")
+        told = {"replicas": copies.replicas, "min_isr": copies.min_isr, "note": copies.note}
+        out_json({"log": place.url, "topics": place.topics(), "created": made.topics, **told})
+        return
+    there = len(place.topics()) - len(made.topics)
+    out(f"{place.url}: {len(made.topics)} topics made, {there} were there")
+    if made.topics:
+        out(
+            f"each partition {plural(copies.replicas, 'replica')}, {copies.min_isr} in sync to append"
+        )
+        if copies.note:
+            say(f"not safe: {copies.note} [topics.copies]")
 
 
 def check(url: str, *, json: bool) -> int:
     """``topics check``; the exit code."""
     from streams.runtime.kafka import topics
+    from streams.runtime.kafka.soundness import faults, untold
 
     place = place_of(url)
-    found = run(place, lambda: topics.partitions_of(place))
-    wrong = topics.faults(place, found)
+    cluster = run(place, lambda: topics.described(place))
+    wrong, hidden = faults(place, cluster.topics, cluster.brokers), untold(cluster.topics)
     if json:
-        out_json({"ok": not wrong, "faults": wrong, "partitions": found})
-    else:
-        for fault in wrong:
-            say(f"{fault} [topics.fault]")
-        out(f"{len(found)} topics, {len(wrong)} faults")
+        found = [topic.as_json(name) for name, topic in cluster.topics.items()]
+        partitions = {each["topic"]: each["partitions"] for each in found}
+        told = {"brokers": cluster.brokers, "topics": found, "unknown": hidden}
+        out_json({"ok": not wrong, "faults": wrong, "partitions": partitions, **told})
+        return FAILED if wrong else OK
+    for fault in wrong:
+        say(f"{fault} [topics.fault]")
+    for name in hidden:
+        say(
+            f"{name}: its settings may not be asked for, so its retention is unknown [topics.unknown]"
+        )
+    for name in cluster.others:
+        say(
+            f"{name}: dead letters of an earlier build, which are not read any more [topics.before]"
+        )
+    out(f"{len(cluster.topics)} topics, {plural(cluster.brokers, 'broker')}, {len(wrong)} faults")
     return FAILED if wrong else OK
+
+
+def rights(url: str, who: Who | None, principal: str, *, json: bool) -> None:
+    """``topics acls``: nothing is asked of the cluster."""
+    from streams.runtime.kafka.rights import ABOUT, lines
+
+    place = place_of(url)
+    for each in ABOUT if who is None else [one for one in ABOUT if one == who]:
+        if json:
+            out_json({"who": each, "about": ABOUT[each], "lines": [*lines(place, each, principal)]})
+            continue
+        out(f"# {each}: {ABOUT[each]}")
+        for line in lines(place, each, principal):
+            out(line)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.errors import FAILED, OK
+from streams.cli.errors import FAILED, OK, usage
 from streams.cli.opening import log_url, open_log
 from streams.cli.output import out, out_json, say
 from streams.topology import CHECKPOINTS, STAGES, TOPICS, Topic
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
+    from streams.runtime.kafka.rights import Who
 
 RECORDS = "select topic, count(*), max(offset) from records group by topic"
 MESSAGES = "select topic, count(*), max(offset) from messages group by topic"
@@ -58,13 +59,23 @@ def show_all(log: str | None, *, json: bool) -> None:
             out(f"{row['topic']:<12} {records:>9}  {kept:<13}  {row['about']}")
 
 
-def create(log: str | None, *, partitions: int = 8, json: bool) -> None:
+def create(
+    log: str | None,
+    *,
+    partitions: int = 8,
+    replicas: int | None = None,
+    min_isr: int | None = None,
+    json: bool,
+) -> None:
     """``topics create``: the log with all its topics, if it is not there yet."""
     if log_url(log).startswith("kafka://"):
         from streams.cli import kafka_log
 
-        kafka_log.create(log_url(log), partitions, json=json)
+        kafka_log.create(log_url(log), partitions, replicas, min_isr, json=json)
         return
+    for field, value in (("--replicas", replicas), ("--min-isr", min_isr)):
+        if value is not None:
+            raise usage("only a log on Kafka has copies", field=field)
     open_log(log, create=True).close()
     if json:
         out_json({"log": log_url(log), "topics": [topic.name for topic in TOPICS]})
@@ -90,6 +101,15 @@ def faults(log: SqliteLog) -> list[str]:
         if offset > last:
             wrong.append(f"{topic}: {name} stands at {offset}, after its last record at {last}")
     return sorted(wrong)
+
+
+def acls(log: str | None, *, who: Who | None, principal: str, json: bool) -> None:
+    """``topics acls``."""
+    from streams.cli import kafka_log
+
+    if not log_url(log).startswith("kafka://"):
+        raise usage("only a log on Kafka has rights to give", field="--log")
+    kafka_log.rights(log_url(log), who, principal, json=json)
 
 
 def check(log: str | None, *, json: bool) -> int:

@@ -48,7 +48,7 @@ def _server() -> dict[str, Any]:
 
 def _address(topic: Topic) -> str:
     if topic.name == "dead-letters":
-        return "dlq.{prefix}metalogue.problems.v1"
+        return "{prefix}dlq.metalogue.problems.v1"
     return f"{{prefix}}metalogue.{topic.name}.v1"
 
 

@@ -140,6 +140,10 @@ class Cluster:
     def topic(self, noun: str) -> str:
         return f"{self.name}.metalogue.{noun}.v1"
 
+    def dead(self, noun: str) -> str:
+        """The topic of its dead letters."""
+        return f"{self.name}.dlq.metalogue.{noun}.v1"
+
     def kcat(self, *arguments: str, given: bytes = b"") -> bytes:
         done = subprocess.run(
             ["kcat", "-b", self.server, *arguments], input=given, capture_output=True, check=True

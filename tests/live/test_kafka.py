@@ -130,9 +130,9 @@ def test_a_foreign_client_is_served_and_its_broken_lines_are_kept(cluster: Clust
     assert ended(worker, limit_s=240) == [0]
     found = cluster.stats()
     assert (found["answers"], found["dead_letters"]) == (1_000, 10_000)
-    dead = cluster.kcat("-C", "-t", f"dlq.{cluster.topic('problems')}", "-e", "-q", "-f", "%s\n")
+    dead = cluster.kcat("-C", "-t", cluster.dead("problems"), "-e", "-q", "-f", "%s\n")
     assert sorted(dead.splitlines()) == sorted(b"{broken %d" % i for i in range(10_000))
-    headers = cluster.kcat("-C", "-t", f"dlq.{cluster.topic('problems')}", "-e", "-q", "-f", "%h\n")
+    headers = cluster.kcat("-C", "-t", cluster.dead("problems"), "-e", "-q", "-f", "%h\n")
     assert b"__metalogue.errors.exception=input.json" in headers
     answers = cluster.kcat("-C", "-t", cluster.topic("answers"), "-e", "-q").splitlines()
     assert {json.loads(line)["problem_id"] for line in answers} == {f"k{i}" for i in range(1_000)}

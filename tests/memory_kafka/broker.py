@@ -56,6 +56,13 @@ class Broker:
     forbidden: set[str] = field(default_factory=set[str])
     """Topics that nobody may append to."""
     frozen: asyncio.Future[None] | None = None
+    brokers: int = 1
+    """How many there are, and how many of them hold each partition that is made."""
+    away: int = 0
+    """How many of them are not in sync."""
+    copies: dict[str, int] = field(default_factory=dict[str, int])
+    settings: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """What topics were made with."""
 
     by_name: ClassVar[dict[str, Broker]] = {}
 
@@ -224,11 +231,14 @@ class Admin:
         return sorted({topic for topic, _ in self.broker.logs})
 
     async def describe_cluster(self) -> dict[str, Any]:
-        return {"brokers": [1], "cluster_id": f"memory-{id(self.broker)}"}
+        brokers = [*range(1, self.broker.brokers + 1)]
+        return {"brokers": brokers, "cluster_id": f"memory-{id(self.broker)}"}
 
     async def create_topics(self, topics: list[Any]) -> Any:
         for each in topics:
             self.broker.make(each.name, each.num_partitions)
+            self.broker.copies[each.name] = each.replication_factor
+            self.broker.settings[each.name] = dict(each.topic_configs or {})
         return SimpleNamespace(topic_errors=[(each.name, 0, None) for each in topics])
 
     async def describe_topics(self, topics: list[str] | None = None) -> list[dict[str, Any]]:
@@ -236,14 +246,23 @@ class Admin:
         return [{"topic": name, "partitions": self._described(name)} for name in names]
 
     def _described(self, topic: str) -> list[dict[str, Any]]:
-        return [{"partition": p, "isr": [1]} for p in self.broker.partitions(topic)]
+        replicas = [*range(1, self.broker.copies.get(topic, 1) + 1)]
+        in_sync = replicas[: max(1, len(replicas) - self.broker.away)]
+        return [
+            {"partition": partition, "replicas": replicas, "isr": in_sync}
+            for partition in self.broker.partitions(topic)
+        ]
 
     async def describe_configs(self, resources: list[Any]) -> list[Any]:
-        told = [(0, "", 2, each.name, self._configs(each)) for each in resources]
+        hidden = self.broker.forbidden
+        told = [
+            (MISSING_RIGHT if each.name in hidden else 0, "", 2, each.name, self._configs(each))
+            for each in resources
+        ]
         return [SimpleNamespace(resources=told)]
 
     def _configs(self, resource: Any) -> list[tuple[str, str]]:
-        known = {"min.insync.replicas": "1"}
+        known = {"min.insync.replicas": "1"} | self.broker.settings.get(resource.name, {})
         if self.broker.takes is not None and self.broker.tells:
             known["max.message.bytes"] = str(self.broker.takes)
         return [(name, known[name]) for name in resource.configs or known if name in known]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated, Literal, Optional
 
 import typer
 
@@ -16,7 +16,6 @@ policies_group = group("policies", "Ways to work on a problem.")
 topics_group = group("topics", "The topics of a log.")
 dlq_group = group("dlq", "Dead letters: what was refused.")
 schema_group = group("schema", "JSON Schemas of what is said.")
-
 Folder = Annotated[Optional[str], typer.Argument(metavar="DIR", help="Where the schemas lie.")]
 Number = Annotated[int, typer.Argument(metavar="N", help="The dead letter's number.")]
 
@@ -172,12 +171,24 @@ def topics_create(
         int,
         typer.Option("--partitions", metavar="N", min=1, max=1000, help="Of each topic, on Kafka."),
     ] = 8,
+    replicas: Annotated[
+        Optional[int],
+        typer.Option(
+            "--replicas", metavar="N", min=1, max=9, help="Copies of each; 3, or one a broker."
+        ),
+    ] = None,
+    min_isr: Annotated[
+        Optional[int],
+        typer.Option(
+            "--min-isr", metavar="N", min=1, max=9, help="Copies that must be there to append."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make the log with all its topics."""
     from streams.cli.topics import create
 
-    create(log, partitions=partitions, json=json)
+    create(log, partitions=partitions, replicas=replicas, min_isr=min_isr, json=json)
 
 
 @topics_group.command("check")
@@ -186,6 +197,24 @@ def topics_check(log: Log = None, json: Json = False) -> int:
     from streams.cli.topics import check
 
     return check(log, json=json)
+
+
+@topics_group.command("acls")
+def topics_acls(
+    log: Log = None,
+    who: Annotated[
+        Optional[Literal["worker", "producer", "consumer", "reader", "admin"]],
+        typer.Option("--for", help="What the program does."),
+    ] = None,
+    principal: Annotated[
+        str, typer.Option("--principal", metavar="USER", help="Whom to allow it.")
+    ] = "User:metalogue",
+    json: Json = False,
+) -> None:
+    """What a broker must allow, as lines for kafka-acls.sh."""
+    from streams.cli.topics import acls
+
+    acls(log, who=who, principal=principal, json=json)
 
 
 @dlq_group.command("list")

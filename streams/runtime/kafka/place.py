@@ -60,6 +60,11 @@ class Place:
 
     def dead(self, name: str) -> str:
         """The full name of the topic of a topic's dead letters."""
+        dot = f"{self.prefix}." if self.prefix else ""
+        return f"{dot}dlq.metalogue.{name}.v1"
+
+    def dead_before(self, name: str) -> str:
+        """The same as builds before 0.2 named it: outside the prefix, where a right on the prefix missed it."""
         return f"dlq.{self.topic(name)}"
 
     def topics(self) -> list[str]:

@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from streams.runtime.kafka import aio
-from streams.runtime.kafka.place import Place
-from streams.topology import CHECKPOINTS, TOPICS
-
-FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-BY_THE_BROKER = {"cleanup.policy": "delete"}
-COMPACTED = {
-    "cleanup.policy": "compact",
-    "min.cleanable.dirty.ratio": "0.1",
-    "segment.ms": "600000",
-}
-
-MIN_ISR = "min.insync.replicas"
+from streams.runtime.kafka.place import DEAD, Place
+from streams.runtime.kafka.soundness import MIN_ISR, Copies, Described, config_of
 
 
 class NoTopics(Exception):
     """The log's topics are not all there, or do not fit each other."""
 
 
-def config_of(place: Place, topic: str) -> dict[str, str]:
-    """The settings of a topic, by its full name."""
-    if topic == place.topic(CHECKPOINTS.name):
-        return COMPACTED
-    may_expire = {place.topic(each.name) for each in TOPICS if not each.kept}
-    return BY_THE_BROKER if topic in may_expire else FOR_EVER
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The topics that were made, by full name, and with how many copies."""
+
+    topics: list[str]
+    copies: Copies
 
 
-async def create(place: Place, partitions: int, replicas: int = 3) -> list[str]:
-    """Make the topics that are missing, on as many brokers as there are but no more than asked."""
+async def create(
+    place: Place, partitions: int, replicas: int | None = None, min_isr: int | None = None
+) -> Made:
+    """Make the topics that are missing. Raises ``CannotCopy`` for copies that the cluster does not allow."""
     admin = aio.admin(place)
     await admin.start()
     try:
         there = set(await aio.soon(admin.list_topics))
         missing = [name for name in place.topics() if name not in there]
         brokers = len((await aio.soon(admin.describe_cluster))["brokers"])
-        copies = max(1, min(replicas, brokers))
+        copies = Copies.of(brokers, replicas, min_isr)
         new = [
             aio.module(".admin").NewTopic(
-                name, partitions, copies, topic_configs=config_of(place, name)
+                name,
+                partitions,
+                copies.replicas,
+                topic_configs=config_of(place, name) | copies.config,
             )
             for name in missing
         ]
         if new:
             _raise_for(await admin.create_topics(new))
-        return missing
+        return Made(missing, copies)
     finally:
         await admin.close()
 
@@ -60,14 +57,57 @@ def _raise_for(response: Any) -> None:
             raise NoTopics(f"{topic}: {for_code(code).__name__} {message[0] if message else ''}")
 
 
-async def partitions_of(place: Place) -> dict[str, int]:
-    """How many partitions each of the log's topics has; those that are missing are left out."""
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a cluster says of a log's topics."""
+
+    brokers: int
+    topics: dict[str, Described]
+    """By full name; those that are missing are left out."""
+    others: list[str]
+    """Topics of dead letters that earlier builds made beside the prefix."""
+
+
+async def described(place: Place) -> Cluster:
+    """Each topic of the log with its copies and settings."""
     admin = aio.admin(place)
     await admin.start()
     try:
-        return await aio.soon(lambda: _counts(admin, place))
+        brokers = len((await aio.soon(admin.describe_cluster))["brokers"])
+        every = await aio.soon(admin.describe_topics)
+        wanted = [each for each in every if each["topic"] in set(place.topics())]
+        told = await _configs(admin, [each["topic"] for each in wanted])
+        found = {each["topic"]: _described(each, told.get(each["topic"])) for each in wanted}
+        before = {place.dead_before(name) for name in DEAD} - set(place.topics())
+        others = sorted(before & {each["topic"] for each in every})
+        return Cluster(brokers, {n: found[n] for n in place.topics() if n in found}, others)
     finally:
         await admin.close()
+
+
+def _described(said: Mapping[str, Any], config: dict[str, str] | None) -> Described:
+    partitions = said["partitions"]
+    return Described(
+        tuple(len(each["replicas"]) for each in partitions),
+        tuple(len(each["isr"]) for each in partitions),
+        config,
+    )
+
+
+async def _configs(
+    admin: Any, names: list[str], wanted: str | None = None
+) -> dict[str, dict[str, str]]:
+    """Settings of topics by name, or one of them; those that we may not ask for are left out."""
+    resources = aio.module(".admin.config_resource")
+    kind = resources.ConfigResourceType.TOPIC
+    keys = None if wanted is None else {wanted: None}
+    asked = [resources.ConfigResource(kind, name, keys) for name in names]
+    return {
+        name: {entry[0]: str(entry[1]) for entry in entries}
+        for response in (await admin.describe_configs(asked) if asked else ())
+        for code, _, _, name, entries in response.resources
+        if code == 0 and entries
+    }
 
 
 async def _counts(admin: Any, place: Place) -> dict[str, int]:
@@ -77,8 +117,8 @@ async def _counts(admin: Any, place: Place) -> dict[str, int]:
     return {name: count for name, count in found.items() if name in wanted}
 
 
-def faults(place: Place, found: dict[str, int]) -> list[str]:
-    """What is wrong with the topics; nothing if they are sound."""
+def miscounted(place: Place, found: dict[str, int]) -> list[str]:
+    """Which topics are missing, or have other numbers of partitions; nothing if a worker can begin."""
     wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
     counts = {found[name] for name in place.topics() if name in found}
     if len(counts) > 1:
@@ -99,7 +139,7 @@ async def known(place: Place) -> tuple[int, str]:
     await admin.start()
     try:
         found = await aio.soon(lambda: _counts(admin, place))
-        wrong = faults(place, found)
+        wrong = miscounted(place, found)
         if wrong:
             raise NoTopics("; ".join(wrong[:3]))
         cluster = await aio.soon(admin.describe_cluster)
@@ -113,15 +153,8 @@ async def thin(admin: Any, names: list[str]) -> list[tuple[str, int]]:
 
     What a topic demands is told to whoever may describe it; of others nothing is known, and none is thin.
     """
-    resources = aio.module(".admin.config_resource")
-    kind = resources.ConfigResourceType.TOPIC
-    asked = [resources.ConfigResource(kind, name, {MIN_ISR: None}) for name in names]
-    least = {
-        name: int(entries[0][1])
-        for response in await admin.describe_configs(asked)
-        for code, _, _, name, entries in response.resources
-        if code == 0 and entries
-    }
+    told = await _configs(admin, names, MIN_ISR)
+    least = {name: int(config[MIN_ISR]) for name, config in told.items() if MIN_ISR in config}
     return [
         (each["topic"], partition["partition"])
         for each in await admin.describe_topics(names)

@@ -96,7 +96,7 @@ def test_a_url_names_brokers_and_a_prefix(url: str, servers: str, prefix: str) -
     place = Place.of(url)
     assert (place.servers, place.prefix, place.url) == (servers, prefix, url)
     assert place.topic("problems").endswith("metalogue.problems.v1")
-    assert place.dead("problems") == f"dlq.{place.topic('problems')}"
+    assert place.dead("problems").startswith(f"{prefix}.dlq." if prefix else "dlq.")
 
 
 @pytest.mark.parametrize("url", ["kafka://", "kafka://host", "kafka://h:1/a b", "kafka://h:x"])

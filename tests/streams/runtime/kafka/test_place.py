@@ -12,7 +12,7 @@ def test_a_url_names_brokers_and_a_prefix() -> None:
     place = Place.of("kafka://one:9092,[::1]:9093/team.a")
     assert place.servers == "one:9092,[::1]:9093"
     assert place.topic("events") == "team.a.metalogue.events.v1"
-    assert place.dead("problems") == "dlq.team.a.metalogue.problems.v1"
+    assert place.dead("problems") == "team.a.dlq.metalogue.problems.v1"
     assert Place.of(place.url) == place
     assert Place.of("kafka://one:9092").topic("events") == "metalogue.events.v1"
 
