@@ -8,15 +8,12 @@ from __future__ import annotations
 import gc
 import os
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-if TYPE_CHECKING:
-    from xdist.remote import Producer
-    from xdist.scheduler import LoadFileScheduling
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
@@ -41,18 +38,18 @@ def needs_a_broker(file: str) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A file stays with one worker, and so do all that need a broker: it is started once, and alone on the machine.
 
     Its tests wait for most of their time, and count on not waiting much longer.
     """
-    if config.getvalue("dist") != "loadfile":
+    if config.getoption("dist") != "loadfile":
         return None
-    from xdist.scheduler import LoadFileScheduling
+    schedulers: Any = import_module("xdist.scheduler")
 
-    class OneBroker(LoadFileScheduling):
+    class OneBroker(schedulers.LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            file = super()._split_scope(nodeid)
+            file = nodeid.partition("::")[0]
             return "a broker" if needs_a_broker(file) else file
 
     return OneBroker(config, log)

@@ -13,7 +13,6 @@ from streams.policies import find
 from streams.runtime.kafka import topics
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.place import Place
-from streams.runtime.kafka.topics import partitions_of
 from streams.runtime.kafka.web import is_ready
 from streams.runtime.kafka.worker import KafkaWorker
 from streams.world import World
@@ -46,7 +45,7 @@ async def latencies(place: Place) -> tuple[float, float]:
     """Milliseconds from a problem's append to its answer's arrival: the median and the 99th percentile."""
     fresh = Place(place.servers, f"{place.prefix}.a", place.clients)
     await topics.create(fresh, 4)
-    partitions = next(iter((await partitions_of(fresh)).values()))
+    partitions = await topics.checked(fresh)
     worker = KafkaWorker(fresh, partitions, World({"*": Instant()}, HashedEmbedder()), find)
     running = asyncio.create_task(worker.run())
     try:

@@ -215,7 +215,7 @@ def rights(url: str, who: Who | None, principal: str, *, json: bool) -> None:
     from streams.runtime.kafka.rights import ABOUT, lines
 
     place = place_of(url)
-    for each in ABOUT if who is None else [one for one in ABOUT if one == who]:
+    for each in ABOUT if who is None else (who,):
         if json:
             out_json({"who": each, "about": ABOUT[each], "lines": [*lines(place, each, principal)]})
             continue

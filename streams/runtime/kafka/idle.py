@@ -121,7 +121,9 @@ class Idle:
             return False
         ends = await worker.shared.ends(self._places())
         # It tells what is held by what it has read itself, which no checkpoint of another worker shows.
-        if any(each < ends[self.place.topic("learning"), p] for p, each in enumerate(worker.view.upto)):
+        if any(
+            each < ends[self.place.topic("learning"), p] for p, each in enumerate(worker.view.upto)
+        ):
             return False
         return all(self._seen(noted[p], p, ends) for p in range(worker.partitions))
 
@@ -133,9 +135,9 @@ class Idle:
         # What was learned or said on one partition releases what waits on any other.
         partitions = range(self.worker.partitions)
         shared = {n: sum(ends[self.place.topic(n), i] for i in partitions) for n in SHARED}
-        return all(noted[n] == ends[self.place.topic(n), p] for n in ("problems", "events")) and all(
-            noted[name] == total for name, total in shared.items()
-        )
+        return all(
+            noted[n] == ends[self.place.topic(n), p] for n in ("problems", "events")
+        ) and all(noted[name] == total for name, total in shared.items())
 
     async def _settle(self) -> None:
         for index in list(self.worker.owning.partitions):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from math import atanh, fsum, log
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t as student
 
 from streams.analysis.intervals import (
     bounded_interval,
@@ -20,6 +21,7 @@ from streams.analysis.intervals import (
     wilson,
 )
 
+stats: Any = import_module("scipy.stats")
 PAIRS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-10, 50)), min_size=2, max_size=12)
 LEVELS = st.sampled_from((0.8, 0.95, 0.99))
 
@@ -29,7 +31,7 @@ def refused(values: list[float], level: float) -> float:
     n = len(values)
     mean = fsum(values) / n
     spread = fsum((value - mean) ** 2 for value in values) / (n * (n - 1))
-    return float(mean * mean - student.ppf((1 + level) / 2, n - 1) ** 2 * spread)
+    return float(mean * mean - stats.t.ppf((1 + level) / 2, n - 1) ** 2 * spread)
 
 
 @given(PAIRS, LEVELS)

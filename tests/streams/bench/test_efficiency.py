@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from statistics import fmean
 
 import pytest
@@ -17,12 +18,14 @@ from streams.bench.metrics import METRICS
 from tests.streams.bench.worlds import case
 
 COPIES = 500
+PAID: tuple[tuple[Outcome, int]] = (("right", 500),)
 
 
 def episode(at: int, outcome: Outcome, tokens: int | None) -> Case:
     """One that cost so many tokens, or nobody knows how many."""
-    spent = {} if tokens is None else {"prompt_tokens": tokens, "completion_tokens": 0}
-    return case(str(at), outcome, usage=Usage(calls=1, **spent))
+    answering = None if tokens is None else 0
+    usage = Usage(calls=1, prompt_tokens=tokens, completion_tokens=answering)
+    return case(str(at), outcome, usage=usage)
 
 
 def found(cases: Sequence[Case]) -> Found:
@@ -53,7 +56,7 @@ def test_it_is_of_what_is_known_of_each_side(drawn: list[tuple[Outcome, int | No
 def test_an_episode_is_worth_what_one_more_like_it_moves_the_figure_by(
     drawn: list[tuple[Outcome, int]], data: st.DataObject
 ) -> None:
-    cases = [episode(at, *each) for at, each in enumerate([*drawn, ("right", 500)])]
+    cases = [episode(at, *each) for at, each in enumerate(chain(drawn, PAID))]
     figure, at = found(cases), data.draw(st.integers(0, len(drawn)))
     assert figure.value is not None
     worth = [unit.value or 0.0 for unit in figure.worth]

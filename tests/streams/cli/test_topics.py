@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.kafka.topics import config_of
+from streams.runtime.kafka.soundness import config_of
 from streams.topology import TOPICS
 from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import answer, call, log_of

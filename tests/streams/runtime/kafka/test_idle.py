@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -48,7 +48,9 @@ def test_nobody_is_idle_while_someone_has_not_read_what_was_learned(
             running = asyncio.create_task(worker.run())
             async with asyncio.timeout(soon(20)):
                 while not await idle():
-                    await asyncio.sleep(0.02)
+                    worker.schedule.changed.clear()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(worker.schedule.changed.wait(), 0.05)
             behind(worker)
             assert not await idle()
             worker.drain()
