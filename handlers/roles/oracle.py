@@ -92,7 +92,11 @@ def bounded(text: str) -> Fraction | None:
 
 
 def read_scores(text: str, first: int, last: int) -> Reading:
-    """The scores of steps ``first`` to ``last``. A step that is named twice has none."""
+    """The scores of steps ``first`` to ``last``. A step that is named twice has none.
+
+    Steps before them may be scored once more: they are in the trajectory, and what is said of them is left out.
+    Of a step behind the last there is none: whoever scores it has numbered steps of his own.
+    """
     values = ORACLE.read(text)
     lines = (
         text
@@ -107,8 +111,7 @@ def read_scores(text: str, first: int, last: int) -> Reading:
         found[first] = alone
     wanted = range(first, last + 1)
     steps = tuple(_scores(found.get(number, [])) for number in wanted)
-    named = sum(map(len, found.values())) == len(wanted)
-    whole = named and all(None not in scores for scores in steps)
+    whole = max(found, default=0) <= last and all(None not in scores for scores in steps)
     return Reading(
         steps, whole, "" if isinstance(values, Unreadable) else preamble(text, ORACLE.reply)
     )

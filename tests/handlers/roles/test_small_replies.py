@@ -239,6 +239,15 @@ def test_scores_of_a_single_step_need_not_name_it() -> None:
     assert not read_scores(f"{said}\nStep 4: {SCORED}", 3, 3).whole
 
 
+def test_steps_that_were_scored_before_may_be_scored_once_more() -> None:
+    """Asked for the last two of three steps, the small model scored the whole trajectory."""
+    said = "\n".join(f"Step {step}: {SCORED}" for step in (1, 2, 3))
+    assert read_scores(said, 2, 3) == Reading((HALF, HALF), True)
+    assert read_scores(f"Step 1: {SCORED}\n{said}", 2, 3) == Reading((HALF, HALF), True)
+    assert not read_scores(said, 1, 2).whole, "of a step behind the last there is none"
+    assert not read_scores(f"{said}\nStep 3: {SCORED}", 2, 3).whole
+
+
 @pytest.mark.parametrize(
     "form",
     [
