@@ -27,10 +27,10 @@ from tests.papers.gm_says import (
     remembered,
     remembering,
 )
+from tests.papers.worlds import SERIES, least
 from tests.scripted import run
 
-WORLDS, PROBLEMS = 60, 60
-"""Where it holds in each of 60 worlds, chance would allow that in one of 21 where it held in 95 of a hundred."""
+PROBLEMS = 60
 ODDS = {"": 0.5, "advice helps": 0.9, "advice idle": 0.5, "advice harms": 0.1}
 
 
@@ -80,9 +80,11 @@ def shown_first(memory: Memory) -> str:
 
 
 @pytest.mark.slow
-def test_where_a_principle_helps_its_weight_rises_and_prompts_show_it() -> None:
+@SERIES
+def test_where_a_principle_helps_its_weight_rises_and_prompts_show_it(worlds: int) -> None:
     start = share(before())
-    worlds = [lived(world) for world in range(WORLDS)]
+    lives = [lived(world) for world in range(worlds)]
     assert shown_first(before()) == "advice harms", "before anything is learned the names decide"
-    assert all(share(memory) > start for memory in worlds)
-    assert {shown_first(memory) for memory in worlds} == {"advice helps"}
+    rose = sum(share(memory) > start for memory in lives)
+    shown = sum(shown_first(memory) == "advice helps" for memory in lives)
+    assert min(rose, shown) >= least(worlds), (rose, shown)

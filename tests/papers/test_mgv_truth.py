@@ -22,10 +22,10 @@ from schemas.memory import Memory
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
 from tests.papers.mgv_says import checked, sure
+from tests.papers.worlds import SERIES, least
 from tests.scripted import Ran, run
 
-WORLDS, WINDOWS, WINDOW = 60, 5, 10
-"""Where it holds in each of 60 worlds, chance would allow that in one of 21 where it held in 95 of a hundred."""
+WINDOWS, WINDOW = 5, 10
 ODDS = {("easy", "direct"): 0.9, ("hard", "decompose"): 0.9}
 """Everything else is right in one of five tries."""
 EASY = "A shop sells {} pens. How many pens is that?"
@@ -101,9 +101,11 @@ def first_choice(form: str, world: int, memory: Memory) -> str:
 
 
 @pytest.mark.slow
-def test_where_strategies_differ_by_difficulty_the_choice_comes_to_follow_it() -> None:
+@SERIES
+def test_where_strategies_differ_by_difficulty_the_choice_comes_to_follow_it(worlds: int) -> None:
     chosen = list[tuple[str, str]]()
-    for world in range(WORLDS):
+    for world in range(worlds):
         memory = memory_of(world)
         chosen.append((first_choice(EASY, world, memory), first_choice(HARD, world, memory)))
-    assert set(chosen) == {("direct", "decompose")}
+    both = chosen.count(("direct", "decompose"))
+    assert both >= least(worlds), (both, sorted(set(chosen)))

@@ -1,8 +1,7 @@
 """Worlds of which we know what is true: the bandit comes to choose the arm that is best, and what harms leaves.
 
 Each claim is asked of 200 seeded worlds, of which it must hold in at least 95 of a hundred; where a world
-takes a whole series of episodes, of 60, in each of which it must hold: where it held in 95 of a hundred,
-that would be one chance in 21.
+takes a whole series of episodes, of 60 with every run of the suite, and of 200 with `make soak`.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from tests.papers.mr_says import (
     stepped,
     summary,
 )
+from tests.papers.worlds import ENOUGH, MANY, SERIES, least
 from tests.scripted import hashed
 
-WORLDS, SERIES, ENOUGH = 200, 60, 0.95
 WINDOWS, WINDOW = 3, 3
 BEST = "a3"
 SERVICE = MetaReasonerSettings.resolve(
@@ -89,9 +88,11 @@ def pulls(seed: int) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.claim("mr-linucb", "mr-dyn-grow")
-def test_where_arm_three_is_best_it_is_pulled_most_after_three_windows() -> None:
-    found = [pulls(seed) for seed in range(SERIES)]
-    assert {max(each, key=lambda arm: each[arm]) for each in found} == {BEST}
+@SERIES
+def test_where_arm_three_is_best_it_is_pulled_most_after_three_windows(worlds: int) -> None:
+    found = [pulls(seed) for seed in range(worlds)]
+    right = sum(max(each, key=lambda arm: each[arm]) == BEST for each in found)
+    assert right >= least(worlds), right
     assert all(len(each) > len(STANDARD) for each in found), (
         "other strategies were proposed and tried"
     )
@@ -141,14 +142,14 @@ def relearned(seed: int, batch: int, rule: str, memory: Memory) -> Memory:
 def test_a_lesson_that_harms_does_not_come_back_in_other_words() -> None:
     """Each of its names is gone before it was seen ten times; together they are seen often enough."""
     gone = dict.fromkeys(("opportunities@1", "opportunities@2"), 0)
-    for seed in range(WORLDS):
+    for seed in range(MANY):
         for rule in gone:
             memory = Memory("s", 0)
             for batch in range(2 * BATCHES):
                 memory = relearned(seed, batch, rule, memory)
             gone[rule] += not any(item.text in REWORDED for item in memory.items)
-    assert gone["opportunities@2"] >= ENOUGH * WORLDS, gone
-    assert gone["opportunities@1"] <= 0.2 * WORLDS, gone
+    assert gone["opportunities@2"] >= ENOUGH * MANY, gone
+    assert gone["opportunities@1"] <= 0.2 * MANY, gone
 
 
 def after_batches(seed: int, with_it: float) -> Memory:
@@ -173,10 +174,10 @@ def recalled(memory: Memory) -> list[str]:
 
 
 def test_where_a_lesson_harms_it_is_retired_and_recalled_no_more() -> None:
-    gone = sum(LESSON not in recalled(after_batches(seed, 0.2)) for seed in range(WORLDS))
-    assert gone >= ENOUGH * WORLDS, gone
+    gone = sum(LESSON not in recalled(after_batches(seed, 0.2)) for seed in range(MANY))
+    assert gone >= ENOUGH * MANY, gone
 
 
 def test_where_a_lesson_helps_it_stays() -> None:
-    stays = sum(LESSON in recalled(after_batches(seed, 1.0)) for seed in range(WORLDS))
-    assert stays >= ENOUGH * WORLDS, stays
+    stays = sum(LESSON in recalled(after_batches(seed, 1.0)) for seed in range(MANY))
+    assert stays >= ENOUGH * MANY, stays
