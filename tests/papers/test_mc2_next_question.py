@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from handlers.policies.mc2 import MC2
 from schemas.events.learning import KnowledgeConsolidated
-from schemas.questions import Complete, Embed
+from schemas.questions import Complete, Embed, Sampling
 from tests.papers.mc2_says import (
     accepted,
     answering,
@@ -143,3 +146,15 @@ def test_the_next_coach_hears_the_last_round_and_none_before() -> None:
 def learned_or_flag(question: Complete) -> str:
     """The Monitor finds a fault in every round; others learn."""
     return audited("YES") if question.role == "monitor" else learned(question)
+
+
+def test_every_question_draws_as_the_settings_say() -> None:
+    """§ C.8.2: the endpoint's defaults, and the cap; of whoever solves, guides, distils and consolidates."""
+    for cap in (None, 777):
+        settings = setting(output_cap=cap)
+        guided = episode(answering, settings, memory=full_memory())
+        taught = learn(batch([best("a"), worst("b")], 2, full_memory()), settings=settings)
+        asked = [*guided.requests, *taught.requests]
+        assert {each.role for each in asked} == set(MC2.roles)
+        drawn = {replace(each.sampling, timeout_s=None) for each in asked}
+        assert drawn == {Sampling(max_tokens=cap)}
