@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from handlers.answers.stated import posed
+from handlers.limits import Ledger, Reservation
 from handlers.policies.base import Task
 from handlers.policies.mc2 import MC2
 from handlers.policies.mc2.settings import batches
 from handlers.roles.distiller import DISTILLERS
 from handlers.roles.form import Unreadable
+from schemas.asking import Ask, Unanswered
+from schemas.events.base import AnswerEvent
+from schemas.events.episode import QuestionAbandoned
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, LessonDropped
 from schemas.problem import ProblemRecord
 from schemas.questions import Complete, Embed, Recall
+from streams.drive import Run
 from tests.papers.mc2_says import (
     PAPER,
     PROBLEM,
@@ -33,7 +39,14 @@ from tests.papers.mc2_says import (
     worst,
 )
 from tests.papers.mc2_stream import Stream
-from tests.scripted import shown
+from tests.scripted import Driver, shown
+
+NEEDED = tuple(
+    section.variable
+    for section in DISTILLERS["monitor"].role.template.sections
+    if not section.optional
+)
+"""The sections that a distiller's prompt cannot do without."""
 
 # ── Lessons ──────────────────────────────────────────────────────────────────────────────────
 
@@ -136,6 +149,37 @@ def test_a_spent_limit_drops_lessons_and_keeps_rules() -> None:
     assert len(ran.of(LessonDistilled)) == 4
     assert {one.reason for one in ran.of(LessonDropped)} == {"limit: calls"}
     assert {one.result for one in ran.of(KnowledgeConsolidated)} == {"fallback"}
+
+
+class Silent(Driver):
+    """An endpoint that never answers the Monitor's distiller, until whoever asks has given up."""
+
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        """Nothing to that one, a scripted reply to any other."""
+        if isinstance(question, Complete) and question.template.name == "distiller.monitor":
+            return QuestionAbandoned(asked=asked, reason="here: no route")
+        return await super().answer(run, question, asked, address, reserved)
+
+
+def test_a_question_that_was_given_up_costs_its_lesson_alone_and_is_told_from_a_spent_limit() -> (
+    None
+):
+    driver = Silent(learned)
+    driver.drive(MC2.learn(batch([best("a")]), PAPER), Ledger())
+    facts = [event for _, event in driver.events]
+    assert [(one.role, one.reason) for one in facts if isinstance(one, LessonDropped)] == [
+        ("monitor", "limit: patience")
+    ]
+    assert [one.role for one in facts if isinstance(one, LessonDistilled)] == [
+        "reasoner",
+        "controller",
+    ]
+    alone = Silent(learned).drive
+    with pytest.raises(Unanswered) as given_up:
+        alone(DISTILLERS["monitor"].role.put(dict.fromkeys(NEEDED, "x")), Ledger())
+    assert (given_up.value.which, given_up.value.reason) == ("patience", "here: no route")
 
 
 # ── Windows ──────────────────────────────────────────────────────────────────────────────────

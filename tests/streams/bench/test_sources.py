@@ -11,7 +11,7 @@ import pytest
 
 from handlers.policies.meta_reasoner.measure import training_sample
 from streams.bench.plan import Options, Planner, Source, problem_of, sources
-from streams.bench.recipe import Recipe
+from streams.bench.recipe import Matched, Recipe, Sample
 from streams.policies import find
 
 ITEMS = [f"What is {at}?" for at in range(40)]
@@ -172,3 +172,42 @@ def test_traits_that_no_item_has_are_said(tmp_path: Path) -> None:
     assert (found["calc"].problems, found["stat"].read) == (1, None)
     assert found["either"].problems == 1
     assert found["stat"].note.startswith("no item of it has these traits (book: stat)")
+
+
+def test_what_a_run_does_not_say_is_the_plain_thing() -> None:
+    """One walk in the released order, over every set, from an empty memory, and no side runs."""
+    data: dict[str, Any] = {name: {"source": f"game24:{at}"} for at, name in enumerate("ab", 901)}
+    made = recipe(data, plain={"policy": "mc2"}, twice={"policy": "mc2", "passes": 2})
+    few = Options(seeds=1)
+    planner = Planner(made, sources(made, few), few, find, "m")
+    cells = [cell for cell in planner.cells() if cell.run == "plain"]
+    assert [(cell.data, cell.walk) for cell in cells] == [("a", 1), ("b", 1)]
+    assert [(cell.plan.order, cell.plan.values) for cell in cells] == [("released", {})] * 2
+    assert len([cell for cell in planner.cells() if cell.run == "twice"]) == 4
+    run = made.runs["plain"]
+    assert (run.audit, run.after, run.beside, run.matched) == (False, set(), None, None)
+    assert Matched(run="plain").of == "tokens"
+    assert Sample(count=1).seed == 0
+
+
+def test_a_run_comes_after_every_run_that_it_hangs_on() -> None:
+    data: dict[str, Any] = {"a": {"source": "game24:901"}}
+    named = {"run": "first", "data": "a"}
+    made = recipe(
+        data,
+        first={"policy": "mc2"},
+        matched={"policy": "cot", "matched": {"run": "first"}},
+        warm={"policy": "mc2", "warm_from": named},
+        on={"policy": "mc2", "continues": named},
+        beside={"policy": "cot", "beside": "first"},
+        both={"policy": "mc2", "matched": {"run": "warm"}, "continues": named},
+    )
+    after = {name: run.after for name, run in made.runs.items()}
+    assert after == {
+        "first": set(),
+        "matched": {"first"},
+        "warm": {"first"},
+        "on": {"first"},
+        "beside": {"first"},
+        "both": {"first", "warm"},
+    }
