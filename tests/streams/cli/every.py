@@ -69,7 +69,7 @@ GOES_ON = ("dashboard", "mcp", "projector", "serve")
 """What goes on until it is told to end."""
 REFUSED = {"lessons restore": 2}
 """What has nothing to do on this log, and says so; what else ends with 0 or 1."""
-ELSEWHERE = ("bench kafka", "bench search", "bench strategies", "log unpack")
+ELSEWHERE = ("bench kafka", "bench search", "bench strategies", "log unpack", "topics acls")
 """What makes a log, wants a broker, or runs for long on a log of its own by the same means as ``bench run``."""
 
 
