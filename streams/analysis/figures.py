@@ -17,6 +17,8 @@ from streams.analysis.rewards import reward_figures
 from streams.analysis.trees import Shadows, tree_figures
 
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
+RESAMPLES = 1_000
+"""Of each measure's interval."""
 MEASURES = {"ece": metrics.ece, "brier": metrics.brier, "aurc": metrics.aurc}
 
 
@@ -169,7 +171,7 @@ def calibration(pairs: metrics.Pairs) -> dict[str, Any]:
     figures: dict[str, Any] = {"answers": len(pairs)}
     for name, measure in MEASURES.items():
         figures[name] = measure(pairs)
-        figures[f"{name}_interval"] = list(metrics.of_pairs(pairs, measure, resamples=1_000))
+        figures[f"{name}_interval"] = list(metrics.of_pairs(pairs, measure, resamples=RESAMPLES))
     figures["selective_accuracy"] = {
         f"{coverage:g}": metrics.selective_accuracy(pairs, coverage) for coverage in COVERAGES
     }

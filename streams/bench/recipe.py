@@ -18,7 +18,7 @@ from schemas.problem import Limits, Name, Profile, Seed, Values
 from schemas.settings import meant
 from streams.bench.metrics import METRICS
 from streams.producing.perturbing import Perturbation
-from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice
+from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice, reader
 
 FOLDER = Path(__file__).with_name("recipes")
 P_VALUE, TOKENS_PER_POINT = "p_value", "tokens_per_point"
@@ -261,8 +261,8 @@ def read(path: Path) -> Recipe:
     try:
         with path.open(encoding="utf-8") as file:
             text = bounded(file.read(FILE_CHARS + 1))
-        said: Any = yaml.safe_load(text)
-        key = key_twice(yaml.compose(text, Loader=yaml.SafeLoader))
+        said: Any = yaml.load(text, Loader=reader())
+        key = key_twice(yaml.compose(text, Loader=reader()))
     except TooMuch as error:
         raise BadRecipe(f"{path.name}:{error.line}: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

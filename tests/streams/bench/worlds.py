@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +17,16 @@ from schemas.usage import Usage
 from state.folds.grades import Known, Word
 from streams.analysis.cases import Case
 from streams.bench.results import Episode
+
+OPENED: Any = SimpleNamespace(memory_version=0, policy="cot2_meta", backbones="m", limits=Limits())
+"""How every episode began."""
+ONE_CALL = Usage(calls=1)
+
+
+@cache
+def posed(name: str) -> Problem:
+    """The problem of this name: the same in every world, and checked once."""
+    return Problem(id=name, problem=f"what is {name}?", domain="d", policy="cot")
 
 
 def case(
@@ -31,7 +42,7 @@ def case(
     """An episode with this outcome; its answer is ``x`` unless it was withheld or another is given."""
     said: dict[str, Any] = {
         "answer": None if outcome == "withheld" else "x",
-        "usage": Usage(calls=1),
+        "usage": ONE_CALL,
         "confidence": None,
         "confidence_source": None,
         "ended_by": "answered",
@@ -40,11 +51,8 @@ def case(
     word = None if outcome == "unknown" else Word(outcome, "exact@2", person=False)
     return Case(
         f"p/d/{problem}/{seed}",
-        Problem(id=problem, problem=f"what is {problem}?", domain="d", policy="cot"),
-        cast(
-            "Any",
-            SimpleNamespace(memory_version=0, policy="cot2_meta", backbones="m", limits=Limits()),
-        ),
+        posed(problem),
+        OPENED,
         cast("Any", SimpleNamespace(**(said | closed))),
         Trace([(f"{at}.0.0", event) for at, event in enumerate(events, 1)]),
         Known(feedback=word),
