@@ -62,7 +62,7 @@ def test_a_series_over_two_workers_means_what_it_means_embedded(
         assert each.out("produce", *source).startswith("produced 100 ")
     assert ended(flat.worker(*REHEARSAL, "--until-idle")) == [0]
     meaning = flat.out("log", "digest")
-    eventually(lambda: cluster.stats()["learning_episodes"] == 5)
+    eventually(lambda: cluster.stats()["learning_episodes"] == 10)
     eventually(lambda: log_digest(cluster.log()) == meaning)
     for worker in both:
         worker.send_signal(signal.SIGTERM)
@@ -70,7 +70,7 @@ def test_a_series_over_two_workers_means_what_it_means_embedded(
     same_meaning(cluster, flat)
     assert cluster.out("verify").endswith(" 0 model calls")
     found = cluster.stats()
-    assert (found["answers"], found["learning_episodes"]) == (100, 5)
+    assert (found["answers"], found["learning_episodes"]) == (100, 10)
     assert (found["repeated_completions"], found["stale_completions"]) == (0, 0)
     assert len(cluster.out("consume", "--json").splitlines()) == 100
 
