@@ -59,6 +59,14 @@ _ABSENT = re.compile(
 )
 """How a model says that it has no answer, or that none is wanted."""
 _LEAD = re.compile(r"^(?:so,? )?the (?:final |correct )?answer is:?\s{1,4}", re.IGNORECASE)
+_ANNOUNCES = re.compile(r"(?:[:：=]|\b(?:is|are|was|equals))[ \t*_]{0,6}$")
+"""How a line ends whose answer stands below it."""
+_LISTED = re.compile(r"[-*•][ \t]|\d{1,3}[.)][ \t]")
+_SENTENCE = re.compile(
+    r"^[^\\$:=]{1,200}?\b(?:is|are|was|equals)[ \t]{0,4}"
+    r"(?::[ \t]{1,4}|(?=\\\(.{1,400}\\\)\.?$|\$[^$]{1,400}\$\.?$))(?=\S)"
+)
+"""A sentence up to what it gives: something behind a colon, or a formula that ends it."""
 _HOPE = re.compile(r"\. ?I hope it is correct\.?$", re.IGNORECASE)
 _WRAPS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"))
 _SHORT = re.compile(
@@ -93,7 +101,7 @@ def stated(text: str) -> str | None:
     if rest.startswith("###"):
         inner, closed, _ = rest[3:].partition("###")
         return _boxes(inner) or _verbatim(inner) if closed else stated(rest.lstrip("# "))
-    return _fence(rest) or _display(rest) or _line(rest)
+    return _fence(rest) or _display(rest) or _announced(rest) or _line(rest)
 
 
 def labelled(text: str) -> str | None:
@@ -183,6 +191,23 @@ def _display(text: str) -> str | None:
     return None
 
 
+def _announced(text: str) -> str | None:
+    """What stands below a first line such as ``The total number of eggs is:``, if that is one thing alone.
+
+    Of a formula among other text what is boxed below is the answer, if anything is.
+    """
+    heads, _, below = text.partition("\n")
+    below = below.strip()
+    if not below or _BOX.search(heads) or not _ANNOUNCES.search(heads[-80:]):
+        return None
+    shown = _fence(below) or _display(below)
+    if shown is not None:
+        return boxed(below) or shown
+    if "\n" in below or _LISTED.match(below):
+        return None
+    return _line(below)
+
+
 def _line(text: str) -> str | None:
     """The first line that says anything; a box or an environment that it opens is read to its end."""
     line = text.partition("\n")[0]
@@ -239,6 +264,7 @@ def _verbatim(text: str) -> str | None:
 def _clean(text: str) -> str | None:
     """A line without the signs that typeset an answer; ``None`` when nothing is left."""
     text = _LEAD.sub("", _HOPE.sub("", text.strip().lstrip("#").strip()))
+    text = _SENTENCE.sub("", text)
     for opens, closes in _WRAPS:
         inner = text.removesuffix(".") if text.endswith(closes + ".") else text
         core = inner.removeprefix(opens).removesuffix(closes).strip()

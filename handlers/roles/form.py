@@ -40,6 +40,7 @@ _COPIED = re.compile(
     rf"^[ \t#*_>-]{{0,12}}{re.escape(ABOUT.rstrip(':'))}[ \t*_]{{0,4}}:?[ \t*_]{{0,4}}$",
     re.IGNORECASE | re.MULTILINE,
 )
+_SPOKEN = re.compile(r"[^\W\d_]{2,40}")
 _FAREWELL = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
     r"please let me|happy to|is there anything)\b",
@@ -133,7 +134,7 @@ def _read(found: Found, reply: Reply, text: str) -> Values | Unreadable:
 def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:
     """The choice that goes with an answer, of a reply that gave the answer and did not choose.
 
-    It copied all choices above the answer, or left them out and boxed the answer.
+    It copied all choices above the answer, or left them out and boxed the answer or gave it as a number.
     """
     raws = found.get(field.label, ())
     if raws and str(raws[-1]).strip(" *_`\n") != " | ".join(field.choices):
@@ -141,9 +142,15 @@ def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:
     for other in reply.fields:
         if other.kind == "answer" and other.when is not None and other.when[0] == field.label:
             value = _value(other, found.get(other.label, ()), "")
-            given = not isinstance(value, Unreadable) if raws else boxed(text) is not None
+            settled = not isinstance(value, Unreadable) and (bool(raws) or _is_figure(str(value)))
+            given = settled or (not raws and boxed(text) is not None)
             return other.when[1][0] if given and len(other.when[1]) == 1 else None
     return None
+
+
+def _is_figure(said: str) -> bool:
+    """Whether an answer is a number or a formula, with its unit at most: "not yet" is none."""
+    return any(map(str.isdigit, said)) and len(_SPOKEN.findall(said)) < 3
 
 
 def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:

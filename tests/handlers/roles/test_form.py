@@ -316,6 +316,12 @@ def test_a_choice_that_was_left_open_is_told_by_what_was_filled_in() -> None:
     work = "Thought: 60 * 3 * 3.\n\nThus it is \\(\\boxed{540}\\)."
     assert parse(work, reply) == {"State": "ANSWERED", "Final_answer": "540"}
     assert isinstance(parse("Thought: 540, I would say.", reply), Unreadable)
+    total = "The total number of downloads is:\n\\[ 60 + 180 + 126 = 366 \\]"
+    for told, answer_ in ((total, "60 + 180 + 126 = 366"), ("18 dollars", "18 dollars")):
+        said = parse(f"Final_answer: {told}", reply)
+        assert said == {"State": "ANSWERED", "Final_answer": answer_}
+    for told in ("not yet", "There are 3 more steps to be made", "None", "..."):
+        assert isinstance(parse(f"Final_answer: {told}", reply), Unreadable)
     wider = Field("Final_answer", "answer", "x", when=("State", ("OPEN", "ANSWERED")))
     both = Reply((state, wider))
     assert isinstance(parse("State: OPEN | ANSWERED\nFinal_answer: \\boxed{1}", both), Unreadable)
