@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from streams.runtime.kafka import aio
+from streams.runtime.kafka.deadlines import ANSWER_S
+from streams.runtime.kafka.health import LOOK_S
 from streams.runtime.kafka.place import Place
 from tests.live.kafka_here import Cluster, broker, eventually, frozen, missing
 from tests.live.test_kafka import lines
@@ -30,6 +32,8 @@ pytestmark = [
 ]
 REHEARSAL = ("--backbone", "rehearsal:seed=7")
 SLOW = ("--backbone", "rehearsal:seed=7,latency_ms=2000", "--max-concurrency", 8)
+OUT_S = ANSWER_S + LOOK_S
+"""So long nothing more is said of an outage once it was told: whatever is asked at its begin runs out meanwhile."""
 MOST_LINES = 40
 """So much may a worker say of an outage, its clients' lines among them."""
 
@@ -93,7 +97,7 @@ def test_a_frozen_broker_is_told_once_and_seen_in_health_and_figures(
         assert figure(port, "metalogue_append_wait_seconds") > 5
         assert figure(port, AGE) > 5
         assert re.search(r"; [1-9]\d* appends? waits?", unready)
-        time.sleep(25)
+        time.sleep(OUT_S)
     eventually(lambda: fetched(port, "/readyz") == "ok\n")
     eventually(lambda: figure(port, AGE) < 5)
     eventually(lambda: "back after" in cluster.said.read_text())
@@ -118,7 +122,7 @@ def test_an_idle_worker_notices_a_broker_that_is_gone_and_its_return(
         found = eventually(lambda: (found := status(port, "/readyz"))[0] == 503 and found[1])
         assert found.startswith("brokers away for ")
         assert status(port, "/livez") == (200, "ok\n")
-        time.sleep(20)
+        time.sleep(OUT_S)
     finally:
         broker(node[1], "start")
     eventually(lambda: fetched(port, "/readyz") == "ok\n")

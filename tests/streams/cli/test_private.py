@@ -14,6 +14,20 @@ import pytest
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call, command, environment
 
+SMALL = """
+recipe: small
+claims: [none]
+paper: none
+about: One policy on two problems
+differs: Everything.
+seeds: [0]
+data: {game24: {source: game24:901-902}}
+runs: {one: {policy: cot}}
+tables:
+  - title: One
+    columns: {right: {data: game24, metric: accuracy}}
+    rows: {one: {run: one, paper: [50]}}
+"""
 WORK = ("--backbone", "rehearsal:seed=7", "--until-idle")
 
 
@@ -36,26 +50,19 @@ def everything(folder: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_whatever_a_command_makes_is_private(tmp_path: Path) -> None:
-    run(tmp_path, "produce", "game24:901-920", "--policy", "mc2", "--log", "a.db")
+    run(tmp_path, "produce", "game24:901-904", "--policy", "mc2", "--log", "a.db")
     run(tmp_path, "worker", *WORK, "--log", "a.db")
     run(tmp_path, "rebuild", "--log", "a.db")
     run(tmp_path, "export", "made/parquet", "--log", "a.db")
     run(tmp_path, "export", "grpo", "made.jsonl", "--log", "a.db")
     run(tmp_path, "analyse", "--out", "made/analysis", "--log", "a.db")
-    run(
-        tmp_path,
-        "bench",
-        "run",
-        "mr-tab-13",
-        "--reduced",
-        "--backbone",
-        "rehearsal",
-        "--out",
-        "made/bench",
-    )
+    (tmp_path / "small.yaml").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "small.yaml").chmod(0o600)
+    run(tmp_path, "bench", "run", "small.yaml", "--backbone", "rehearsal", "--out", "made/bench")
     found = {str(path.relative_to(tmp_path)): path for path in everything(tmp_path)}
     for name in ("a.db", "a.db.lock", "a.db.tables", "made/parquet/README.md", "made.jsonl"):
         assert name in found
+    assert {"made/analysis", "made/bench"} < set(found)
     assert any("lance" in name for name in found)
     shared = {name: oct(mode(path)) for name, path in found.items() if mode(path) & 0o077}
     assert shared == {}
