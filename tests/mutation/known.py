@@ -383,4 +383,93 @@ KNOWN: tuple[Known, ...] = (
             "handlers/answers/test_free_text.py::test_what_was_said",
         ),
     ),
+    *_of(
+        "a drawn sample",
+        "handlers/policies/mc2",
+        (
+            "one lesson of good and bad cases alike stands on one side",
+            "distil.py",
+            'sides[0] if len(sides) == 1 else "both"',
+            "sides[0]",
+            "papers/test_mc2_together.py"
+            "::test_a_lesson_stands_on_the_side_of_its_cases_and_is_of_a_problem_where_it_rests_on_one",
+        ),
+        (
+            "a lesson of many problems is withheld from the first of them alone",
+            "distil.py",
+            'selected[0].subject if len(selected) == 1 else ""',
+            "selected[0].subject",
+            "papers/test_mc2_together.py"
+            "::test_a_lesson_stands_on_the_side_of_its_cases_and_is_of_a_problem_where_it_rests_on_one",
+        ),
+        (
+            "distillers draw as nobody has set it",
+            "distil.py",
+            "            sampling=settings.sampling,\n",
+            "",
+            "papers/test_mc2_next_question.py::test_every_question_draws_as_the_settings_say",
+        ),
+        (
+            "who learns nothing is asked again where a problem was forgotten",
+            "__init__.py",
+            "    if not settings.learns:\n        return\n    together",
+            "    together",
+            "papers/test_mc2_together.py"
+            "::test_lessons_stay_and_the_rules_that_rested_on_what_was_forgotten_are_written_again",
+        ),
+    ),
+    *_of(
+        "a drawn sample",
+        "streams",
+        (
+            "actions of any depth count as of each",
+            "analysis/control.py",
+            "if depth in (None, at):",
+            "if True:",
+            "streams/analysis/test_control.py::test_each_action_counts_at_its_depth_alone",
+        ),
+        (
+            "a prune that nobody can judge was precise",
+            "analysis/control.py",
+            "None if unit.value is None else 1 - unit.value",
+            "1 - (unit.value or 0)",
+            "streams/analysis/test_control.py"
+            "::test_a_prune_was_precise_where_nothing_right_came_of_it_and_unknown_where_nobody_can_say",
+        ),
+        (
+            "a paragraph is in a corpus as often as a question has it",
+            "datasets/hotpotqa.py",
+            "if digest not in seen:",
+            "if True:",
+            "streams/test_hotpotqa.py"
+            "::test_a_paragraph_is_in_the_corpus_once_and_the_same_title_or_text_is_no_paragraph_twice",
+        ),
+        (
+            "version 0 does not say whose rules it begins with",
+            "learner.py",
+            'origin = f"{source.scope}@{source.name}"',
+            'origin = f"{scope.id}@0"',
+            "streams/test_learner.py"
+            "::test_a_scope_that_starts_from_another_says_whose_rules_it_begins_with",
+        ),
+        (
+            "a run goes over its problems in an order of its own",
+            "bench/recipe.py",
+            'order: Literal["released", "shuffled"] = "released"',
+            'order: Literal["released", "shuffled"] = "shuffled"',
+            "streams/bench/test_sources.py::test_what_a_run_does_not_say_is_the_plain_thing",
+        ),
+    ),
+    *_of(
+        "a drawn sample",
+        "schemas",
+        (
+            "who waited in vain is told of spent calls",
+            "asking.py",
+            'super().__init__("patience")',
+            'super().__init__("calls")',
+            "papers/test_mc2_learn.py"
+            "::test_a_question_that_was_given_up_costs_its_lesson_alone_and_is_told_from_a_spent_limit",
+        ),
+    ),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from handlers.policies.base import Member
+from handlers.policies.mc2 import MC2
 from handlers.policies.mc2.settings import Mc2Settings
 from schemas.events.learning import LessonDistilled
 from schemas.questions import Complete
@@ -16,6 +18,8 @@ from tests.papers.mc2_says import (
     batch,
     best,
     episode,
+    full_memory,
+    item,
     learn,
     learned,
     member,
@@ -24,7 +28,7 @@ from tests.papers.mc2_says import (
     setting,
     worst,
 )
-from tests.scripted import shown
+from tests.scripted import Ran, run, shown
 
 TOGETHER = setting(distil="per_batch")
 SAID = "Descriptor: what recurs\nDo:\n- factor first\nAvoid:\n- adding first"
@@ -117,3 +121,36 @@ def _long(steps: str) -> Any:
         return answering(question).replace("Step 1:", steps, 1)
 
     return said
+
+
+# ── A batch that lost a forgotten problem ────────────────────────────────────────────────────
+
+
+def revised(settings: Mc2Settings, *stale: str) -> Ran[None]:
+    """A batch of one that is learned from again: its lessons stay, and rules of these roles go."""
+    given = replace(
+        batch([best("a")], 1, full_memory(number=0)),
+        revision=1,
+        kept=tuple(item(f"L1.{role[0].upper()}1", role, f"{role} keeps") for role in ROLES),
+        stale=frozenset(stale),
+    )
+    return run(MC2.relearn(given, settings), reply, memory=given.memory)
+
+
+def test_lessons_stay_and_the_rules_that_rested_on_what_was_forgotten_are_written_again() -> None:
+    ran = revised(setting(), "monitor")
+    assert ran.roles == ["consolidator"]
+    assert "monitor keeps" in shown(ran.requests[0])
+    assert ran.of(LessonDistilled) == [], "they are on record"
+    assert revised(setting()).requests == []
+    assert revised(setting(guidance="lessons"), "monitor").requests == []
+    donated = setting(roles="R", learn_from="donor")
+    for learning_nothing in (setting(guidance="none", distil="per_batch"), donated):
+        assert revised(learning_nothing, "reasoner").events == []
+
+
+def test_a_lesson_of_a_whole_batch_is_distilled_anew_without_what_was_forgotten() -> None:
+    ran = revised(TOGETHER, "monitor")
+    assert ran.roles == ["distiller"] * 3 + ["consolidator"]
+    assert [one.id for one in ran.of(LessonDistilled)] == ["L1.1.R1", "L1.1.M1", "L1.1.C1"]
+    assert "monitor keeps" not in shown(ran.asks("consolidator")[0])

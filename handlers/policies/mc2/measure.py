@@ -28,7 +28,7 @@ class Guided:
 
 def without_question(prompt: str, question: str) -> str:
     """The Reasoner's compiled prompt with every copy of the question taken out."""
-    return prompt.replace(question, "") if question else prompt
+    return prompt.replace(question, "")
 
 
 def relevance(
