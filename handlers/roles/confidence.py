@@ -34,8 +34,8 @@ Rate the trajectory below, which tries to solve the problem, with a single numbe
 explanation. If it is not finished, judge what is there. {FAIR}""",
 }
 CLOSINGS: Mapping[Wording, str] = {
-    "A": "Judge this trajectory now, in one or two sentences; do not solve the problem anew. Whatever you find, end \
-with the line Confidence and a number in it.",
+    "A": "Judge this trajectory now, in one or two sentences; do not solve the problem anew. Whatever you find, the \
+last line is Confidence with a number in it, and nothing follows it.",
     "B": "Do not solve the problem anew. Write the line Confidence and nothing else.",
     "C": "Do not solve the problem anew. Write the line Confidence and nothing else.",
 }

@@ -24,21 +24,21 @@ JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
 """How scores and confidence are drawn (§ B.5)."""
 
 NAMES = ("Semantic", "Logical", "Fix")
-LINE = "Step i: Semantic=0.xx, Logical=0.xx, Fix=0.xx"
+LINE = "Step {}: Semantic=0.xx, Logical=0.xx, Fix=0.xx"
 PROMPT = f"""\
 You evaluate processes of reasoning. Given are a problem and a trajectory. Each of its steps begins \
 with a mark like [Step i], and whatever is numbered below a mark is part of that one step. Score \
-each of the steps listed in the section "Steps" by itself, as a whole, with three numbers from 0 to 1:
+each of the steps for which the section "Steps" has a line by itself, as a whole, with three numbers from 0 to 1:
 Semantic: how well the step fits the problem and the goal that is being pursued at this point.
 Logical: how coherent and valid the step is in itself, and how well it supports what follows.
 Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it; 0 where \
 nothing was to be corrected.
 If the trajectory is not finished, judge what is there. {FAIR} Think it through briefly, then give the \
-scores, one line for each step."""
+lines of the section "Steps", with your numbers in them."""
 
 AGAIN = f"""\
 Give the scores again in exactly this format, one line for each step:
-{LINE}
+{LINE.format("i")}
 Write these lines and nothing else."""
 
 ORACLE = Role.of(
@@ -165,11 +165,8 @@ def merged(first: Reading, second: Reading) -> Reading:
 
 
 def question(problem: str, steps: Sequence[str], first: int) -> Complete:
-    """The oracle's question about steps ``first`` to the last."""
-    wanted = f"[Step {first}]"
-    wanted = (
-        f"{wanted}, a single line" if first == len(steps) else f"{wanted} to [Step {len(steps)}]"
-    )
+    """The oracle's question about steps ``first`` to the last: the lines that it has to fill in are read last."""
+    wanted = "\n".join(map(LINE.format, range(first, len(steps) + 1)))
     return ORACLE.question({"problem": problem, "trajectory": shown(steps), "steps": wanted})
 
 

@@ -30,4 +30,5 @@ Section "Assessment" is what was thought when the steps were scored; it need not
     },
     sampling=GENERATION,
     mends=False,
+    closing="Work it out anew now: the corrected thought itself, then its state, then the answer if there is one.",
 )

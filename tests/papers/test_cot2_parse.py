@@ -157,9 +157,10 @@ def test_the_oracle_prompt_has_slots_meanings_format_and_scores_a_line_each() ->
         "corrects a wrong claim",
     ):
         assert meaning in said
-    assert "Step i: Semantic=0.xx, Logical=0.xx, Fix=0.xx" in said
-    assert "one line for each step" in said
     assert [head for head, _ in question.variables] == ["problem", "trajectory", "steps"]
+    lines = [f"Step {i + 1}: Semantic=0.xx, Logical=0.xx, Fix=0.xx" for i in range(len(STEPS))]
+    assert said.endswith("\n".join(lines)), "what a small model reads last it does"
+    assert not read_scores("\n".join(lines), 1, len(STEPS)).whole, "and what it copies is no score"
 
 
 @pytest.mark.claim("cot2-tab-23")

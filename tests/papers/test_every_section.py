@@ -123,7 +123,7 @@ WORDS: Mapping[str, str] = {
     "polarity": r"(DO|AVOID|BOTH)\b",
     "outcome": r"(success|failure|unknown)$",
     "course": r"Round 1: [^\n]+(\nRound [^\n]+)*\nHow each role did: reasoner (good|ok|poor), monitor",
-    "steps": r"\[Step \d+\]",
+    "steps": r"(Step \d+: Semantic=0\.xx, Logical=0\.xx, Fix=0\.xx(\n|$))+$",
     "steps_made": r"\d+$",
     "weights": r"w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8",
     "steps_left": r"This is the last step\.",
@@ -159,6 +159,7 @@ ELSEWHERE: Mapping[str, str] = {
     "inducer.how_many_there_are": "tests/papers/test_graph_inducer.py",
     "inducer.principles_so_far": "tests/papers/test_graph_inducer.py",
     "distiller.rejected_attempt": "tests/papers/test_mc2_teaching.py",
+    "repairer.trajectory": "tests/papers/test_cot2_lines.py",
     "answer_judge": "tests/papers/test_every_section.py",
 }
 """Sections that the simulator does not come to, by role or by role and section: the tests that assert them."""

@@ -22,6 +22,7 @@ from handlers.roles.confidence import read_confidence
 from handlers.roles.consolidator import CONSOLIDATORS
 from handlers.roles.distiller import DISTILLERS
 from handlers.roles.form import Unreadable
+from handlers.roles.grounder import GROUNDER, path_said
 from handlers.roles.monitor import report_of
 from handlers.roles.oracle import Reading, read_scores
 from handlers.roles.reasoner import REASONER
@@ -237,6 +238,16 @@ def test_scores_of_a_single_step_need_not_name_it() -> None:
     assert not read_scores(said, 2, 3).whole
     assert not read_scores(f"{said}\n{said}", 3, 3).whole
     assert not read_scores(f"{said}\nStep 4: {SCORED}", 3, 3).whole
+
+
+@pytest.mark.parametrize(
+    "said", ["GS, SP, KS, AN", "GS\nSP\nKS\nAN", "`GS → SP → KS → AN`.", "Path: GS SP KS AN"]
+)
+def test_a_path_needs_no_label_where_a_reply_is_nothing_else(said: str) -> None:
+    values = GROUNDER.read(said)
+    assert not isinstance(values, Unreadable)
+    assert path_said(values) == ("GS", "SP", "KS", "AN")
+    assert isinstance(GROUNDER.read("The agent has answered. GS AN"), Unreadable)
 
 
 def test_steps_that_were_scored_before_may_be_scored_once_more() -> None:
