@@ -7,6 +7,8 @@ beside the sums.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -114,8 +116,24 @@ OF_KAFKA: Final[Mapping[str, Metric]] = MappingProxyType(
             "Records of an owned partition that are still to be read",
             ("topic", "partition"),
         ),
+        "metalogue_partitions": Metric("gauge", "Partitions of each topic of the log"),
         "metalogue_partitions_owned": Metric("gauge", "Partitions that this worker owns"),
-        "metalogue_takeover_seconds": Metric("gauge", "Longest take-over of a partition"),
+        "metalogue_takeover_seconds": Metric("histogram", "What take-overs of a partition took"),
+        "metalogue_takeover_wait_seconds": Metric(
+            "gauge", "How long the longest take-over under way has taken; 0 while there is none"
+        ),
+        "metalogue_takeover_records_total": Metric("counter", "Records that take-overs read"),
+        "metalogue_brokers": Metric(
+            "gauge", "Brokers that the cluster knows of; left out while it does not say"
+        ),
+        "metalogue_partitions_under_replicated": Metric(
+            "gauge", "Partitions with replicas that are not in sync", ("topic",)
+        ),
+        "metalogue_partitions_below_min_isr": Metric(
+            "gauge",
+            "Partitions with fewer replicas in sync than appends need; left out where that is not told",
+            ("topic",),
+        ),
     }
 )
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
@@ -164,6 +182,12 @@ def _escaped(value: str) -> str:
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def observed(name: str, seconds: Iterable[float]) -> list[Sample]:
+    """A histogram's samples from what was measured each time."""
+    found = list(seconds)
+    return histogram(name, Counter(bisect_left(SECONDS, each) for each in found), sum(found), ())
 
 
 def histogram(name: str, counts: Mapping[int, int], total: float, labels: Labels) -> list[Sample]:

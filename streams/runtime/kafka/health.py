@@ -45,6 +45,9 @@ class Health:
         """When we began or were last woken; when all leaders of ours answered; when we looked at that."""
         self.ends: Mapping[Spot, int] = {}
         """The ends of our partitions, as they were told last."""
+        self.replication: topics.Replication | None = None
+        self.counted_s = self.began_s
+        """The copies of the log's partitions as they were told last, and when that was."""
         self.thin: list[Spot] = []
         self.thin_s = self.began_s
         """Partitions of ours that lack replicas in sync, and when that was found first."""
@@ -103,6 +106,10 @@ class Health:
                     found[name, index] = max(end - upto, 0)
         return found
 
+    def copies(self, now_s: float) -> topics.Replication | None:
+        """How the log's partitions are replicated; unknown where the cluster has not said so of late."""
+        return self.replication if now_s - self.counted_s < PATIENCE_S else None
+
     # -- looking -----------------------------------------------------------------------------------
 
     async def _glance(self) -> None:
@@ -133,12 +140,13 @@ class Health:
             await admin.close()
 
     async def _note_replicas(self, admin: Any) -> None:
-        worker = self.worker
-        names = [worker.place.topic(name) for name in APPENDED]
-        found = await topics.thin(admin, names)
-        thin = [each for each in found if each[1] in worker.owning.partitions]
+        place, ours = self.worker.place, self.worker.owning.partitions
+        self.replication = found = await topics.replication(admin, place.topics())
+        self.counted_s = time.monotonic()
+        appended = [place.topic(name) for name in APPENDED]
+        thin = [(name, p) for name in appended for p in found.thin.get(name, ()) if p in ours]
         if thin and not self.thin:
-            self.thin_s = time.monotonic()
+            self.thin_s = self.counted_s
         self.thin = thin
 
 

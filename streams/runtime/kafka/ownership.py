@@ -41,6 +41,8 @@ class Ownership:
         self.worker = worker
         self.partitions: dict[int, Owned] = {}
         self.taking: dict[int, asyncio.Task[None]] = {}
+        self.taken_since_s: dict[int, float] = {}
+        """When the take-overs under way began."""
         self.again: dict[int, asyncio.Task[None]] = {}
         """Partitions that are to be claimed once more."""
         self.busy: dict[tuple[str, int], asyncio.Task[Any]] = {}
@@ -50,7 +52,7 @@ class Ownership:
         """How often the group dealt out its partitions anew."""
         self.note_s = 0.0
         self.takeovers: list[float] = []
-        """Seconds from each assignment to the first append of ours."""
+        """Seconds that each take-over took, from its beginning to the partition being live."""
         self.replayed: list[int] = []
         """Records that each take-over read."""
 
@@ -93,6 +95,7 @@ class Ownership:
         """The partition moved: nothing of it goes on here."""
         task = self.taking.pop(index, None)
         if task is not None:
+            del self.taken_since_s[index]
             task.cancel()
         self._drop(index)
         self.partitions.pop(index, None)
@@ -110,20 +113,19 @@ class Ownership:
 
     def _take(self, index: int) -> None:
         task = asyncio.create_task(self._take_over(index))
-        self.taking[index] = task
+        self.taking[index], self.taken_since_s[index] = task, time.perf_counter()
         task.add_done_callback(lambda done: self._took(index, done))
 
     def _took(self, index: int, task: asyncio.Task[None]) -> None:
         if self.taking.get(index) is task:
-            del self.taking[index]
+            del self.taking[index], self.taken_since_s[index]
         if not task.cancelled() and (error := task.exception()) is not None:
             self.worker.broke(error)
         self.worker.schedule.changed.set()
 
     async def _take_over(self, index: int) -> None:
         """Claim, read up to the claim, then go live. One at a time for a partition."""
-        worker, began = self.worker, time.perf_counter()
-        place = worker.place
+        worker, place = self.worker, self.worker.place
         checkpoint = worker.view.checkpoints.get(index)
         before = self.partitions[index]
         owned = Owned.beginning(index, checkpoint, worker.past)
@@ -154,8 +156,13 @@ class Ownership:
         worker.refused(index)
         if index not in worker.past.whole:
             self._start(("past", index), self._fill(index, begins, events.epoch + 1))
-        self.takeovers.append(time.perf_counter() - began)
+        self.takeovers.append(time.perf_counter() - self.taken_since_s[index])
         self.replayed.append(events.epoch - begins)
+
+    def waits_s(self) -> float:
+        """How long the longest of the take-overs under way has taken so far; 0 where there is none."""
+        now_s = time.perf_counter()
+        return max((now_s - since_s for since_s in self.taken_since_s.values()), default=0.0)
 
     async def _fill(self, index: int, begins: int, end: int) -> None:
         """Read what was closed long ago."""

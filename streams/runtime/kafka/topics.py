@@ -148,19 +148,33 @@ async def known(place: Place) -> tuple[int, str]:
         await admin.close()
 
 
-async def thin(admin: Any, names: list[str]) -> list[tuple[str, int]]:
-    """Partitions with fewer replicas in sync than their topic demands: their leaders take no append.
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """How many brokers there are, and which partitions lack copies, by their topics' full names."""
 
-    What a topic demands is told to whoever may describe it; of others nothing is known, and none is thin.
+    brokers: int
+    behind: dict[str, list[int]]
+    """Partitions with fewer replicas in sync than they have."""
+    thin: dict[str, list[int]]
+    """Partitions with fewer than their topic demands: their leaders take no append.
+
+    What a topic demands is told to whoever may describe it; the others are left out: of them nothing is known.
     """
+
+
+async def replication(admin: Any, names: list[str]) -> Replication:
+    """What the cluster says now of these topics' copies."""
+    brokers = len((await admin.describe_cluster())["brokers"])
     told = await _configs(admin, names, MIN_ISR)
     least = {name: int(config[MIN_ISR]) for name, config in told.items() if MIN_ISR in config}
-    return [
-        (each["topic"], partition["partition"])
-        for each in await admin.describe_topics(names)
-        for partition in each["partitions"]
-        if len(partition["isr"]) < least.get(each["topic"], 0)
-    ]
+    behind, thin = dict[str, list[int]](), dict[str, list[int]]()
+    for each in await admin.describe_topics(names):
+        name = str(each["topic"])
+        copies = {p["partition"]: (len(p["isr"]), len(p["replicas"])) for p in each["partitions"]}
+        behind[name] = [p for p, (in_sync, replicas) in copies.items() if in_sync < replicas]
+        if name in least:
+            thin[name] = [p for p, (in_sync, _) in copies.items() if in_sync < least[name]]
+    return Replication(brokers, behind, thin)
 
 
 async def committed(place: Place) -> dict[int, int]:

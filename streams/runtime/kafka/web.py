@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from streams.runtime.kafka.place import DEAD, LOG_TOPICS
 from streams.runtime.outage import waiting
-from streams.telemetry.metrics import Sample, exposed, plain
+from streams.telemetry.metrics import Sample, exposed, observed, plain
 from streams.telemetry.pages import Told
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def told(worker: KafkaWorker) -> Told:
     """What its pages say."""
 
     async def metrics() -> str:
-        return exposed([*plain(figures(worker)), *lags(worker)])
+        told = [*lags(worker), *takeovers(worker), *copies(worker, time.monotonic())]
+        return exposed([*plain(figures(worker)), *told])
 
     async def unready() -> str | None:
         now_s = time.monotonic()
@@ -44,6 +46,38 @@ def lags(worker: KafkaWorker) -> list[Sample]:
     ]
 
 
+def takeovers(worker: KafkaWorker) -> list[Sample]:
+    """How long its take-overs of partitions took, and the one that it is at."""
+    owning = worker.owning
+    return [
+        *observed("metalogue_takeover_seconds", owning.takeovers),
+        Sample("metalogue_takeover_wait_seconds", owning.waits_s()),
+        Sample("metalogue_takeover_records_total", sum(owning.replayed)),
+    ]
+
+
+def copies(worker: KafkaWorker, now_s: float) -> list[Sample]:
+    """The brokers, and the partitions of the whole log that lack copies; nothing where that is not known."""
+    found = worker.health.copies(now_s)
+    if found is None:
+        return []
+    place = worker.place
+    names = {place.topic(name): name for name in LOG_TOPICS}
+    names |= {place.dead(name): f"dlq.{name}" for name in DEAD}
+    lacking = {
+        "metalogue_partitions_under_replicated": found.behind,
+        "metalogue_partitions_below_min_isr": found.thin,
+    }
+    return [
+        Sample("metalogue_brokers", found.brokers),
+        *(
+            Sample(name, len(partitions), (("topic", names[topic]),))
+            for name, by_topic in lacking.items()
+            for topic, partitions in by_topic.items()
+        ),
+    ]
+
+
 def figures(worker: KafkaWorker) -> dict[str, float]:
     """What a worker counts of its own work; all workers together are the whole."""
     owned = list(worker.owning.partitions.values())
@@ -63,8 +97,8 @@ def figures(worker: KafkaWorker) -> dict[str, float]:
         "metalogue_episodes_ready": len(schedule.ready),
         "metalogue_episodes_blocked": sum(map(len, schedule.blocked.values())),
         "metalogue_problems_queued": sum(len(o.queue) for o in owned),
+        "metalogue_partitions": worker.partitions,
         "metalogue_partitions_owned": sum(o.live for o in owned),
-        "metalogue_takeover_seconds": max(worker.owning.takeovers, default=0.0),
         **waits(worker.appender.standing, time.monotonic()),
     }
 

@@ -251,19 +251,22 @@ def queries(value: Any) -> list[str]:
 def test_the_grafana_dashboard_names_only_metrics_and_labels_that_exist() -> None:
     found = [q for q in queries(json.loads(GRAFANA.read_text(encoding="utf-8"))) if NAME.search(q)]
     assert len(found) >= 12
-    endings = {"_bucket": "histogram", "_sum": "histogram", "_count": "histogram"}
-    for query in found:
-        for name in NAME.findall(query):
-            ending = next((e for e in endings if name.endswith(e) and name not in METRICS), "")
-            metric = METRICS[name.removesuffix(ending)]
-            assert not ending or metric.kind == "histogram", query
-            assert ("rate(" in query or "increase(" in query) == (metric.kind != "gauge"), query
-        named = {
-            label for group in re.findall(r"by \(([\w, ]+)\)", query) for label in group.split(", ")
-        }
-        known = {label for name in NAME.findall(query) for label in of(name).labels}
-        assert named <= known | {"le", "job", "instance"}, query
+    assert {query: misuses(query) for query in found if misuses(query)} == {}
 
 
-def of(name: str) -> Any:
-    return METRICS.get(name) or METRICS[re.sub(r"_(bucket|sum|count)$", "", name)]
+def misuses(query: str) -> list[str]:
+    """What a query asks of metrics that they do not give."""
+    wrong: list[str] = []
+    known = {"le", "job", "instance"}
+    for name in NAME.findall(query):
+        metric = METRICS.get(name) or METRICS.get(re.sub(r"_(bucket|sum|count)$", "", name))
+        if metric is None or (metric.kind == "histogram") == (name in METRICS):
+            wrong.append(f"{name} does not exist")
+            continue
+        known.update(metric.labels)
+        grows = re.search(rf"(rate|increase)\({name}\b", query) is not None
+        if grows != (metric.kind != "gauge"):
+            wrong.append(f"{name} is a {metric.kind}")
+    named = re.findall(r"(?:by|on) \(([\w, ]+)\)", query) + re.findall(r"(\w+)(?:=~?|!=)\"", query)
+    labels = {label for group in named for label in group.split(", ")}
+    return wrong + [f"label {label}" for label in sorted(labels - known)]

@@ -15,7 +15,7 @@ from streams.runtime.kafka import driver
 from streams.runtime.kafka.health import PATIENCE_S, Health
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import Place
-from streams.runtime.kafka.web import figures, lags, told
+from streams.runtime.kafka.web import copies, figures, lags, takeovers, told
 from streams.runtime.kafka.worker import KafkaWorker
 from streams.telemetry.metrics import exposed
 from streams.world import World
@@ -164,6 +164,54 @@ def test_leaders_and_replicas_are_asked_and_what_they_say_is_the_lag(
     assert 'metalogue_partition_lag{topic="problems",partition="1"} 4' in text
     assert 'metalogue_partition_lag{topic="events",partition="1"} 0' in text
     assert 'metalogue_partition_lag{topic="learning",partition="1"} 2' in text
+
+
+def test_brokers_and_what_lacks_copies_are_told_of_every_topic(
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+) -> None:
+    place, memory = here
+    memory.brokers, memory.away = 3, 2
+    memory.copies = dict.fromkeys(place.topics(), 3)
+    memory.settings = {name: {"min.insync.replicas": "2"} for name in place.topics()}
+    memory.forbidden = {place.topic("answers")}  # its settings may not be asked for
+    worker = worker_at(place)
+    worker.owning.partitions[1] = Owned(1)
+
+    async def run() -> None:
+        assert copies(worker, time.monotonic()) == [], "nothing is known before they were asked"
+        await worker.health.start()
+        while worker.health.replication is None:  # noqa: ASYNC110 - a look tells nobody that it was
+            await asyncio.sleep(0.01)
+        await worker.health.stop()
+
+    asyncio.run(run())
+    text = exposed(copies(worker, time.monotonic()))
+    assert "metalogue_brokers 3" in text
+    assert 'metalogue_partitions_under_replicated{topic="problems"} 2' in text
+    assert 'metalogue_partitions_under_replicated{topic="dlq.feedback"} 2' in text
+    assert 'metalogue_partitions_below_min_isr{topic="events"} 2' in text
+    assert 'metalogue_partitions_under_replicated{topic="answers"} 2' in text
+    assert 'metalogue_partitions_below_min_isr{topic="answers"}' not in text
+    assert {partition for _, partition in worker.health.thin} == {1}, "of ours alone"
+    old = time.monotonic() + PATIENCE_S + 1
+    assert copies(worker, old) == [], "what was told long ago is no figure of now"
+
+
+def test_take_overs_are_told_one_by_one_and_while_they_last(
+    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+) -> None:
+    owning = (worker := worker_at(here[0])).owning
+    assert "metalogue_takeover_wait_seconds 0\n" in exposed(takeovers(worker))
+    owning.takeovers, owning.replayed = [0.1, 0.3, 200.0], [5, 0, 7]
+    owning.taken_since_s[1] = time.perf_counter() - 30
+    text = exposed(takeovers(worker))
+    assert 'metalogue_takeover_seconds_bucket{le="0.1"} 1' in text
+    assert 'metalogue_takeover_seconds_bucket{le="0.5"} 2' in text
+    assert 'metalogue_takeover_seconds_bucket{le="120.0"} 2' in text
+    assert 'metalogue_takeover_seconds_bucket{le="+Inf"} 3' in text
+    assert "metalogue_takeover_seconds_count 3" in text
+    assert "metalogue_takeover_records_total 12" in text
+    assert owning.waits_s() >= 30
 
 
 def test_readiness_says_why_and_life_is_another_matter(
