@@ -20,6 +20,7 @@ from schemas.events.strategy import RewardJudged, StrategyChosen, StrategyPropos
 from schemas.memory import Memory
 from schemas.questions import Complete, Embed
 from schemas.vectors import as_kept, pack
+from streams.embedders.hashed import hashed as by_letters
 from tests.papers.mr_says import (
     STRATEGY,
     TASK,
@@ -34,7 +35,7 @@ from tests.papers.mr_says import (
     reported,
     summary,
 )
-from tests.scripted import Ran, hashed, shown
+from tests.scripted import Ran, hashed, run, shown
 
 SERVICE = MetaReasonerSettings.resolve("service", {"feature_dims": 8})
 OTHER = Task("q2", "How long does a train take for 90 km?", "words", seed=3)
@@ -99,6 +100,26 @@ def test_another_problem_is_advised_by_it_without_a_word_of_the_first() -> None:
     told = [each for each in advice_of(ran) if each.startswith(STRATEGY)]
     assert told or ran.of(StrategyChosen)[0].how == "explore"
     assert not any("factor 4" in each for each in advice_of(ran))
+
+
+BEFORE = "Check every result for its units before you write the next equation down."
+AFTER = "Check every result for its units after you write the next equation down."
+
+
+def test_a_strategy_and_its_opposite_are_two_arms_and_one_in_the_paper() -> None:
+    """To embedders they are much alike: .93 by letters, as by meaning (the limit of the paper is .9)."""
+    notes = (BEFORE, AFTER, AFTER)
+
+    def arms(settings: MetaReasonerSettings) -> list[tuple[str, str]]:
+        said = model(4, note=lambda at: noted(notes[at - 1]))
+        steps = META_REASONER.solve(replace(TASK, problem="Find the length."), settings)
+        ran = run(steps, said, vectors=by_letters)
+        assert [fact.result for fact in ran.of(StrategyProposed)][-1] == "merged", "word for word"
+        state = after({}, [summary(ran, settings)], settings)
+        return [(a["id"], a["text"]) for a in state["arms"] if a["origin"] == "proposed"]
+
+    assert arms(SERVICE) == [("a4", BEFORE), ("a5", AFTER)]
+    assert arms(paper()) == [("a4", BEFORE)]
 
 
 def test_a_strategy_that_names_numbers_of_its_problem_is_refused_and_its_note_still_shown() -> None:

@@ -36,6 +36,7 @@ class MetaReasonerSettings(PolicySettings):
         "training_temperature": 0.0,
         "first_judgement": "always",
         "tell_last": False,
+        "merge_above": 0.9,
     }
     learning: ClassVar[frozenset[str]]
 
@@ -93,8 +94,8 @@ class MetaReasonerSettings(PolicySettings):
     """Pulls before an arm may retire."""
     retire_on: Literal["progress", "reward"] = "progress"
     """What retirement looks at: S_p, or R (form B and scalar: always R)."""
-    merge_above: Share = 0.9
-    """Cosine from which a proposal is an arm that exists."""
+    merge_above: Share = 0.98
+    """Cosine from which a proposal is an arm that exists: to an embedder a strategy and its opposite are much alike."""
     arm_limit: PositiveInt = 32
     """So many arms a scope keeps: beyond them the worst that was proposed makes room for a new one."""
     arms: Literal["scope", "episode"] = "scope"
