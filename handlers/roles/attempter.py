@@ -59,6 +59,9 @@ FINAL = Field(
 )
 
 NOTES: Mapping[str, str] = {
+    "Similar cases": """\
+Section "Similar cases" holds earlier problems with the answers that were given to them, and how those turned \
+out: use what fits; the problem to solve is none of them.""",
     "Finding": """\
 An earlier attempt was checked and did not pass. Section "Finding" is what the check said of it. Do not \
 repeat a fault that it names; where it is mistaken itself, go by the problem.""",

@@ -34,6 +34,12 @@ SIDES: Mapping[str, tuple[str, str]] = {
     ),
 }
 
+NOTES: Mapping[str, str] = {
+    "Similar cases": """\
+Section "Similar cases" holds earlier problems, and how the answers to them turned out: they may show what is to \
+be expected, and are not what you examine.""",
+}
+
 EXAMINERS: Mapping[str, Role] = {
     name: Role.of(
         "monitor",
@@ -45,6 +51,7 @@ EXAMINERS: Mapping[str, Role] = {
                 "Verdict", ("PASS", "FAIL"), "PASS: from this side it is sound; FAIL: it is not"
             ),
         ],
+        notes=NOTES,
         template=f"check.{name}",
         sampling=JUDGEMENT,
     )
@@ -62,13 +69,18 @@ DIAGNOSES = (
 APPRAISER = Role.of(
     "monitor",
     """\
-You judge how hard a problem will be, before anyone works on it, from what is shown of it and from \
-similar cases and how they went. Do not solve it.""",
+You judge how hard a problem is for whoever has to solve it, from what is shown of it. Do not solve it.""",
     sections=("Problem?", "Features?", "Last result?", "Similar cases?"),
     reply=[
         number("Difficulty", "from 0, comes by itself, to 1, out of reach", unit=True),
         choice("Source", DIAGNOSES, "where the difficulty lies"),
     ],
+    notes={
+        "Last result": """\
+Section "Last result" is what the last attempt at it came to, and what a check said of that.""",
+        "Similar cases": """\
+Section "Similar cases" holds earlier problems, and how the answers to them turned out.""",
+    },
     template="appraise",
     sampling=JUDGEMENT,
 )

@@ -120,6 +120,39 @@ def test_without_knowledge_an_evaluation_is_a_feeling() -> None:
     assert dict(each.inputs)["unexpected"] == pytest.approx(0.4)
 
 
+def test_where_nothing_could_be_expected_a_sure_answer_is_not_unexpected() -> None:
+    """A difficulty of 0.5 that stands for not knowing is none to hold an answer against; the paper does."""
+    said = ["96"], [0.98]
+    cold = episode(service(max_rounds=1), Model(*said))
+    assert dict(felt(cold, "evaluative")[0].inputs)["unexpected"] == 0
+    assert strategies(cold, "metacognitive") == ["plausibility"]
+    written = episode(flavell(max_rounds=1), Model(*said))
+    assert dict(felt(written, "evaluative")[0].inputs)["unexpected"] == pytest.approx(0.48)
+    assert strategies(written, "metacognitive") == ["consistency"]
+    beside_others = remembering(*(case(f"u{at}", "unknown") for at in range(10)))
+    known = episode(service(max_rounds=1), Model(*said), memory=beside_others)
+    assert dict(felt(known, "evaluative")[0].inputs)["unexpected"] > 0.4
+    few = remembering(*(case(f"u{at}", "unknown") for at in range(9)))
+    felt_few = felt(episode(service(max_rounds=1), Model(*said), memory=few), "evaluative")
+    assert dict(felt_few[0].inputs)["unexpected"] == 0
+
+
+def test_similar_cases_are_told_from_the_problem_to_solve() -> None:
+    memory = remembering(case("a", answer="17"))
+    [attempt, *_] = episode(retrieval(), Model(), memory=memory).asks("reasoner")
+    assert "Answer given: 17 (right)" in shown(attempt)
+    assert "the problem to solve is none of them" in shown(attempt)
+    ran = episode(flavell(assess="verbal", max_rounds=2), Model(["95"], [0.2]), memory=memory)
+    looked = [question for question in ran.asks("monitor") if question.template.name != "appraise"]
+    assert all("and are not what you examine" in shown(question) for question in looked)
+    first, *_, last = [q for q in ran.asks("monitor") if q.template.name == "appraise"]
+    assert "Last result" not in shown(first)
+    assert 'Section "Last result" is what the last attempt at it came to' in shown(last)
+    assert "before anyone works on it" not in shown(last)
+    cold = episode(retrieval(), Model()).asks("reasoner")[0]
+    assert "Similar cases" not in shown(cold)
+
+
 def test_an_answer_of_another_type_than_similar_right_ones_is_unexpected_to_who_knows() -> None:
     """It is looked at for consistency; by feeling alone nothing is odd about it."""
     memory = remembering(*(case(f"r{at}") for at in range(3)))

@@ -199,8 +199,8 @@ def verify(run: Regulation, at: int) -> Steps[None]:
 def evaluated(run: Regulation, last: Round) -> tuple[tuple[float, ...], Origin]:
     """The four evaluative experiences of a round: feel(CO) ⊕ assess(CO, MK). Source: App. A.
 
-    A feeling expects of the attempt what the problem looks like; knowledge expects what similar cases
-    came to, and answers of their type.
+    A feeling expects of the attempt what the problem looks like beside others; knowledge expects what similar
+    cases came to, and answers of their type.
     """
     made, met = last.made, run.criteria(last.made)
     earlier = [each.made.answer for each in run.rounds[:-1]]
@@ -214,9 +214,10 @@ def evaluated(run: Regulation, last: Round) -> tuple[tuple[float, ...], Origin]:
         unmet=met.count(False) / len(met),
     )
     labelled, mode = run.mind.labelled, run.settings.signal
-    feel = evaluative(result, run.mind.h)
+    always = run.settings.expects == "always"
+    feel = evaluative(result, run.mind.h if always or run.mind.compares else None)
     known = replace(result, other_type=run.wrong_type(made.answer))
-    assess = evaluative(known, 1 - recalled(labelled).p)
+    assess = evaluative(known, 1 - recalled(labelled).p if always or labelled else None)
     pairs = zip(feel, assess, strict=True)
     found = [exclusive(one, other, bool(labelled), mode) for one, other in pairs]
     return tuple(each.value for each in found), found[0].source

@@ -177,6 +177,11 @@ class Mind:
         """How hard the problem looks by its features."""
         return self.knowledge.hardness(self.task.problem, self.settings.min_cases)
 
+    @property
+    def compares(self) -> bool:
+        """Whether there are cases enough to tell by how hard it looks beside them."""
+        return len(self.knowledge.cases) >= self.settings.min_cases
+
     def near(self, top: int) -> list[tuple[Mapping[str, Any], float]]:
         """The cases most like the problem that are reached, with their similarity; more than are in mind.
 

@@ -91,6 +91,7 @@ class FlavellSettings(MgvSettings):
         "relevance_floor": None,
         "abandon": "off",
         "check": "always",
+        "expects": "always",
         "output_cap": None,
     }
 
@@ -103,6 +104,8 @@ class FlavellSettings(MgvSettings):
     check: Literal["needed", "always"] = "needed"
     """Whether an attempt is judged where nothing hangs on it: one without an answer has failed anyhow,
     and with ``goal: speed`` an answer of the right type ends the work."""
+    expects: Literal["history", "always"] = "history"
+    """Whether an attempt can be unexpected before there are cases that let anything be expected."""
     abandon: Literal["on", "off"] = "on"
     """Whether work is given up by the four criteria below."""
     fail_run: PositiveInt = 3

@@ -140,16 +140,18 @@ class Result:
     unmet: float = 0.0
 
 
-def evaluative(result: Result, level: float) -> tuple[float, float, float, float]:
+def evaluative(result: Result, level: float | None) -> tuple[float, float, float, float]:
     """Fragmented, doubtful, unexpected, uncertain progress: four scores in [0, 1].
 
-    A confidence that nobody could read raises no doubt.
+    A confidence that nobody could read raises no doubt, and where no ``level`` of difficulty was to be expected
+    no confidence is unexpected.
     """
     fragmented = max(0, result.goals - result.results) / result.goals if result.goals else 0.0
     if result.cut or result.answer is None:
         fragmented = 1.0
     q = result.q
-    unexpected = 1.0 if result.other_type else 0.0 if q is None else abs(1 - level - q)
+    surprise = 0.0 if q is None or level is None else abs(1 - level - q)
+    unexpected = 1.0 if result.other_type else surprise
     return (
         fragmented,
         0.0 if q is None else 1 - q,
