@@ -11,13 +11,14 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from handlers.roles.again import Heard, Meter, strictly
-from handlers.roles.form import TRIES, Unreadable
+from handlers.roles.form import TRIES, Unreadable, parse
 from handlers.roles.oracle import JUDGEMENT, bounded
 from handlers.roles.role import FAIR, Role, number
 from handlers.roles.steps import shown
 from handlers.roles.values import read_number
 from schemas.asking import Steps
 from schemas.questions import Complete
+from schemas.reply import Reply
 
 Wording: TypeAlias = Literal["A", "B", "C"]
 
@@ -61,6 +62,10 @@ CONFIDENCES: Mapping[Wording, Role] = {
     for wording in PROMPTS
 }
 
+TRUST = Reply(
+    (number("Trust", "what models call it that take the word from the question", unit=True),)
+)
+
 _LABEL = re.compile(
     r"\bconfidence\b(?: (?:level|score|rating|in (?:the|this|its) \w{1,20}))?"
     r"[*_`\"' \t]{0,6}(?:[=:|]|\b(?:is|of)\b)"
@@ -75,9 +80,10 @@ def read_confidence(text: str) -> Fraction | None:
     A share counts as one, such as ``95%``; a number that merely stands somewhere says nothing.
     """
     role = CONFIDENCES["A"]
-    values = role.read(text)
-    if not isinstance(values, Unreadable):
-        return bounded(f"{values['Confidence']}")
+    for form in (role.reply, TRUST):
+        values = parse(text, form)
+        if not isinstance(values, Unreadable):
+            return bounded(f"{values[form.fields[0].label]}")
     for label in reversed(list(_LABEL.finditer(text))[-TRIES:]):
         said = text[label.end() : label.end() + 80].partition("\n")[0]
         try:

@@ -135,17 +135,20 @@ class Role:
         return check(values, text) or values
 
     def _own(self, values: Values) -> Values | Unreadable:
-        """Without texts that were copied from the prompt's own instructions: they say nothing."""
-        copied = [
-            field
-            for field in (self.least or self.reply).fields
-            if field.kind == "text" and self.template.says(str(values.get(field.label, "")))
-        ]
-        for field in copied:
-            if field.required:
+        """Without texts and items that were copied from the prompt's own instructions: they say nothing."""
+        own = dict(values)
+        for field in (self.least or self.reply).fields:
+            said = values.get(field.label)
+            if isinstance(said, tuple):
+                own[field.label] = tuple(item for item in said if not self.template.says(item))
+            copied = own.get(field.label) == () != said or (
+                field.kind == "text" and self.template.says(str(said or ""))
+            )
+            if copied and field.required:
                 return Unreadable(field.label, ECHO)
-        labels = {field.label for field in copied}
-        return {label: said for label, said in values.items() if label not in labels}
+            if copied:
+                del own[field.label]
+        return own
 
     def hear(self, reply: Completion, check: Check | None = None) -> Values | Unreadable:
         """The values of a whole reply. One that was cut off has none: what it says last was not its last word."""

@@ -8,6 +8,7 @@ from handlers.policies.base import Conclusion, Policy, Task
 from handlers.roles.excerpt import excerpt
 from handlers.roles.form import Unreadable
 from handlers.roles.role import Role, answer, choice, listed, number, text
+from handlers.roles.values import ECHO
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import ReplyReparsed
 from schemas.reply import Field
@@ -128,3 +129,17 @@ def test_what_is_copied_from_the_instructions_was_not_said() -> None:
         "Advice": own,
         "Remark": "Look at it.",
     }
+
+
+def test_items_copied_from_the_instructions_are_no_items() -> None:
+    prompt = "Advise. End with the last bullet and solve nothing."
+    role = Role.of(
+        "r", prompt, sections=(), reply=[listed("Notes", "it"), listed("More", "it", least=0)]
+    )
+    copied = "- End with the last bullet and solve nothing."
+    assert role.read(f"Notes:\n- Count.\n{copied}\nMore: none") == {
+        "Notes": ("Count.",),
+        "More": (),
+    }
+    assert role.read(f"Notes:\n- Count.\nMore:\n{copied}") == Unreadable("More", ECHO)
+    assert role.read(f"Notes:\n{copied}\nMore: none") == Unreadable("Notes", ECHO)
