@@ -17,6 +17,7 @@ from schemas.asking import Steps
 from schemas.questions import Completion, Sampling
 from schemas.reply import Reply
 
+COUNTS = {5: "five", 6: "six"}
 WORDS = 20
 """A bullet is to have at most so many words."""
 
@@ -30,7 +31,10 @@ Read everything, then write {what} for this very case: at most {most} bullets, e
 {contents}"""
 
 
-_CLOSING = "Stop after the last bullet: solve nothing."
+_CLOSING = """\
+Now write {what}: {label} as the only heading, and below it three to {most} short bullets of advice. End with the \
+last bullet: no calculation, no solution, no other heading."""
+"""A small model went on with a note for each lesson, or with a solution, at 10 of 23 first askings."""
 _NOTES = {
     "Recent feedback": 'Section "Recent feedback" is what the others said of the last attempt.',
     "Rules": 'Section "Rules" was learned over many problems.',
@@ -150,6 +154,8 @@ def read_bullets(coach: Coach, text: str, *, strict: bool = False) -> Bullets | 
     """
     values = parse(text, Reply((replace(coach.role.reply.fields[0], most=None),)))
     found = bulleted(text) if isinstance(values, Unreadable) else values[coach.label]
+    if isinstance(found, tuple):
+        found = tuple(line for line in found if not coach.role.template.says(line))
     if not isinstance(found, tuple) or not found:
         return None
     kept = tuple(" ".join(line.split()) for line in found[: coach.most])
@@ -187,7 +193,7 @@ def _coach(
             reply=[field],
             notes=_NOTES,
             template=f"composer.{role}",
-            closing=f"Write {what} for this case now, {label} above its bullets. {_CLOSING}",
+            closing=_CLOSING.format(what=what, label=label, most=COUNTS[most]),
         ),
         most,
     )

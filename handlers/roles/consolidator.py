@@ -51,6 +51,9 @@ _PRESENT = """\
 Section "Rules" holds the present rules. Keep a good one word for word and behind its own label, make one \
 of those that say the same, leave one out only if lessons contradict it, and add at most {new}."""
 
+_CLOSING = """\
+Write the rules now, {first} to {last}: a sentence each that fits any problem, without a number and without a name."""
+_NO_MORE = " Write NONE where the lessons support no rule."
 _KINDS = {
     "reasoner": 'Prefer the forms "do X before Y" and "if this holds, then do that".',
     "monitor": "Each rule says how to detect and locate a mistake, not how to solve.",
@@ -170,6 +173,7 @@ def _consolidator(role: str, *, exact: bool) -> Consolidator:
         for number in range(1, RULES + 1)
     ]
     words = {"role": role.capitalize(), "rules": "six", "new": "two", "kind": _KINDS[role]}
+    closing = _CLOSING.format(first=reply[0].label, last=reply[-1].label)
     made = Role.of(
         "consolidator",
         (_EXACT if exact else _UP_TO).format(**words),
@@ -177,6 +181,7 @@ def _consolidator(role: str, *, exact: bool) -> Consolidator:
         reply=reply,
         notes={} if exact else {"Rules": _PRESENT.format(**words)},
         template=f"consolidator.{role}.six" if exact else f"consolidator.{role}",
+        closing=closing if exact else closing + _NO_MORE,
     )
     return Consolidator(made, letter, exact)
 

@@ -79,6 +79,9 @@ CONTROLLER = Role.of(
         "Guidance": """\
 Section "Guidance" is a decision policy for this case: use what fits and ignore the rest."""
     },
+    closing="""\
+Decide on this trajectory now, beginning with Justification, in a sentence or two. Then Action, one of the three \
+words, and after it only what that action needs. Copy nothing of the above.""",
 )
 
 

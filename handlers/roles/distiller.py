@@ -74,6 +74,13 @@ _NOTES = {
 Section "Rejected attempt" is what was sent back before; the trajectory, report and decision are of the attempt \
 that was accepted after it.""",
 }
+_CLOSING = """\
+Write the lesson of this case now, beginning with Descriptor: each line of the form once, in a few words. The case is \
+finished, so do not solve its problem."""
+_CLOSING_BATCH = """\
+Write the lesson of these cases now, beginning with Descriptor: each line of the form once. The cases are finished, \
+so solve nothing."""
+"""A small model that read a solution last wrote one, and no lesson."""
 _RULE = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("IF", "THEN", "BECAUSE"))
 
 
@@ -208,6 +215,7 @@ def _one(
         reply=reply,
         notes=_NOTES,
         template=f"distiller.{role}",
+        closing=_CLOSING,
     )
     least = _at_least(made.reply, ("Descriptor", _CORE[role]))
     return Distiller(replace(made, least=least), labels[:barred], embedded, (_CORE[role],))
@@ -315,6 +323,7 @@ def _batch(role: str) -> Distiller:
             "Mended": 'Section "Mended" holds cases that were put right by another attempt, or by a patch.',
         },
         template=f"distiller.batch.{role}",
+        closing=_CLOSING_BATCH,
     )
     return Distiller(made, ("Descriptor",), ("Descriptor", "Do", "Avoid"), ("Do", "Avoid"))
 

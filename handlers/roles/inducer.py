@@ -52,6 +52,10 @@ Confidence is high, medium or low, with a number from 30 to 85."""
 WORK = """\
 This is an excerpt of what was said and done on that path: use it to see what the path means, and name \
 no detail of it."""
+CLOSING = """\
+Decide now, beginning with Decision, and fill in each line in a sentence or two. Speak of the paths, and do not solve \
+the problem."""
+"""A small model put a solution of the problem behind Reasoning, until it was cut."""
 ANALYSES: Mapping[Analysis, tuple[str, tuple[str, ...]]] = {
     "contrast": (
         "Two runs of one problem are shown: the path of the one that was right and the path of the one \
@@ -113,7 +117,7 @@ def inducer(limit: int, analysis: Analysis = "contrast") -> Inducing:
         reply=(
             choice("Decision", ("create", "update", "skip"), "what becomes of the set"),
             Field("Target_meta_id", "text", "the id to update", when=("Decision", ("update",))),
-            text("Reasoning", "why"),
+            text("Reasoning", "why, in a sentence or two on the paths"),
             Field("Summary", "text", "the principle in one or two sentences", when=_WHEN),
             Field(
                 "Strategy_principles",
@@ -126,6 +130,7 @@ def inducer(limit: int, analysis: Analysis = "contrast") -> Inducing:
             Field("Evidence_paths", "number", "paths that bear it out", required=False),
             Field("Uncertainty_note", "text", "what is uncertain", required=False),
         ),
+        closing=CLOSING,
     )
 
 

@@ -54,6 +54,9 @@ META_REASONER = Role.of(
         ),
     ),
     notes={"Judgement": _JUDGED},
+    closing="""\
+Advise the agent now, beginning with Reflection: a sentence or two for each line of the form, and none of them twice. \
+Do not solve the problem yourself.""",
 )
 
 PICK = f"""\
@@ -75,6 +78,7 @@ def picker(arms: tuple[str, ...]) -> Role:
         ),
         template="meta_reasoner.pick",
         notes={"Judgement": _JUDGED},
+        closing="Choose now, beginning with Reflection, in a sentence. Then Strategy, with a single id.",
     )
 
 

@@ -43,6 +43,9 @@ MONITOR = Role.of(
         "Guidance": """\
 Section "Guidance" is a review plan for this trajectory: use what fits and ignore the rest."""
     },
+    closing="""\
+Report on this trajectory now, beginning with Analysis: a short line for each of its steps. Then Error_description \
+and Error_step, a line each, and Error_found with YES or NO. The report ends there: write no solution of your own.""",
 )
 
 

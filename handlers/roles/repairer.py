@@ -30,5 +30,7 @@ Section "Assessment" is what was thought when the steps were scored; it need not
     },
     sampling=GENERATION,
     mends=False,
-    closing="Work it out anew now: the corrected thought itself, then its state, then the answer if there is one.",
+    closing="""\
+Work it out anew now, beginning with Thought: the corrected steps themselves, as far as they go. Then State, once, and \
+Final_answer if the problem is settled.""",
 )

@@ -39,6 +39,11 @@ Section "Trajectory" holds the thoughts so far: carry them on, and do not repeat
 }
 """What is said of the trajectory where there is one already."""
 
+CLOSING = """\
+Think on now, beginning with Thought: all that you work out goes into this one thought, step by step. Then State, \
+once, and Final_answer if the problem is settled."""
+"""A small model made a thought of each sentence of the problem, one after another, until it was cut."""
+
 TASKS: Mapping[Strategy, str] = {
     "direct": """\
 Go straight for the final answer: carry the work on as far as you can, to the answer itself where you can \
@@ -78,6 +83,7 @@ THINKERS: Mapping[Strategy, Role] = {
         template=f"thinker.{strategy}",
         sampling=GENERATION,
         mends=False,
+        closing=CLOSING,
     )
     for strategy in STRATEGIES
 }

@@ -285,5 +285,7 @@ def test_a_composer_is_told_last_to_solve_nothing() -> None:
     ran = episode(answering, memory=full_memory())
     for composer, role in zip(ran.asks("composer"), ROLES, strict=True):
         end = composer.messages()[-1][1].rpartition("\n\n")[2]
-        assert f"{HEADERS[role]} above its bullets" in end
-        assert end.endswith("Stop after the last bullet: solve nothing.")
+        assert f"{HEADERS[role]} as the only heading" in end
+        assert end.endswith(
+            "End with the last bullet: no calculation, no solution, no other heading."
+        )

@@ -156,7 +156,7 @@ def _attach(leaf: Branch, grown: Sequence[State], max_depth: int) -> Steps[None]
 
 REST_MCTS = Policy(
     name="rest_mcts",
-    version="3",
+    version="4",
     about="after ReST-MCTS*, simplified: tree search over partial chains; an untrained judge's value is backed up",
     settings=MctsSettings,
     roles=("thinker", "judge", "reasoner"),

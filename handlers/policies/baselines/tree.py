@@ -221,7 +221,7 @@ def grow(task: Task, parent: State, draw: int, meter: Meter, unread: Unread) -> 
 
 TOT = Policy(
     name="tot",
-    version="3",
+    version="4",
     about="breadth-first tree of thoughts: five candidates a node, valued, two kept, depth two",
     settings=TreeSettings,
     roles=("thinker", "judge", "reasoner"),

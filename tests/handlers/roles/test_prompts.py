@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from handlers.roles.form import Unreadable
 from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
 from schemas.fence import sections_of
 from schemas.reply import ABOUT, LEADS
 from tests.handlers.roles.every import PAGE, page, roles
+
+LAST = {
+    "composer",
+    "confidence",
+    "consolidator",
+    "controller",
+    "distiller",
+    "grounder",
+    "inducer",
+    "meta_reasoner",
+    "monitor",
+    "repairer",
+    "thinker",
+}
+"""Roles that see what others said, and write something else than what comes next in it."""
 
 
 def test_prompts_are_as_they_were_last_read() -> None:
@@ -81,3 +97,27 @@ def test_what_is_said_of_sections_stands_before_all_of_them() -> None:
 
 def dict_of_notes(role: Role) -> dict[str, str]:
     return {section.variable: section.note for section in role.template.sections}
+
+
+def test_who_reads_others_work_is_told_last_what_to_write() -> None:
+    """A small model goes on with what it read last: with the solution that was to be judged, or with its lessons."""
+    told: set[str] = set()
+    for role in roles():
+        template = role.template
+        if template.name.partition(".")[0] in LAST:
+            user = template.user({section.variable: "x" for section in template.sections})
+            assert template.closing
+            assert user.endswith(f"x\n\n{template.closing}")
+            assert role.reply.fields[0].label in template.closing, template.name
+            assert len(template.closing.split()) <= 45, "what is long is not read last"
+            told.add(template.name.partition(".")[0])
+    assert told == LAST
+
+
+def test_no_closing_is_taken_for_a_reply() -> None:
+    """Whoever writes down what it was told last has filled in nothing."""
+    for role in roles():
+        if role.template.closing:
+            first = role.reply.fields[0].label
+            said = role.read(f"{first}: {role.template.closing}")
+            assert isinstance(said, Unreadable) or first not in said, role.template.name
