@@ -33,7 +33,7 @@ class Ask(Generic[R_co]):
 
 
 class Fact(Protocol):
-    """Something that the policy decided: an event of ``schemas.events`` whose ``stated`` is true."""
+    """Something that the policy decided: one of the events that ``schemas.events.union.FACTS`` lists."""
 
     @property
     def kind(self) -> str:

@@ -1,7 +1,23 @@
-"""The driver: runs a policy over its record first and the world second.
+"""The driver runs a policy over its record first and the world second.
 
-Source: the kernel of the architecture page. A question recorded at an address is never asked again; a
-different question there raises ``Diverged``; a closed world raises ``Exhausted`` instead of asking.
+Theory of operation. A policy is a generator that yields questions, facts and forks; ``drive`` sends each
+to where it belongs and sends back what came of it. Every request has an address that follows from its
+place in the run, and every record is kept under that address.
+
+- A question that is recorded at its address is never asked again: the recorded answer is sent back.
+- A question whose fingerprint differs from the recorded one raises ``Diverged`` and names the part that
+  changed. Going on would mix two programs in one record.
+- A question that is not recorded goes to the world. Its answer is recorded and committed *before* the
+  policy sees it, so no decision ever rests on something that a crash could take away.
+- Without a world nothing is asked: the run raises ``Exhausted`` where its record ends.
+- Facts are recorded without waiting; they ride in the commit of the next answer, and a resumed policy
+  states a lost one again at the same address.
+- A fork gives each lane its own ledger and its own part of the addresses, so that no outcome depends on
+  which lane was faster.
+
+Workers, ``verify``, ``fork`` and learning episodes all run policies through this one function.
+
+Source: design/architecture.md#the-kernel.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Order: the data set's own rule (TheoremQA by answer type, SciBench by tolerance, QA by exact match),
 else exact rules; what these leave unknown goes to sympy and math-verify (``streams.grading.grader``).
 
-Source: specification "Evaluation", Answers and outcomes.
+Source: design/evaluation.md#answers-and-outcomes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The learned state is plain JSON: arms by birth, each with its pulls while these take less room than
 the matrix that they add up to. Heavy numerics are loaded only where a score is needed.
 
-Source: Meta-Reasoner § 3.3.2, § 3.3.3, App. D; our page (Arms, Bandit, Learning).
+Source: Meta-Reasoner § 3.3.2, § 3.3.3, App. D; design/meta_reasoner.md#bandit.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 None under 30 labels, Platt scaling up to 200, isotonic regression above. All arithmetic is plain,
 in a fixed order, so that the same grades give the same numbers everywhere.
 
-Source: vocabulary page (Confidence); Platt 1999; pool adjacent violators.
+Source: design/vocabulary.md#confidence; Platt 1999; pool adjacent violators.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w+|\[\.\.\.\]")
 def cut_echoes(text: str, guidance: Iterable[str], width: int = WIDTH) -> str:
     """The text without the spans of at least ``width`` words in a row that stand in a guidance.
 
-    Source: architecture page, *Learning and order* (5-gram overlap).
+    Source: design/architecture.md#learning-and-order.
     """
     known = _known(guidance, width)
     return _without(text, _spans(_words(text), known, width)) if known else text

@@ -2,7 +2,8 @@
 
 Each function takes confidences in [0, 1] and whether the answers were right, in the same order.
 
-Source: evaluation page; CoT2-Meta § H.1 (15 equal-width bins, 1 000 resamples); D10 for AURC.
+Source: design/evaluation.md#metrics; CoT2-Meta § H.1 (15 equal-width bins, 1 000 resamples);
+design/cot2_meta.md D10 (AURC), D14 (utility).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ below what the others lead to expect. What a person says of an item goes before 
 Lessons that say the same are one (``opportunities@2``): else one that harms would come back by another name before
 any of its names was measured often enough.
 
-Source: architecture page (*learning holds what a person decided or an episode measured*); Wilson 1927.
+Source: design/architecture.md#what-flows; Wilson 1927.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Roles that turn trajectories into notes and insights.
 
-Source: ExpeL (operations on insights), A-MEM (notes that link and evolve); baselines page.
+Source: ExpeL (operations on insights), A-MEM (notes that link and evolve); design/baselines.md.
 """
 
 from __future__ import annotations

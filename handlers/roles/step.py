@@ -2,7 +2,7 @@
 
 Its parts are asked for as labelled fields, as everywhere; the tags of the paper are read too.
 
-Source: Meta-Reasoner § 3.1, App. F (CoT generation); table 1 of our page.
+Source: Meta-Reasoner § 3.1, App. F (CoT generation); design/meta_reasoner.md#one-episode.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ nobody can say which of their words came from where: those of the version before
 are written anew. Arms, weights, graphs and labels are folded again without it. All of it follows from the
 record.
 
-Source: architecture page, *Verbs*.
+Source: design/architecture.md#verbs.
 """
 
 from __future__ import annotations

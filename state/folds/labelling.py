@@ -4,7 +4,7 @@ A label counts once its episode is a member of a closed batch and its outcome is
 later counts in the next version. A calibrator belongs to one domain, policy with its settings, model
 and confidence source.
 
-Source: vocabulary page (Confidence); architecture page (calibrators have no window of their own).
+Source: design/vocabulary.md#confidence; design/architecture.md#learning-and-order.
 """
 
 from __future__ import annotations

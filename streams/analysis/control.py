@@ -1,6 +1,6 @@
 """What a search's controller did, and what it was worth: actions by depth, audited prunes, flow.
 
-Source: CoT2-Meta figure 5, § G.2; our D11.
+Source: CoT2-Meta figure 5, § G.2; design/cot2_meta.md D11.
 """
 
 from __future__ import annotations

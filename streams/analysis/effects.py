@@ -1,7 +1,8 @@
 """What memory items were worth, by the probes that stand on a log: episodes that had one, again without it.
 
-Nothing is asked of a model: `metalogue effect lesson` made the probes. Source: evaluation page
-(effect of a memory item).
+No model is asked here: `metalogue effect lesson` made the probes.
+
+Source: design/evaluation.md#metrics.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figures of a run: accuracy, cost, calibration, risk and coverage, errors by kind.
 
-Source: evaluation page (Metrics); CoT2-Meta § H.1.
+Source: design/evaluation.md#metrics; CoT2-Meta § H.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shadow runs: at each prune the episode again, from there on with nothing pruned and calls of its own.
 
-Source: CoT2-Meta § H.2 (pruning audit); our D11.
+Source: CoT2-Meta § H.2 (pruning audit); design/cot2_meta.md D11.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each equals SciPy's or scikit-learn's on random inputs to 1e-9 (tests/streams/analysis). Reports
 decide nothing, so a library would do; but it would be ten times the size of all the rest.
 
-Source: evaluation page (Metrics); Numerical Recipes § 6.4 for the incomplete beta function.
+Source: design/evaluation.md#metrics; Numerical Recipes § 6.4 for the incomplete beta function.
 """
 
 from __future__ import annotations

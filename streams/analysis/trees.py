@@ -1,6 +1,6 @@
 """Figures of trees: actions by depth, flow, repairs, parsing, audit, failure classes.
 
-Source: CoT2-Meta § H.2, tables 15, 19, 21, 25, figure 5; our D11.
+Source: CoT2-Meta § H.2, tables 15, 19, 21, 25, figure 5; design/cot2_meta.md D11.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def failures(
 def failed_as(case: Case, tree: Tree, others: Rivals, shadows: Shadows) -> Failure | None:
     """A failure's class in the order F2, F3, F4, F1; unknown where an earlier class cannot be ruled out.
 
-    Baselines are the other policies at the same limit of calls. Source: CoT2-Meta table 15; our D11.
+    Baselines are the other policies at the same limit of calls. Source: CoT2-Meta table 15; design/cot2_meta.md D11.
     """
     settings = settings_of(case)
     misjudging = misjudged(tree, case.judged)

@@ -1,6 +1,6 @@
 """Policies beside each other on one data set: who wins where, at what cost, and what experience brings.
 
-Source: evaluation page (Metrics); MC² figures 1 and 3; Meta-Reasoner figure 3.
+Source: design/evaluation.md#metrics; MC² figures 1 and 3; Meta-Reasoner figure 3.
 """
 
 from __future__ import annotations

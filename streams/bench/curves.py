@@ -3,7 +3,7 @@
 Real model outputs, no network: the expected share of puzzles over draws of n of a puzzle's samples,
 with bootstrap intervals over puzzles.
 
-Source: evaluation page (``any_of_n``); CoT2-Meta table 5 (Best-of-n).
+Source: design/evaluation.md#metrics; CoT2-Meta table 5 (Best-of-n).
 """
 
 from __future__ import annotations

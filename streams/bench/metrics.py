@@ -3,7 +3,7 @@
 Shares are in percent where papers print percent. Nothing known is ``None``, never 0; what is unknown is in
 no figure, and counted beside it. A figure has one implementation: this one is tested, and printed.
 
-Source: evaluation page (Metrics); the papers' tables.
+Source: design/evaluation.md#metrics; the papers' tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answers by the number of samples that they are made of: any of n, and the vote of n.
 
-Source: evaluation page (``any_of_n``); CoT2-Meta table 5 (Best-of-n).
+Source: design/evaluation.md#metrics; CoT2-Meta table 5 (Best-of-n).
 """
 
 from __future__ import annotations

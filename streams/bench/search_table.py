@@ -2,7 +2,7 @@
 
 Every run is produced, worked and analysed by the ordinary commands, on a log that can be looked at.
 
-Source: evaluation page; CoT2-Meta table 3 and § B.6, as a rehearsal.
+Source: design/evaluation.md#metrics; CoT2-Meta table 3 and § B.6, as a rehearsal.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The second opinions are asked only where exact rules leave ``unknown``. sympy de
 may object, never decide: alone it was seen to accept 1/2004! = 1/2006!. Where the two differ the
 outcome is ``unknown``. Both come with the extra ``math``; without it ``unknown`` stays.
 
-Source: specification "Evaluation", Answers and outcomes.
+Source: design/evaluation.md#answers-and-outcomes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A perturbed problem is a problem of its own, ``ID~S5``, and says by which seed and map it was made; the
 reference follows its option. References never enter an episode, perturbed or not.
 
-Source: CoT2-Meta table 10 (S5), table 11 (S6); our D12.
+Source: CoT2-Meta table 10 (S5), table 11 (S6); design/cot2_meta.md D12.
 """
 
 from __future__ import annotations

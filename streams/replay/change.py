@@ -1,6 +1,6 @@
 """What a counterfactual changes, and a world that pays only for what follows from it.
 
-Source: architecture page (Verbs: fork, probe).
+Source: design/architecture.md#verbs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a memory item is worth: each episode that used it, again without it, at the same limit and seed.
 
-Source: evaluation page (effect of a memory item); architecture page (Probe).
+Source: design/evaluation.md#metrics; design/architecture.md#learning-and-order.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "deploy" / "docs"
 SETTINGS = DOCS / "policies"
+DESIGN = DOCS / "design"
 DECISIONS = ROOT / "deploy" / "decisions"
 
 _FENCE = re.compile(r"```(\w+)")
@@ -35,7 +36,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page for readers."""
-    folders = (ROOT, ROOT / "deploy", DOCS, SETTINGS, DECISIONS)
+    folders = (ROOT, ROOT / "deploy", DOCS, SETTINGS, DESIGN, DECISIONS)
     return [page for folder in folders for page in sorted(folder.glob("*.md"))]
 
 

@@ -23,6 +23,7 @@ from streams.cli.app import app
 from tests.architecture.generated import SPEEDS, page_of, parts, put, speeds
 from tests.architecture.pages import (
     DECISIONS,
+    DESIGN,
     DOCS,
     README,
     ROOT,
@@ -65,7 +66,7 @@ def agreed(asked: Asked) -> Answer:
 @pytest.mark.slow
 @pytest.mark.live
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("page", [README, *sorted(DOCS.glob("*.md"))], ids=name)
+@pytest.mark.parametrize("page", [README, *sorted(DOCS.glob("*.md")), DESIGN / "tour.md"], ids=name)
 def test_every_block_runs(page: Path, tmp_path: Path, shell: dict[str, str]) -> None:
     """In one empty folder, top to bottom, as a reader would."""
     printed = ""

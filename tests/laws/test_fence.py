@@ -1,7 +1,8 @@
 """Laws of the claim fence: of several who take themselves for the owner, one is believed.
 
-Source: ``One fence for both`` of the architecture page. Each claimant has a connection of its own, as
-a process would.
+Each claimant has a connection of its own, as a process would.
+
+Source: design/architecture.md#what-flows (the fence).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Laws of sets: which problems of a series are worked on together, and what a partition remembers of them.
 
-Source: the architecture page (a member of a set is answered with the others or not at all).
+Source: deploy/decisions/0011 (a member of a set is answered with the others or not at all).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""MC² eq. (13), (16), § C.3: whose guidance reaches whom, and what is checked."""
+"""MC² eq. (13), (16), § C.3: whose guidance reaches whom, and what is checked.
+
+Source: design/mc2.md D3, D4, D5.
+"""
 
 from __future__ import annotations
 

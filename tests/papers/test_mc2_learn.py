@@ -1,4 +1,7 @@
-"""MC² eq. (10) to (12), (17), (18), Algorithm 1, § C.4, § C.5: from batches to rules."""
+"""MC² eq. (10) to (12), (17), (18), Algorithm 1, § C.4, § C.5: from batches to rules.
+
+Source: design/mc2.md D6, D7.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""MC² table 1 (intervals), figures 1 and 3 (restarts), figure 6 (relevance of guidance)."""
+"""MC² table 1 (intervals), figures 1 and 3 (restarts), figure 6 (relevance of guidance).
+
+Source: design/mc2.md D11.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""MC² eq. (1) to (7): who sees what, in which form, and when the rounds end."""
+"""MC² eq. (1) to (7): who sees what, in which form, and when the rounds end.
+
+Source: design/mc2.md D1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""MC² eq. (8), (9), (14): what an episode leaves to learn from."""
+"""MC² eq. (8), (9), (14): what an episode leaves to learn from.
+
+Source: design/mc2.md D12.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""MC² § C.5: exactly six rules of a role, or none that are new."""
+"""MC² § C.5: exactly six rules of a role, or none that are new.
+
+Source: design/mc2.md D8.
+"""
 
 from __future__ import annotations
 

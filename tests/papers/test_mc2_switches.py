@@ -1,4 +1,7 @@
-"""MC² tables 2 and 9, figure 4: ablations, warm start, and what memory is for."""
+"""MC² tables 2 and 9, figure 4: ablations, warm start, and what memory is for.
+
+Source: design/mc2.md D9.
+"""
 
 from __future__ import annotations
 

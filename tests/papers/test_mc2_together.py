@@ -1,4 +1,7 @@
-"""MC² D6, ``distil="per_batch"``: on which side the one lesson of a batch stands, whose it is, and what it is shown."""
+"""MC², ``distil="per_batch"``: on which side the one lesson of a batch stands, whose it is, and what it is shown.
+
+Source: design/mc2.md D6.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """After A-MEM, simplified: notes of trajectories, linked to the nearest; a renewed one is a note anew.
 
-Source: Xu et al. 2025 (A-MEM), § 3; baselines page.
+Source: Xu et al. 2025 (A-MEM), § 3; design/baselines.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Picked by a verifier (the confidence query about each chain), by the domain's checker on the record,
 or by a majority vote, which some papers print under the same name.
 
-Source: CoT2-Meta § B.5, § B.6 (Best-of-16); baselines page.
+Source: CoT2-Meta § B.5, § B.6 (Best-of-16); design/baselines.md.
 """
 
 from __future__ import annotations

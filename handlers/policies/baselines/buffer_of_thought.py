@@ -3,7 +3,7 @@
 After Buffer of Thoughts, simplified: one general template where none is near enough, no code is run, and
 of what was distilled its descriptor is what templates are found by.
 
-Source: Yang et al. 2024, § 3; MC² App. B.2 (``BoT``); baselines page (``buffer_of_thought``).
+Source: Yang et al. 2024, § 3; MC² App. B.2 (``BoT``); design/baselines.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Input to output: the answer alone, no reasoning.
 
-Source: baselines page (``io``); Tree of Thoughts § 2.
+Source: design/baselines.md; Tree of Thoughts § 2.
 """
 
 from __future__ import annotations

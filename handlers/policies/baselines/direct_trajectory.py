@@ -1,6 +1,6 @@
 """Past trajectories as memory: the most similar ones are shown as they were.
 
-Source: trainable graph memory, App. (baseline: direct trajectory); baselines page.
+Source: trainable graph memory, App. (baseline: direct trajectory); design/baselines.md.
 """
 
 from __future__ import annotations

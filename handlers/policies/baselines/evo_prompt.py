@@ -3,7 +3,7 @@
 After EvoPrompt, simplified: its genetic form only, and a sample of one batch. The evolution is the
 offline phase: it runs in the scope's first learning episodes, under their own limit.
 
-Source: Guo et al. 2023, Algorithm 2 (GA); baselines page (``evo_prompt``).
+Source: Guo et al. 2023, Algorithm 2 (GA); design/baselines.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An insight begins with two votes; at none it is dropped. Its votes stand before its text.
 
-Source: Zhao et al. 2024 (ExpeL), § 4.2; baselines page.
+Source: Zhao et al. 2024 (ExpeL), § 4.2; design/baselines.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 After MACM, simplified: the executor computes in words, no code is run; a condition is judged once.
 
-Source: Lei et al. 2024 (MACM), § 3; baselines page (``macm``).
+Source: Lei et al. 2024 (MACM), § 3; design/baselines.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Multi-chain reasoning: several chains, then one call that reads all of them and answers.
 
-Source: Yoran et al. 2023; baselines page (``mcr``).
+Source: Yoran et al. 2023; design/baselines.md.
 """
 
 from __future__ import annotations

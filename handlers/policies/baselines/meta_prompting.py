@@ -2,7 +2,7 @@
 
 After meta-prompting, simplified: no expert runs code.
 
-Source: Suzgun and Kalai 2024, Algorithm 1; baselines page (``meta_prompting``).
+Source: Suzgun and Kalai 2024, Algorithm 1; design/baselines.md.
 """
 
 from __future__ import annotations

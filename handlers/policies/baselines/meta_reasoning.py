@@ -1,6 +1,6 @@
 """Meta-reasoning prompting: the model picks one of seven methods, which is then run as it is set.
 
-Source: Gao et al. 2024; MC² App. B (the seven methods); baselines page (``meta_reasoning``).
+Source: Gao et al. 2024; MC² App. B (the seven methods); design/baselines.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 After Reflexion, simplified: no environment rewards an attempt, the model evaluates it itself; the
 reflections are kept for the episode only.
 
-Source: Shinn et al. 2023, Algorithm 1; baselines page (``reflexion``: retry at most three times).
+Source: Shinn et al. 2023, Algorithm 1; design/baselines.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 No monitoring before the draft.
 
-Source: Madaan et al. 2023, Algorithm 1; baselines page (``self_refine``).
+Source: Madaan et al. 2023, Algorithm 1; design/baselines.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Unlike self-refine it asks for no improvement: what passes every check stands.
 
-Source: baselines page (``self_verification``: check own output, revise); Weng et al. 2023,
+Source: design/baselines.md; Weng et al. 2023,
 simplified: conditions are checked against the answer directly, none is masked and predicted back.
 """
 

@@ -1,6 +1,6 @@
 """Tool-integrated reasoning: think, search, read, and answer; no memory of its own.
 
-Source: trainable graph memory, eq. (4): a_t ~ π(· | q, h_{1:t-1}); baselines page.
+Source: trainable graph memory, eq. (4): a_t ~ π(· | q, h_{1:t-1}); design/baselines.md.
 """
 
 from __future__ import annotations

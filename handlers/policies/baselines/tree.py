@@ -1,6 +1,6 @@
 """Tree of Thoughts, breadth-first: candidate thoughts a node, valued each by itself, the best kept.
 
-Source: Yao et al. 2023, Algorithm 1; baselines page (``tot``: 5 candidates, keep 2, depth 2).
+Source: Yao et al. 2023, Algorithm 1; design/baselines.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 After TTPI, simplified: perplexity alone selects, over the whole reply; no layer of the model is looked
 into, so there is no reasoning depth score.
 
-Source: Yang et al. 2025; MC² App. B.2 (``TTPI``); baselines page (``ttpi``).
+Source: Yang et al. 2025; MC² App. B.2 (``TTPI``); design/baselines.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a search ends: the closing call, stop, abstention, fallback, answer.
 
-Source: CoT2-Meta, Algorithm 2 lines 12 to 14; our D7 to D10.
+Source: CoT2-Meta, Algorithm 2 lines 12 to 14; design/cot2_meta.md D7 to D10.
 """
 
 from __future__ import annotations

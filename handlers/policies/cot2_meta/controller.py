@@ -1,6 +1,6 @@
 """The controller: plain code that reads the meta-state, the frontier and the calls left.
 
-Source: CoT2-Meta § 2.3, Algorithm 2 lines 3, 9, 10, 12 and 13.
+Source: CoT2-Meta § 2.3, Algorithm 2 lines 3, 9, 10, 12 and 13; design/cot2_meta.md D3, D8.
 """
 
 from __future__ import annotations

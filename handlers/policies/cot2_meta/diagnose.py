@@ -3,7 +3,7 @@
 References never enter an episode; here ``right`` says afterwards what an answer is worth. What nobody can
 judge is neither right nor wrong: it is counted by itself.
 
-Source: CoT2-Meta § H.2 to H.4, tables 15, 19 to 21, 25; our D11.
+Source: CoT2-Meta § H.2 to H.4, tables 15, 19 to 21, 25; design/cot2_meta.md D11.
 """
 
 from __future__ import annotations

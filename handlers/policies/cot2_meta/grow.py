@@ -1,6 +1,6 @@
 """Lanes of the search: a child or a repair, generated and scored with an allowance of its own.
 
-Source: CoT2-Meta, Algorithm 2 lines 4 to 8 and 10; our D4, D5, D7.
+Source: CoT2-Meta, Algorithm 2 lines 4 to 8 and 10; design/cot2_meta.md D4, D5, D7.
 """
 
 from __future__ import annotations

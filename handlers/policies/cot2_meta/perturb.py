@@ -3,7 +3,7 @@
 S4 cuts the scratchpad by half; S5 shuffles options and writes LaTeX another way; S6 degrades what was
 read off a picture. All are seeded and pure; a re-score generates nothing.
 
-Source: CoT2-Meta § H.1 (table 18), stress tests S4 to S6; our D12.
+Source: CoT2-Meta § H.1 (table 18), stress tests S4 to S6; design/cot2_meta.md D12.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rewards, process value, fusion, the earliest low step and the selection score, exact where they decide.
 
-Source: CoT2-Meta § 2.3, § B.1.
+Source: CoT2-Meta § 2.3, § B.1; design/cot2_meta.md D6, D8.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The search: Algorithm 2 in its order, under a limit of calls.
 
-Source: CoT2-Meta, Algorithm 2; our D2, D3, D4, D7.
+Source: CoT2-Meta, Algorithm 2; design/cot2_meta.md D2, D3, D4, D7.
 """
 
 from __future__ import annotations

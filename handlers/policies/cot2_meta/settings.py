@@ -1,6 +1,6 @@
 """The one config block of CoT2-Meta: every constant and switch by name.
 
-Source: CoT2-Meta § B.1, § I.6; *Where the paper is silent* of our page (D1 to D14).
+Source: CoT2-Meta § B.1, § I.6; design/cot2_meta.md#decisions (D1 to D14).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tree as the log tells it: nothing but recorded events goes in.
 
-Source: CoT2-Meta figure 5, table 5, § I.5 (controller trace).
+Source: CoT2-Meta figure 5, table 5, § I.5 (controller trace); design/cot2_meta.md D3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings of the graph memory: what the paper leaves open, each by a spelled name.
 
-Source: trainable graph memory; *Where the paper is silent* of our page.
+Source: trainable graph memory; design/graph_memory.md#decisions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class GraphSettings(PolicySettings):
     grounding: Literal["events", "model"] = "events"
     """Paths by the table of events, or by a model that reads the transcript."""
     machine: Annotated[dict[str, tuple[str, ...]], AfterValidator(_whole)] | None = None
-    """Which states may follow which; none: the table of our page."""
+    """Which states may follow which; none: the table ``MAY_GO`` of this build."""
     transcript_chars: PositiveInt = 8_000
     """How much of a run the Grounder reads, head and tail."""
     excerpt_chars: NonNegativeInt = 1_200

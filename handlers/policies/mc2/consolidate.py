@@ -1,6 +1,6 @@
 """Consolidation: a role's rules, six at most, brought up to date with the lessons of the last batches.
 
-Source: MC² eq. (11), § C.5; our D6 (what does not fit), D8.
+Source: MC² eq. (11), § C.5; design/mc2.md D6 (what does not fit), D8.
 """
 
 from __future__ import annotations

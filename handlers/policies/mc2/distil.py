@@ -1,6 +1,6 @@
 """Distillation: the telling episodes of a batch become lessons of each role.
 
-Source: MC² eq. (10), § C.4; our D6, D7, D9.
+Source: MC² eq. (10), § C.4; design/mc2.md D6, D7, D9.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Guidance before each call: what memory knows, composed for one role, problem and round.
 
-Source: MC² eq. (12), (13), (15), § C.3; our D2 to D5.
+Source: MC² eq. (12), (13), (15), § C.3; design/mc2.md D2 to D5.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The reflection of an episode: a pure summary of its trace, without its outcome; and its use.
 
-Source: MC² eq. (8), (9), (14), § C.1.
+Source: MC² eq. (8), (9), (14), § C.1; design/mc2.md D9.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings of MC², each with the options that the paper leaves open; the first is the default.
 
-Source: MC² § C.7, § C.8, App. D; *Where the paper is silent* of our page.
+Source: MC² § C.7, § C.8, App. D; design/mc2.md#decisions.
 """
 
 from __future__ import annotations

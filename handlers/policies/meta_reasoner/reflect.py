@@ -1,6 +1,6 @@
 """What an episode leaves to its scope: proposals, and for each pull arm, context, reward, rating.
 
-Source: Meta-Reasoner, Algorithm 1 line 17; our page (Learning).
+Source: Meta-Reasoner, Algorithm 1 line 17; design/meta_reasoner.md#learning.
 """
 
 from __future__ import annotations

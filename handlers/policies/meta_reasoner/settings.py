@@ -1,6 +1,6 @@
 """Settings of the Meta-Reasoner, each with the options that the paper leaves open.
 
-Source: Meta-Reasoner App. B, C, D; *Where the paper is silent* of our page.
+Source: Meta-Reasoner App. B, C, D; design/meta_reasoner.md#decisions.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Three are standard, two more make five at the start; the last two are examples of what was generated.
 
-Source: Meta-Reasoner table 1, App. D; our page (Arms).
+Source: Meta-Reasoner table 1, App. D; design/meta_reasoner.md#arms.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings of the three MGV algorithms; the first option of each is the default.
 
-Source: MGV § 3, App. A and B; *Where the paper is silent* of our page.
+Source: MGV § 3, App. A and B; design/mgv.md#decisions.
 """
 
 from __future__ import annotations

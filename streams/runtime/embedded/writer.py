@@ -1,8 +1,9 @@
 """The append side of an embedded log: fenced, atomic, grouped.
 
 One commit is made per turn of the event loop: it holds everything stated in that turn, so that many
-episodes share one fsync with no thread and no timer. Source: the architecture page, *Durability that
-costs nearly nothing* and *One fence for both*.
+episodes share one fsync with no thread and no timer.
+
+Source: design/architecture.md#durability, design/architecture.md#what-flows (the fence).
 """
 
 from __future__ import annotations

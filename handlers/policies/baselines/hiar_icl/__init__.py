@@ -4,7 +4,7 @@ After HiAR-ICL, simplified: complexity is read off the text (quantities and clau
 the matched cards vote. The search is the offline phase: it runs in the scope's first learning episodes,
 under their own limit, on problems of their batches.
 
-Source: Wu et al. 2024 (HiAR-ICL); baselines page (``hiar_icl``).
+Source: Wu et al. 2024 (HiAR-ICL); design/baselines.md.
 """
 
 from __future__ import annotations
