@@ -189,7 +189,7 @@ class Recipe(Part):
     """One table or figure of a paper, and how to measure it."""
 
     recipe: Name
-    claims: Claims = Field(description="Rows of the Traceability tables that this recipe prints.")
+    claims: Claims = Field(description="Ids of the claims of papers that this recipe prints.")
     paper: str
     about: str
     differs: str = Field(description="What differs from the paper, said before any figure.")

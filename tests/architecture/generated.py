@@ -15,6 +15,7 @@ from typing import Any
 from handlers.policies.graph_memory.machine import mermaid as paths
 from handlers.policies.registry import POLICIES
 from streams.topology import mermaid
+from tests.architecture.claims import claims
 from tests.architecture.pages import SETTINGS, pages
 from tests.architecture.settings import TEACHERS, new_page, summary
 from tests.handlers import declared
@@ -68,6 +69,7 @@ def parts() -> dict[str, str]:
         "diagram": diagram(),
         "policies": policies(),
         "machine": f"```mermaid\n{paths()}\n```\n",
+        "claims": claims(),
         **{f"settings of {name}": summary(policy) for name, policy in POLICIES.items()},
     }
 

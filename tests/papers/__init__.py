@@ -1,1 +1,1 @@
-"""One test for each row of kind *mechanism* of the specification's Traceability tables."""
+"""Tests of what the papers claim: each is marked with the claims that deploy/docs/design/claims.md lists."""

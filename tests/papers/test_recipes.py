@@ -33,7 +33,7 @@ COMPUTED = {"93.35", "95.70", "77.70", "80.82", "87.40", "90.40"}
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
-# Recipe, its claim, and figures as our pages have them: table, row, column, figure.
+# Recipe, its claim, and figures as the papers print them: table, row, column, figure.
 RECIPES: list[tuple[str, pytest.MarkDecorator, list[tuple[int, str, str, Any]]]] = [
     (
         "mc2-tab-01",
