@@ -35,7 +35,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_change_is_noticed_or_survives_and_the_tree_stays_as_it_was(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tree: Path, tmp_path: Path
 ) -> None:
     copy = copy_tree(tree, tmp_path / "copy")
     assert not (copy / "left.db").exists()
@@ -45,9 +45,34 @@ def test_a_change_is_noticed_or_survives_and_the_tree_stays_as_it_was(
     assert attempt(copy, place, "def double(:\n", [TEST], 1.0).word == "noticed"
     assert attempt(copy, place, SAME, [TEST], 1.0).word == "survived"
     assert attempt(copy, place, WRONG, [], 1.0).word == "untouched"
-    monkeypatch.setattr(trying, "LATE_S", 4.0)
-    assert attempt(copy, place, ENDLESS, [TEST], 0.0).by == "late"
+    with trying.changed(copy, place, ENDLESS):
+        assert trying.run(copy, [TEST], 4.0) == (1, f"{trying.LATE} after 4 s")
     assert (copy / place).read_text() == (tree / place).read_text() == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "word"),
+    [
+        ((1, f"{trying.LATE} after 60 s"), (0, ""), "noticed"),
+        ((1, f"{trying.LATE} after 60 s"), (1, f"{trying.LATE} after 60 s"), "late"),
+        ((1, "E  Failed: Timeout (>120.0s) from pytest-timeout."), (1, ""), "late"),
+        ((1, "FAILED tests/test_sizes.py::test_double - assert 6 == 4"), (1, ""), "noticed"),
+    ],
+)
+def test_a_machine_that_is_slow_has_noticed_nothing(
+    wrong: tuple[int, str],
+    right: tuple[int, str],
+    word: Word,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = tree / "handlers/sizes.py"
+
+    def told(copy: Path, tests: list[str], limit_s: float) -> tuple[int, str]:
+        return right if place.read_text() == RIGHT else wrong
+
+    monkeypatch.setattr(trying, "run", told)
+    assert attempt(tree, "handlers/sizes.py", WRONG, [TEST], 1.0).word == word
 
 
 def test_nobody_shares_a_copy(tree: Path, tmp_path: Path) -> None:
@@ -128,6 +153,27 @@ def test_what_was_tried_is_not_tried_again_while_nothing_changes(
             say=lambda line: None,
         )
     assert tried == [each.path for each in (*DRAWN, DRAWN[0])]
+
+
+def test_what_a_slow_machine_could_not_tell_is_tried_again(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutation, "attempt", lambda *_: Verdict("late", "late", 1, 60.0))
+    verdicts = mutation.Verdicts(tmp_path / "verdicts", "t")
+    copies, said = Copies(tree, tmp_path / "copies", 1), list[str]()
+    mutation.try_all(
+        DRAWN[:1],
+        copies,
+        lambda each: [(TEST, 1.0)],
+        verdicts,
+        workers=1,
+        until=float("inf"),
+        say=said.append,
+    )
+    assert said[0].startswith("late ")
+    assert mutation.report(DRAWN[:1], verdicts.found, {}) == [
+        "1 of 1 not tried yet: run it again, and it goes on"
+    ]
 
 
 def test_nothing_is_begun_when_the_time_is_up(tree: Path, tmp_path: Path) -> None:

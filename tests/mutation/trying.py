@@ -18,19 +18,25 @@ from typing import Literal, TypeAlias
 
 from tests.mutation.touching import MARKS, surroundings
 
-Word: TypeAlias = Literal["noticed", "survived", "untouched"]
+Word: TypeAlias = Literal["noticed", "survived", "untouched", "late"]
 MEMORY_KB = 6 << 20
 """So much data may a run hold; one that wants more has noticed."""
 LATE_S, LATER = 60.0, 6.0
-"""A run that takes longer than this and so many times what its tests take has noticed: the change never ends."""
+"""A run that takes longer than this and so many times what its tests take has noticed: the change never ends. Unless
+the same tests take as long without it."""
 LATE = "FAILED late"
 """What is said of a run that was ended."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+TIME = re.compile(rf"{LATE}|time-?out|timed out|deadline", re.IGNORECASE)
+"""How a run says that something took too long: a busy machine says so of right code, too."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests said of a change: which one noticed it, or how many did not, and what the run took."""
+    """What the tests said of a change: which one noticed it, or how many did not, and what the run took.
+
+    ``late``: they took too long, and without the change as well, so nothing is known of it.
+    """
 
     word: Word
     by: str
@@ -93,17 +99,21 @@ def run(copy: Path, tests: Sequence[str], limit_s: float) -> tuple[int, str]:
 
 
 def attempt(copy: Path, path: str, text: str, tests: Sequence[str], usual_s: float) -> Verdict:
-    """Whether any of these tests notices a text in a file's place. ``usual_s`` is what they take otherwise."""
+    """Whether any of these tests notices a text in a file's place. ``usual_s`` is what they take otherwise.
+
+    What fails for its time is asked of the right code at once: where that is too slow as well, nothing is told.
+    """
     if not tests:
         return Verdict("untouched", "", 0, 0.0)
-    began = time.monotonic()
+    began, limit_s = time.monotonic(), LATE_S + LATER * usual_s
     with changed(copy, path, text):
-        code, said = run(copy, tests, LATE_S + LATER * usual_s)
+        code, said = run(copy, tests, limit_s)
     taken = time.monotonic() - began
-    if code == 0:
-        return Verdict("survived", "", len(tests), taken)
     who = FAILED.search(said)
-    return Verdict("noticed", who[1] if who else "", len(tests), taken)
+    by = who[1] if code and who else ""
+    if code and TIME.search(said) and run(copy, tests, limit_s)[0]:
+        return Verdict("late", by, len(tests), taken)
+    return Verdict("noticed" if code else "survived", by, len(tests), taken)
 
 
 class Copies:
