@@ -178,6 +178,20 @@ def test_members_that_meet_the_norm_drop_out_and_none_left_ends_it() -> None:
     assert [c.ended_by for c in exact.result] == ["mastered"]
 
 
+@pytest.mark.claim("mgv-alg2-l12")
+@pytest.mark.parametrize(("shares", "granted"), [("open", [3, 5]), ("all", [2, 3])])
+def test_who_has_finished_keeps_a_share_unspent_where_all_share(
+    shares: str, granted: list[int]
+) -> None:
+    def model(question: Any) -> str:
+        mastered = "Problem 0" in dict(question.variables)["problem"]
+        return Model(["96"], [1.0 if mastered else 0.2])(question)
+
+    ran = together(model, [9, 9], acquisition(confidence="verbal", shares=shares))
+    _, *later = ran.of(Allocated)
+    assert [each.shares for each in later] == [(("stories/m1", calls),) for calls in granted]
+
+
 @pytest.mark.claim("mgv-set")
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.floats(0, 1))
 def test_a_set_has_one_answer_a_member_and_none_over_its_limit(limits: list[int], q: float) -> None:
