@@ -137,6 +137,8 @@ class Driver:
     credit: Callable[[Credit], float | None] = lambda question: None
     logprob: float | None = None
     """What every reply's log-probability is, where one is asked for."""
+    model: Callable[[Complete], str] = lambda question: "scripted"
+    """Which model answers a question."""
     asked: list[tuple[str, Ask[Any]]] = field(default_factory=list[tuple[str, Ask[Any]]])
     record: MemoryRecorder = field(default_factory=MemoryRecorder)
 
@@ -166,7 +168,7 @@ class Driver:
                     asked=asked,
                     text=str(text),
                     finish="length" if isinstance(text, CutOff) else "stop",
-                    model="scripted",
+                    model=self.model(question),
                     logprob=self.surety(question),
                 )
             case Recall():

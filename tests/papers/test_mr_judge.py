@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.limits import Ledger
+from handlers.policies.meta_reasoner import META_REASONER
 from handlers.roles.form import Unreadable
-from handlers.roles.meta_reasoner import META_REASONER
+from handlers.roles.meta_reasoner import META_REASONER as META_ROLE
 from handlers.roles.progress_judge import JUDGES, Form, Weights, differing, reward_of
 from handlers.roles.reporter import REPORTER
 from handlers.roles.role import Role
@@ -18,8 +20,18 @@ from handlers.roles.step import STEP
 from schemas.events.reasoning import Generated
 from schemas.events.strategy import RewardJudged
 from schemas.questions import Sampling
-from tests.papers.mr_says import episode, judged, model, noted, paper, reported, stepped, summary
-from tests.scripted import shown
+from tests.papers.mr_says import (
+    TASK,
+    episode,
+    judged,
+    model,
+    noted,
+    paper,
+    reported,
+    stepped,
+    summary,
+)
+from tests.scripted import Driver, shown
 
 SHARE = st.floats(0, 1)
 FIXED = paper(strategies="fixed")
@@ -120,8 +132,12 @@ def test_an_unknown_reward_updates_nothing_unless_it_is_the_lowest() -> None:
 
 
 @pytest.mark.claim("mr-judge")
-def test_a_judge_of_the_same_model_says_so() -> None:
-    assert episode(model(1), FIXED).of(RewardJudged)[0].self_judged
+@pytest.mark.parametrize(("judge", "same"), [("one", True), ("another", False)])
+def test_a_judge_of_the_same_model_says_so_and_no_other(judge: str, same: bool) -> None:
+    driver = Driver(model(1), model=lambda asked: judge if asked.role == "judge" else "one")
+    driver.drive(META_REASONER.solve(TASK, FIXED), Ledger())
+    [judged_by] = [event for _, event in driver.events if isinstance(event, RewardJudged)]
+    assert judged_by.self_judged == same
 
 
 @pytest.mark.claim("mr-judge")
@@ -171,9 +187,9 @@ REPLIES: list[tuple[Role, str, bool]] = [
     (REPORTER, reported(), True),
     (REPORTER, "**Current Attempts:**\n1. a\n2. b\n**Observations:**\n- c", True),
     (REPORTER, "Nothing to report.", False),
-    (META_REASONER, noted(), True),
-    (META_REASONER, "- Reflection: r\n- Fact Check: f\n- Thought: t\n- Action: a", True),
-    (META_REASONER, "Reflection: r\nThought: t", False),
+    (META_ROLE, noted(), True),
+    (META_ROLE, "- Reflection: r\n- Fact Check: f\n- Thought: t\n- Action: a", True),
+    (META_ROLE, "Reflection: r\nThought: t", False),
     (JUDGES["scalar"], "0.7", True),
     (JUDGES["scalar"], "Value: 0.7", True),
     (JUDGES["scalar"], "7", False),

@@ -379,5 +379,9 @@ def test_the_best_of_all_trees_is_the_answer() -> None:
 
 
 def test_a_tree_without_a_limit_or_that_is_not_to_widen_grows_once() -> None:
-    assert len(solve("tot", counting(last=1)).requests) == 10
-    assert len(solve("tot", counting(last=1), calls=16, widen=False).requests) == 10
+    for done in (
+        solve("tot", counting(last=1)),
+        solve("tot", counting(last=1), calls=16, widen=False),
+    ):
+        assert [question.draw for question in done.asks("thinker")] == [0, 1, 2, 3, 4]
+        assert len(done.requests) == 10, "and each thought is judged once"

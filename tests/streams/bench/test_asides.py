@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from schemas.outcome import Outcome
 from schemas.problem import Limits
 from schemas.usage import Usage
 from streams.analysis.cases import Case, read
-from streams.analysis.trees import failed_as, rivals
+from streams.analysis.trees import failed_as, rivals, under
 from streams.bench.metrics import METRICS
 from streams.bench.recipe import BadRecipe
 from streams.bench.recipe import read as read_recipe
@@ -101,12 +102,11 @@ def test_another_wording_is_put_to_the_same_trajectories_and_paid_once(
         assert 1 <= len(own) <= 2
         assert all(e.asked.split(" ")[1] == "confidence" for e in own), "nothing is searched again"
     calls = len(list(log.records(kinds=["completed"])))
-    audited = sum(
-        isinstance(event, NodePruned)
-        for case in read(log).cases()
-        if case.opened.policy == "cot2_meta"
-        for _, event in case.trace.events
-    )
+    reading = read(log)
+    searches = [case for case in reading.cases() if case.opened.policy == "cot2_meta"]
+    audited = sum(isinstance(e, NodePruned) for case in searches for _, e in case.trace.events)
+    spared = [under(case, each) for case in searches for each in reading.shadows(case.episode)]
+    wrongly = [found for found in spared if found is not None]
     log.close()
     made = json.loads(Path("bench/asides.json").read_text())
     words = {row["name"]: row["cells"] for row in made["tables"][0]["rows"]}
@@ -116,7 +116,9 @@ def test_another_wording_is_put_to_the_same_trajectories_and_paid_once(
     assert pruned["ours"]["known"] > 0
     if audited:
         assert false["ours"]["known"] + false["ours"]["unknown"] == audited
-        assert false["ours"]["value"] + precise["ours"]["value"] == pytest.approx(100)
+        assert len(spared) == audited
+        assert false["ours"]["value"] == pytest.approx(100 * fmean(wrongly))
+        assert precise["ours"]["value"] == pytest.approx(100 * (1 - fmean(wrongly)))
     else:
         assert false["ours"] is None
     assert {(each["run"]) for each in made["measured"]} == {"A", "other"}
