@@ -53,8 +53,7 @@ _STATE = re.compile(r"[A-Z]{2}")
 
 def path_said(values: Values) -> tuple[str, ...]:
     """The states that a reply names, in order."""
-    said = values["Path"]
-    return tuple(_STATE.findall(said if isinstance(said, str) else str(said)))
+    return tuple(_STATE.findall(str(values["Path"])))
 
 
 def on(fault: Callable[[Sequence[str]], str | None]) -> Check:

@@ -187,5 +187,5 @@ def test_what_is_said_to_change_nothing_stands_in_the_code_with_a_reason() -> No
     for (path, _, source, before, _), reason in mutation.unchanging().items():
         text = (mutation.ROOT / path).read_text(encoding="utf-8")
         assert source in (line.strip() for line in text.splitlines()), (path, source)
-        assert before in text, (path, before)
+        assert before.splitlines()[0] in text, (path, before)
         assert reason.strip(), (path, source)
