@@ -19,6 +19,7 @@ from tests.architecture.claims import claims
 from tests.architecture.pages import SETTINGS, pages
 from tests.architecture.settings import TEACHERS, new_page, summary
 from tests.handlers import declared
+from tests.streams.bench import declared as measured
 
 SPEEDS = (
     ("a durable step, 256 episodes at once", "step_us_256", "floor_us_256", "µs", "floor"),
@@ -107,7 +108,8 @@ def main(arguments: list[str]) -> None:
     for name, part in made.items():
         page = page_of(name)
         page.write_text(put(page.read_text(encoding="utf-8"), name, part), encoding="utf-8")
-    declared.PAGE.write_text(declared.page(), encoding="utf-8")
+    for told in (declared, measured):
+        told.PAGE.write_text(told.page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
