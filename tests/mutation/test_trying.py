@@ -158,7 +158,10 @@ def test_what_was_tried_is_not_tried_again_while_nothing_changes(
 def test_what_a_slow_machine_could_not_tell_is_tried_again(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mutation, "attempt", lambda *_: Verdict("late", "late", 1, 60.0))
+    def slow(copy: Path, path: str, text: str, tests: list[str], usual: float) -> Verdict:
+        return Verdict("late", "late", len(tests), 60.0)
+
+    monkeypatch.setattr(mutation, "attempt", slow)
     verdicts = mutation.Verdicts(tmp_path / "verdicts", "t")
     copies, said = Copies(tree, tmp_path / "copies", 1), list[str]()
     mutation.try_all(
