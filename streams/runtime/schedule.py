@@ -56,7 +56,7 @@ class Schedule:
             return
         self.seats[episode] = seat
         if self.sets.take(episode, seat):
-            pass  # until its set is complete
+            self._call_sets()
         elif self.may_open(seat):
             self.ready.append(episode)
         else:
@@ -98,7 +98,17 @@ class Schedule:
                 (self.ready if self.may_open(seat) else still).append(episode)
         if still:
             self.blocked[scope] = still
+        self._call_sets()
         self.changed.set()
+
+    def _call_sets(self) -> None:
+        """Sets that may open now have their turn at once: whoever looks meanwhile must not take them for waiting.
+
+        A worker that did ended, with a whole set in the log that nobody had begun.
+        """
+        for name, place in self.sets.complete(self.may_open):
+            self.seats[name] = place
+            self.ready.append(name)
 
     def waiting(self) -> Iterator[tuple[str, Seat]]:
         """Episodes that wait for a memory version."""
@@ -117,9 +127,7 @@ class Schedule:
 
     def next(self) -> tuple[str, Seat] | None:
         """The next episode, or set of them, that may open now, if there is a slot."""
-        for name, place in self.sets.complete(self.may_open):
-            self.seats[name] = place
-            self.ready.append(name)
+        self._call_sets()
         for _ in range(len(self.ready)):
             if len(self.tasks) >= self.slots:
                 break

@@ -91,6 +91,23 @@ def test_what_was_learned_lets_the_next_batch_open() -> None:
     assert given.next() == ("e2", Seat(ANNOUNCED, "s", 2))
 
 
+def test_a_set_that_may_open_is_not_told_as_waiting_before_it_has_a_slot() -> None:
+    """Somebody looks between a version and the slots that it fills: nobody is idle then."""
+    known = learner(opened(ANNOUNCED))
+    given = schedule(known)
+    for position in (2, 3):
+        given.enqueue(f"e{position}", Seat(ANNOUNCED, "s", position, set_size=2))
+    assert [episode for episode, _ in given.waiting()] == ["e2", "e3"]
+    window = known.scopes[ANNOUNCED].window
+    window.series["s"].done = window.closed = 1
+    window.feed("b/x", MemoryVersioned(scope=ANNOUNCED, number=1, live_from=1, state=""))
+    given.release(ANNOUNCED)
+    assert (given.busy, list(given.waiting())) == (True, [])
+    found = given.next()
+    assert found is not None
+    assert given.sets.members(found[0]) == ["e2", "e3"]
+
+
 def test_a_place_of_a_series_waits_until_the_series_is_announced() -> None:
     known = learner()
     given = schedule(known)
