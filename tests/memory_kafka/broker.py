@@ -63,6 +63,8 @@ class Broker:
     copies: dict[str, int] = field(default_factory=dict[str, int])
     settings: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """What topics were made with."""
+    unaware: int = 0
+    """How often it is asked before it tells of topics."""
 
     by_name: ClassVar[dict[str, Broker]] = {}
 
@@ -242,6 +244,9 @@ class Admin:
         return SimpleNamespace(topic_errors=[(each.name, 0, None) for each in topics])
 
     async def describe_topics(self, topics: list[str] | None = None) -> list[dict[str, Any]]:
+        if topics is None and self.broker.unaware:
+            self.broker.unaware -= 1
+            return []
         names = await self.list_topics() if topics is None else topics
         return [{"topic": name, "partitions": self._described(name)} for name in names]
 

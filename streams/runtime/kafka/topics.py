@@ -26,7 +26,11 @@ class Made:
 async def create(
     place: Place, partitions: int, replicas: int | None = None, min_isr: int | None = None
 ) -> Made:
-    """Make the topics that are missing. Raises ``CannotCopy`` for copies that the cluster does not allow."""
+    """Make the topics that are missing, and wait until the cluster tells of them.
+
+    A broker learns of a new topic a moment after the controller made it: whoever began at once was told that
+    there is none. Raises ``CannotCopy`` for copies that the cluster does not allow.
+    """
     admin = aio.admin(place)
     await admin.start()
     try:
@@ -45,9 +49,16 @@ async def create(
         ]
         if new:
             _raise_for(await admin.create_topics(new))
+            await aio.soon(lambda: _all_there(admin, place))
         return Made(missing, copies)
     finally:
         await admin.close()
+
+
+async def _all_there(admin: Any, place: Place) -> None:
+    """Raises what ``aio.soon`` takes for something that passes while a topic is still unknown."""
+    if miscounted(place, await _counts(admin, place)):
+        raise aio.module(".errors").UnknownTopicOrPartitionError
 
 
 def _raise_for(response: Any) -> None:

@@ -49,6 +49,14 @@ def test_three_brokers_hold_three_copies_of_which_two_must_be_there(
     assert (said.code, said.lines) == (0, ["8 topics, 3 brokers, 0 faults"])
 
 
+def test_topics_are_made_once_the_cluster_tells_of_them(three: tuple[Place, Broker]) -> None:
+    """A broker learns of them a moment later, and whoever began at once found none."""
+    place, broker = three
+    broker.unaware = 1
+    assert call("topics", "create", "--log", place.url).code == 0
+    assert broker.unaware == 0
+
+
 def test_fewer_brokers_than_copies_is_said_aloud() -> None:
     with in_memory() as (place, _):
         made = call("topics", "create", "--log", replace(place, prefix="new").url)
