@@ -14,6 +14,7 @@ by its length is not read at all (``handlers.roles.role``).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from handlers.answers.extract import boxed, extract
-from handlers.roles.objects import objects_in
+from handlers.roles.objects import objects_in, told
 from handlers.roles.values import NO_ANSWER, NONE, READERS, Exact, Value
 from schemas.reply import ABOUT, Field, Reply
 
@@ -40,6 +41,7 @@ _COPIED = re.compile(
     rf"^[ \t#*_>-]{{0,12}}{re.escape(ABOUT.rstrip(':'))}[ \t*_]{{0,4}}:?[ \t*_]{{0,4}}$",
     re.IGNORECASE | re.MULTILINE,
 )
+_FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
 _FAREWELL = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
@@ -73,14 +75,16 @@ def parse(text: str, reply: Reply) -> Values | Unreadable:
 
 
 def _parse(text: str, reply: Reply) -> Values | Unreadable:
-    for found in _in_json(text, reply):
-        values = _read(found, reply, text)
+    objects = list(_in_json(text, reply))
+    plain = told(text) if objects else text
+    for found in objects:
+        values = _read(found, reply, plain)
         if not isinstance(values, Unreadable):
             return values
-    values = _read(_labelled(text, reply), reply, text)
+    values = _read(_labelled(text, reply), reply, plain)
     if isinstance(values, Unreadable):
         verdict = _verdict(text, reply)
-        return values if verdict is None else _read(verdict, reply, text)
+        return values if verdict is None else _read(verdict, reply, plain)
     return values
 
 
@@ -215,18 +219,42 @@ def _verdict(text: str, reply: Reply) -> Found | None:
 def _labelled(text: str, reply: Reply) -> Found:
     text = "\n".join(_without_tables(text.split("\n"), reply)) if "|" in text else text
     names = {_key(field.label): field.label for field in reply.fields}
-    marks = list(_labels(reply).finditer(text))
-    missing = names.keys() - {_key(mark["label"]) for mark in marks}
-    if missing:
-        bare = _bare_labels(reply).finditer(text)
-        marks += [m for m in bare if _key(m["label"]) in missing and _stands_alone(m)]
-        marks.sort(key=re.Match[str].start)
+    marks = _marks(text, reply)
+    if "```" in text:
+        text = _without_envelopes(text, [mark.start() for mark in marks])
+        marks = _marks(text, reply)
     ends = [*(mark.start() for mark in marks), len(text)][1:]
     found: dict[str, list[object]] = {}
     for mark, end in zip(marks, ends, strict=True):
         raw = _closed(mark, text[mark.end() : end])
         found.setdefault(names[_key(mark["label"])], []).append(_without_farewell(raw))
     return found
+
+
+def _marks(text: str, reply: Reply) -> list[re.Match[str]]:
+    """Where labels stand, in order; those without a colon count where there is no other."""
+    marks = list(_labels(reply).finditer(text))
+    missing = {_key(field.label) for field in reply.fields} - {_key(m["label"]) for m in marks}
+    if missing:
+        bare = _bare_labels(reply).finditer(text)
+        marks += [m for m in bare if _key(m["label"]) in missing and _stands_alone(m)]
+        marks.sort(key=re.Match[str].start)
+    return marks
+
+
+def _without_envelopes(text: str, labels: Sequence[int]) -> str:
+    """Without the fences that a form was put into. A fence with no label in it belongs to a value, and stays."""
+    fences = list(_FENCED.finditer(text))
+    ends = [*fences[1::2], *([None] if len(fences) % 2 else [])]
+    kept: list[str] = []
+    at = 0
+    for opens, closes in zip(fences[::2], ends, strict=True):
+        end = len(text) if closes is None else closes.start()
+        if bisect_left(labels, opens.end()) < bisect_left(labels, end):
+            for fence in filter(None, (opens, closes)):
+                kept.append(text[at : fence.start()])
+                at = fence.end()
+    return "".join((*kept, text[at:]))
 
 
 def _closed(mark: re.Match[str], raw: str) -> str:
@@ -328,9 +356,7 @@ def _in_json(text: str, reply: Reply) -> Iterator[Found]:
     names = {_key(field.label): field.label for field in reply.fields}
     for value in objects_in(text):
         keyed = ((names.get(_key(key)), item) for key, item in value.items())
-        found = {
-            name: [_exact(item)] for name, item in keyed if name is not None and item is not None
-        }
+        found = {name: [_exact(item)] for name, item in keyed if name is not None}
         if found:
             yield found
 

@@ -8,6 +8,7 @@ bounded number of times.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import orjson
@@ -22,7 +23,7 @@ FAR = 20_000
 NESTED = 4
 """How deep what an object holds is shown."""
 
-_OPENS = re.compile(r"\{\s{0,200}(?://[^\n]{0,200}\n\s{0,200})?\"")
+_OPENS = re.compile(r"\{\s{0,200}(?:(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s{0,200})?\"")
 _FENCE = re.compile(r"```[a-z]{0,10}[ \t]*\n?", re.IGNORECASE)
 _PIECE = re.compile(
     r'(?P<string>"(?:[^"\\]|\\.)*+(?:"|\Z))|(?P<note>//[^\n]*|/\*[^*]{0,2000}\*/)|(?P<comma>,(?=\s{0,200}[}\]]))',
@@ -42,13 +43,30 @@ _LATEX = frozenset(
 
 def objects_in(text: str) -> list[dict[str, Any]]:
     """The last complete JSON objects of a text that are not inside another one, the last one first."""
+    return [value for _, value in _found(text)]
+
+
+def _found(text: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
     found = [opens.start() for opens in _OPENS.finditer(text)]
     if not found:
-        return []
+        return
     # A stray quote before an object would turn its strings inside out, so the last one is also looked at alone.
     spans = list(dict.fromkeys((*_objects(text, found[0])[::-1], *_objects(text, found[-1]))))
-    values = (loads(text[start:end]) for start, end in spans[:TRIES])
-    return [value for value in values if value is not None]
+    for start, end in spans[:TRIES]:
+        value = loads(text[start:end])
+        if value is not None:
+            yield (start, end), value
+
+
+def told(text: str) -> str:
+    """A reply with the objects in it as people write them, so that nothing is read out of JSON's own signs."""
+    parts: list[str] = []
+    at = len(text)
+    for (start, end), value in sorted(_found(text), key=lambda found: found[0], reverse=True):
+        if end <= at:
+            parts += [text[end:at], _as_lines(value)]
+            at = start
+    return "".join((text[:at], *reversed(parts)))
 
 
 def _objects(text: str, start: int) -> list[tuple[int, int]]:
@@ -75,8 +93,13 @@ def as_text(text: str) -> str:
     value = loads(_FENCE.sub("", bare).rstrip("`\n ") if bare.startswith("```") else bare)
     if not value:
         return text
-    thought = value.pop(REASONING, None)
-    lines = (f"{name}: {_shown(said)}" for name, said in value.items() if said is not None)
+    return _as_lines(value)
+
+
+def _as_lines(value: Mapping[str, Any]) -> str:
+    thought = value.get(REASONING)
+    said = ((name, one) for name, one in value.items() if name != REASONING and one is not None)
+    lines = (f"{name}: {_shown(one)}" for name, one in said)
     return "\n".join((*((str(thought).strip(), "") if thought else ()), *lines))
 
 

@@ -343,3 +343,36 @@ def test_our_own_description_is_no_value_and_does_not_open_one() -> None:
     assert parse("Trust: trust in the whole of it, in [0, 1]: 0.8", Reply((trust,))) == {
         "Trust": 0.8
     }
+
+
+SETTLED = Reply(
+    (
+        choice("Action", ("ACCEPT", "RESTART"), "what to do"),
+        text("Why", "why"),
+        Field("Final_answer", "answer", "the answer", required=False),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"Action": "ACCEPT", "Why": "it holds", "Final_answer": null}',
+        'So: {"Action": "ACCEPT", "Why": "it holds", "Final_answer": null}. Done.',
+        '{ /* my reply */ "Action": "ACCEPT", "Why": "it holds", "Final_answer": null}',
+    ],
+)
+def test_null_is_no_answer(said: str) -> None:
+    """A strict schema has null for what is left out; the answer was read from the object's signs, as ``null}``."""
+    assert parse(said, SETTLED) == {"Action": "ACCEPT", "Why": "it holds"}
+
+
+@pytest.mark.parametrize("opens", ["```", "```text", "  ```"])
+def test_a_form_may_stand_in_a_fence_and_its_values_too(opens: str) -> None:
+    """The fence that closes the form stood in its last value."""
+    form = "Action: ACCEPT\nFinal_answer:\n```\nx = 1\n```\nWhy: it holds"
+    want = {"Action": "ACCEPT", "Why": "it holds", "Final_answer": "x = 1"}
+    assert parse(form, SETTLED) == want
+    plain = form.replace("\n```", "").replace("answer:\nx", "answer: x")
+    assert parse(f"Here it is:\n\n{opens}\n{plain}\n```", SETTLED) == want
+    assert parse(f"{opens}\n{plain}", SETTLED) == want
