@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import TypeAlias
 
+from streams.analysis.calibrated import Stated, calibration_interval
 from streams.analysis.cases import Case
 from streams.analysis.intervals import (
     Parts,
@@ -44,8 +45,8 @@ class Found:
     worth: tuple[Unit, ...] = ()
     """Of what is no mean: what each thing is worth to it. Their mean is the figure, and their spread is its own;
     of a sum, what each brings to it."""
-    bounds: tuple[float, float] | None = None
-    """Its interval, where that is found in another way."""
+    stated: tuple[Stated, ...] = ()
+    """Of a calibration error: what was said of each answer, and whether that is right."""
 
     @property
     def sample(self) -> tuple[Unit, ...]:
@@ -83,12 +84,11 @@ class Metric:
         return self.found(cases).value
 
     def between(self, found: Sequence[Found]) -> tuple[float, float] | None:
-        """The 95 % interval of the mean of figures, one a seed: bounds of their own are as if all seeds were one."""
-        bounds = [each.bounds for each in found if each.bounds is not None]
-        if not bounds:
+        """The 95 % interval of the mean of figures, one a seed."""
+        bounds = calibration_interval([each.stated for each in found])
+        if bounds is None:
             return self.interval(unit for each in found for unit in each.sample)
-        low, high = (self.scale * fsum(b[at] for b in bounds) / len(bounds) for at in (0, 1))
-        return low, high
+        return self.scale * bounds[0], self.scale * bounds[1]
 
     def interval(self, units: Iterable[Unit]) -> tuple[float, float] | None:
         """The 95 % interval over problems; unknown for what nothing is worth something to."""

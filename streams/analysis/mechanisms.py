@@ -20,7 +20,7 @@ from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import ControllerActed, Generated, KnowledgeReached
 from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
-from streams.analysis.calibrated import calibration_interval
+from streams.analysis.calibrated import Stated
 from streams.analysis.cases import RIGHT, Case, role_of
 from streams.analysis.found import Cases, Found, Measure, Unit, Units
 from streams.analysis.statistics import area_worth, auroc, left_out, spearman
@@ -295,14 +295,13 @@ def felt_error(kind: str, *, last: bool = False, of_wrong: bool = False) -> Meas
     return measured
 
 
-def calibration(items: Sequence[tuple[str, float, bool]], unknown: int) -> Found:
+def calibration(items: Sequence[Stated], unknown: int) -> Found:
     """The calibration error of values with their problems and kinds; unknown of none."""
     pairs = [(value, kind) for _, value, kind in items]
-    bounds = calibration_interval(pairs)
-    return Found(ece(pairs) if pairs else None, len(pairs), unknown, bounds=bounds)
+    return Found(ece(pairs) if pairs else None, len(pairs), unknown, stated=tuple(items))
 
 
-def area(items: Sequence[tuple[str, float, bool]], unknown: int) -> Found:
+def area(items: Sequence[Stated], unknown: int) -> Found:
     """The ROC area of scores with their problems and kinds; unknown where one kind is missing."""
     scores, kinds = [score for _, score, _ in items], [kind for *_, kind in items]
     if (found := auroc(scores, kinds)) is None:
@@ -311,11 +310,9 @@ def area(items: Sequence[tuple[str, float, bool]], unknown: int) -> Found:
     return Found(found, len(items), unknown, worth=tuple(Unit(p, value) for (p, *_), value in each))
 
 
-def _felt(
-    cases: Cases, kind: str, *, last: bool, of_wrong: bool
-) -> tuple[list[tuple[str, float, bool]], int]:
+def _felt(cases: Cases, kind: str, *, last: bool, of_wrong: bool) -> tuple[list[Stated], int]:
     """Problem, feeling and whether it came as it says, of what was answered; how many nobody could grade."""
-    items: list[tuple[str, float, bool]] = []
+    items: list[Stated] = []
     unknown = 0
     for case in cases:
         value = _feeling(case, kind, last)

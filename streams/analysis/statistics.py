@@ -8,7 +8,7 @@ Source: design/evaluation.md#metrics; Numerical Recipes § 6.4 for the incomplet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb, exp, fsum, isfinite, lgamma, log, log1p, nan, sqrt
@@ -181,6 +181,21 @@ def left_out(
         return None
     middle = fsum(known) / len(known)
     return [whole + (len(items) - 1) * (middle - value) for value in known]
+
+
+def design_effect(groups: Collection[Sequence[float]]) -> float:
+    """How many times the variance of a mean is that of values that say nothing of others in their group.
+
+    From 1, where they do not, to the size of the largest group, where they repeat each other. Source: Kish 1965.
+    """
+    every = [value for values in groups for value in values]
+    most = float(max(map(len, groups)))
+    mean = fsum(every) / len(every)
+    alone = fsum((value - mean) ** 2 for value in every)
+    if alone < PRECISION:
+        return most
+    whole = fsum(fsum(value - mean for value in values) ** 2 for values in groups)
+    return min(max(whole / alone, 1.0), most)
 
 
 # ── Two policies on the same problems ────────────────────────────────────────────────────────

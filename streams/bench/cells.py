@@ -15,7 +15,7 @@ from typing import Any
 
 from handlers.learning.metrics import tokens_per_point
 from streams.analysis.intervals import mean_interval, ratio_interval
-from streams.analysis.statistics import mcnemar, t_half_width
+from streams.analysis.statistics import design_effect, mcnemar, t_half_width
 from streams.bench.metrics import METRICS
 from streams.bench.plan import Source, waits_for
 from streams.bench.recipe import COMPARED, P_VALUE, TOKENS_PER_POINT, Place, Recipe
@@ -112,43 +112,59 @@ def _by_problem(metric: str, episodes: Sequence[Episode]) -> dict[str, float | N
 def _difference(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     """The mean difference over problems that are known on both sides, with how many are not."""
     asked = METRICS[metric]
-    left, right = _by_problem(metric, mine), _by_problem(metric, other)
-    both = [(left[p], right[p]) for p in left.keys() & right.keys()]
-    pairs = [a - b for a, b in both if a is not None and b is not None]
+    pairs, left_out = _paired(metric, mine, other)
     if not pairs:
         raise NotMeasured("nothing to compare it on")
-    spread = _share_spread(pairs) if asked.share else mean_interval([(d, 1) for d in pairs])
-    seeds = [_seed_mean(metric, mine, other, seed) for seed, _ in by_seed(mine)]
-    known = [each for each in seeds if each is not None]
+    seeds = [_paired(metric, *(_of_seed(side, seed) for side in (mine, other)))[0]
+             for seed, _ in by_seed(mine)]  # fmt: skip
+    values = list(pairs.values())
+    spread = (
+        _share_spread(values, seeds) if asked.share else mean_interval([(d, 1) for d in values])
+    )
+    known = [fmean(each.values()) for each in seeds if each]
     return _told(
-        asked.scale * fmean(pairs),
+        asked.scale * fmean(values),
         spread and (asked.scale * spread[0], asked.scale * spread[1]),
         t_half_width([asked.scale * each for each in known]),
-        (len(pairs), len(left.keys() | right.keys()) - len(pairs)),
+        (len(values), left_out),
         asked.places,
         len(known),
     )
 
 
-def _share_spread(pairs: Sequence[float]) -> tuple[float, float]:
-    """As ``paired_interval``, where a problem's difference may be a share over seeds."""
-    each = [*pairs, 1.0, -1.0]
-    middle = fsum(each) / len(each)
-    error = sqrt(fsum((d - middle) ** 2 for d in each)) / len(each)
-    half = NormalDist().inv_cdf(0.975) * error
+def _of_seed(side: Sequence[Episode], seed: int) -> list[Episode]:
+    return [one for one in side if one.cell.seed == seed]
+
+
+def _paired(
+    metric: str, mine: Sequence[Episode], other: Sequence[Episode]
+) -> tuple[dict[str, float], int]:
+    """How much more it is on each problem that is known on both sides, and how many others there are."""
+    left, right = _by_problem(metric, mine), _by_problem(metric, other)
+    both = {problem: (left[problem], right[problem]) for problem in left.keys() & right.keys()}
+    found = {at: a - b for at, (a, b) in sorted(both.items()) if a is not None and b is not None}
+    return found, len(left.keys() | right.keys()) - len(found)
+
+
+def _share_spread(
+    pairs: Sequence[float], seeds: Sequence[Mapping[str, float]]
+) -> tuple[float, float]:
+    """As ``paired_interval``, where a problem's difference may be a share over seeds.
+
+    One pair more on each side is one of a single seed's: it weighs as much less than a problem's mean as the
+    seeds of a problem tell more together than one of them alone.
+    """
+    each: dict[str, list[float]] = {}
+    for problem, value in (item for seed in seeds for item in seed.items()):
+        each.setdefault(problem, []).append(value)
+    most = max(map(len, each.values()), default=1)
+    weight = design_effect(each.values()) / most if each else 1.0
+    count = len(pairs) + 2 * weight
+    middle = fsum(pairs) / count
+    square = fsum((d - middle) ** 2 for d in pairs)
+    square += weight * weight * ((1 - middle) ** 2 + (1 + middle) ** 2)
+    half = NormalDist().inv_cdf(0.975) * sqrt(square) / count
     return max(middle - half, -1.0), min(middle + half, 1.0)
-
-
-def _seed_mean(
-    metric: str, mine: Sequence[Episode], other: Sequence[Episode], seed: int
-) -> float | None:
-    left, right = (
-        _by_problem(metric, [one for one in side if one.cell.seed == seed])
-        for side in (mine, other)
-    )
-    both = [(left[p], right[p]) for p in left.keys() & right.keys()]
-    pairs = [a - b for a, b in both if a is not None and b is not None]
-    return fmean(pairs) if pairs else None
 
 
 def _p_value(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:

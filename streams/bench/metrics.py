@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import fsum
-from typing import TypeAlias
 
 from handlers.learning import metrics
 from streams.analysis import control
 from streams.analysis import mechanisms as of
+from streams.analysis.calibrated import Stated
 from streams.analysis.cases import RIGHT, Case
 from streams.analysis.found import (
     Cases,
@@ -79,10 +79,6 @@ def _efficiency(cases: Cases) -> Found:
 
 
 # ── Confidence ───────────────────────────────────────────────────────────────────────────────
-
-
-Stated: TypeAlias = tuple[str, float, bool]
-"""A problem, the confidence in its answer, and whether that is right."""
 
 
 def stated(cases: Cases) -> tuple[list[Stated], int]:

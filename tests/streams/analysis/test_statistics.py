@@ -192,3 +192,13 @@ def test_a_mean_s_interval_is_students(values: list[float]) -> None:
     mean = sum(values) / len(values)
     assert found == (near(mean - half), near(mean + half))
     assert mean_interval([(1.0, 1)]) is None
+
+
+def test_what_repeats_itself_within_a_group_is_worth_as_much_as_one_of_it() -> None:
+    assert ours.design_effect([[1.0], [0.0], [1.0]]) == 1
+    assert ours.design_effect([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]) == pytest.approx(3)
+    assert ours.design_effect([[1.0, 0.0], [0.0, 1.0]]) == 1, (
+        "what evens out is no better than chance"
+    )
+    assert ours.design_effect([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]) == 1
+    assert ours.design_effect([[0.0, 0.0], [0.0]]) == 2, "of what does not vary, nothing says more"
