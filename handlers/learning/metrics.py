@@ -2,22 +2,19 @@
 
 Each function takes confidences in [0, 1] and whether the answers were right, in the same order.
 
-Source: design/evaluation.md#metrics; CoT2-Meta § H.1 (15 equal-width bins, 1 000 resamples);
+Source: design/evaluation.md#metrics; CoT2-Meta § H.1 (15 equal-width bins);
 design/cot2_meta.md D10 (AURC), D14 (utility).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from hashlib import sha256
-from math import comb, floor, fsum
-from struct import unpack
+from collections.abc import Sequence
+from math import comb, fsum
 from typing import TypeAlias
 
 from handlers.learning.elementary import log
 
 BINS = 15
-RESAMPLES = 1_000
 Pairs: TypeAlias = Sequence[tuple[float, bool]]
 """A confidence and whether the answer was right."""
 
@@ -101,56 +98,6 @@ def utility(
     if right is None:
         return 0.0
     return 1.0 if right else -overconfidence_cost * (confidence or 0.0)
-
-
-# ── Intervals ────────────────────────────────────────────────────────────────────────────────
-
-
-def resample(seed: int, turn: int, size: int) -> list[int]:
-    """``size`` places drawn with replacement: a pure function of seed and turn."""
-    drawn: list[int] = []
-    block = 0
-    while len(drawn) < size:
-        raw = sha256(f"{seed}/{turn}/{block}".encode()).digest()
-        drawn += [value * size >> 32 for value in unpack(">8I", raw)]
-        block += 1
-    return drawn[:size]
-
-
-def interval(
-    size: int,
-    measure: Callable[[Sequence[int]], float],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
-) -> tuple[float, float]:
-    """Percentile bootstrap over items; ``measure`` is given the places drawn."""
-    if not size:
-        return 0.0, 0.0
-    values = sorted(measure(resample(seed, turn, size)) for turn in range(resamples))
-    tail = (1 - level) / 2
-    return quantile(values, tail), quantile(values, 1 - tail)
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """A quantile of sorted values, between neighbours in proportion."""
-    place = share * (len(ordered) - 1)
-    low = floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
-
-def of_pairs(
-    pairs: Pairs, measure: Callable[[Pairs], float], *, seed: int = 0, resamples: int = RESAMPLES
-) -> tuple[float, float]:
-    """The bootstrap interval of a measure of confidences and outcomes."""
-    return interval(
-        len(pairs),
-        lambda drawn: measure([pairs[at] for at in drawn]),
-        seed=seed,
-        resamples=resamples,
-    )
 
 
 # ── Efficiency and samples ───────────────────────────────────────────────────────────────────

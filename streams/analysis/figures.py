@@ -6,20 +6,37 @@ Source: design/evaluation.md#metrics; CoT2-Meta § H.1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from handlers.learning import metrics
 from handlers.policies.cot2_meta.trace import COLUMNS, calls_by_column
+from streams.analysis.calibrated import Stated
 from streams.analysis.cases import Case
-from streams.analysis.intervals import share_interval
+from streams.analysis.found import Found, Metric, over
+from streams.analysis.measures import (
+    ACCURACY,
+    AURC,
+    BRIER,
+    ECE,
+    EFFICIENCY,
+    Price,
+    calibration,
+    risk,
+    spent,
+    squared,
+    tokens_per_point,
+)
 from streams.analysis.rewards import reward_figures
 from streams.analysis.trees import Shadows, tree_figures
 
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
-RESAMPLES = 1_000
-"""Of each measure's interval."""
-MEASURES = {"ece": metrics.ece, "brier": metrics.brier, "aurc": metrics.aurc}
+CALIBRATION: Final[Mapping[str, tuple[Metric, Callable[[Sequence[Stated], int], Found]]]] = {
+    "ece": (ECE, calibration),
+    "brier": (BRIER, squared),
+    "aurc": (AURC, risk),
+}
+"""Of the answers of one source: what is measured, and how."""
 
 
 def analysis(cases: Sequence[Case], everything: Sequence[Case], shadows: Shadows) -> dict[str, Any]:
@@ -28,9 +45,14 @@ def analysis(cases: Sequence[Case], everything: Sequence[Case], shadows: Shadows
     for case in cases:
         runs.setdefault(case.name, []).append(case)
     found = {name: run_figures(each, everything, shadows) for name, each in runs.items()}
-    base = next((f for f in found.values() if f["policy"].startswith("greedy@")), None)
-    for figures in found.values():
-        figures["tokens_per_point"] = _over(figures, base)
+    base = next((name for name, f in found.items() if f["policy"].startswith("greedy@")), None)
+    for name, figures in found.items():
+        price = (
+            Price(None, None, 0, 0) if base is None else tokens_per_point(runs[name], runs[base])
+        )
+        figures["tokens_per_point"] = price.value
+        figures["tokens_per_point_interval"] = price.interval
+        figures["tokens_per_point_of"] = price.known
     simulated = any("SIMULATED" in case.opened.backbones for case in cases)
     return {"episodes": len(cases), "simulated": simulated, "runs": found}
 
@@ -46,8 +68,8 @@ def run_figures(
         "settings": first.problem.settings,
         "call_limit": first.opened.limits.calls,
         "backbones": first.opened.backbones,
-        **(found := outcomes(cases)),
-        **costs(cases, found["accuracy"]),
+        **outcomes(cases),
+        **costs(cases),
         "confidence": confidences(cases),
     }
     rewards = reward_figures(cases)
@@ -64,8 +86,8 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
     What is unknown is *undecided* (a grader could not tell) or *not graded* (nobody tried).
     """
     counts = Counter(case.standing for case in cases)
-    known = [case.outcome == "right" for case in cases if case.outcome != "unknown"]
-    judged = judge_figures(cases)
+    found, judged = ACCURACY.found(cases), judge_figures(cases)
+    accuracy, interval = found.value, ACCURACY.between([found])
     return {
         "problems": len(cases),
         "right": counts["right"],
@@ -75,11 +97,11 @@ def outcomes(cases: Sequence[Case]) -> dict[str, Any]:
         "undecided": counts["undecided"],
         "not_graded": counts["not graded"],
         "by_person": sum(case.known.by is not None for case in cases),
-        "graded": len(known),
-        "coverage": len(known) / len(cases) if cases else None,
+        "graded": found.known,
+        "coverage": found.known / len(cases) if cases else None,
         "failed": sum(case.closed.status == "failed" for case in cases),
-        "accuracy": metrics.accuracy(known) if known else None,
-        "accuracy_interval": _spread(cases),
+        "accuracy": None if accuracy is None else accuracy / 100,
+        "accuracy_interval": None if interval is None else [bound / 100 for bound in interval],
         "ended_by": dict(Counter(case.closed.ended_by for case in cases).most_common()),
         **({} if judged is None else {"judge": judged}),
     }
@@ -106,38 +128,24 @@ def judge_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
     }
 
 
-def _spread(cases: Sequence[Case]) -> list[float] | None:
-    """The accuracy's interval over problems, however often each was put."""
-    parts: dict[str, list[float]] = {}
-    for case in cases:
-        if case.outcome != "unknown":
-            parts.setdefault(case.problem.id, []).append(case.outcome == "right")
-    found = share_interval([(sum(each), len(each)) for each in parts.values()])
-    return None if found is None else [*found]
-
-
-def costs(cases: Sequence[Case], accuracy: float | None) -> dict[str, Any]:
+def costs(cases: Sequence[Case]) -> dict[str, Any]:
     """Mean calls and tokens of a problem, calls by what they were for; tokens over the problems of which they
     are known, and how many are not.
 
     Points are those of the accuracy: what nobody could grade is no wrong answer.
     """
-    calls = [case.closed.usage.calls for case in cases]
-    tokens = [case.closed.usage.tokens for case in cases]
-    known = [each for each in tokens if each is not None]
-    mean = sum(known) / len(known) if known else None
+    calls, tokens = over(spent("calls"))(cases), over(spent("tokens"))(cases)
     columns: Counter[str] = Counter()
     for case in cases:
         columns.update(calls_by_column(case.trace))
-    points = None
-    if mean and accuracy is not None:
-        points = metrics.per_thousand_tokens(100 * accuracy, mean)
+    points = EFFICIENCY.found(cases)
     return {
-        "mean_calls": sum(calls) / len(calls),
-        "max_calls": max(calls),
-        "mean_tokens": mean,
-        "tokens_unknown": len(tokens) - len(known),
-        "points_per_1k_tokens": points,
+        "mean_calls": calls.value,
+        "max_calls": max(case.closed.usage.calls for case in cases),
+        "mean_tokens": tokens.value,
+        "tokens_unknown": tokens.unknown,
+        "points_per_1k_tokens": points.value,
+        "points_per_1k_tokens_of": points.known,
         "calls_by_column": {name: columns[name] for name in COLUMNS},
     }
 
@@ -147,7 +155,7 @@ def confidences(cases: Sequence[Case]) -> dict[str, Any]:
 
     Answers that nobody could grade are in none of it; ``left_out`` says how many.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, list[Stated]] = {}
     left_out: Counter[str] = Counter()
     for case in sorted(cases, key=lambda case: case.episode):
         source, raw = case.closed.confidence_source, case.closed.confidence
@@ -156,39 +164,28 @@ def confidences(cases: Sequence[Case]) -> dict[str, Any]:
         if case.outcome not in ("right", "wrong"):
             left_out[source] += case.closed.answer is not None
             continue
-        right = case.outcome == "right"
-        found.setdefault(source, []).append((raw, right))
+        right, problem = case.outcome == "right", case.problem.id
+        found.setdefault(source, []).append((problem, raw, right))
         if case.calibrated is not None:
-            found.setdefault(f"{source}, calibrated", []).append((case.calibrated, right))
+            mended = f"{source}, calibrated"
+            found.setdefault(mended, []).append((problem, case.calibrated, right))
     return {
-        source: calibration(pairs) | {"left_out": left_out[source.removesuffix(", calibrated")]}
-        for source, pairs in found.items()
+        source: stated_figures(items, left_out[source.removesuffix(", calibrated")])
+        for source, items in found.items()
     }
 
 
-def calibration(pairs: metrics.Pairs) -> dict[str, Any]:
-    """ECE, Brier and AURC with bootstrap intervals, selective accuracy, the curves."""
-    figures: dict[str, Any] = {"answers": len(pairs)}
-    for name, measure in MEASURES.items():
-        figures[name] = measure(pairs)
-        figures[f"{name}_interval"] = list(metrics.of_pairs(pairs, measure, resamples=RESAMPLES))
+def stated_figures(items: Sequence[Stated], left_out: int) -> dict[str, Any]:
+    """ECE, Brier and AURC with their intervals, selective accuracy, the curves; how many are in none of it."""
+    pairs = [(said, right) for _, said, right in items]
+    figures: dict[str, Any] = {"answers": len(pairs), "left_out": left_out}
+    for name, (metric, measure) in CALIBRATION.items():
+        found = measure(items, left_out)
+        figures[name], interval = found.value, metric.between([found])
+        figures[f"{name}_interval"] = None if interval is None else list(interval)
     figures["selective_accuracy"] = {
         f"{coverage:g}": metrics.selective_accuracy(pairs, coverage) for coverage in COVERAGES
     }
     figures["risk_coverage"] = [list(point) for point in metrics.risk_coverage(pairs)]
     figures["bins"] = [list(each) for each in metrics.bins(pairs)]
     return figures
-
-
-def _over(figures: dict[str, Any], base: dict[str, Any] | None) -> float | None:
-    """Tokens over greedy for each point over greedy."""
-    if base is None or None in (figures["mean_tokens"], base["mean_tokens"]):
-        return None
-    if figures["accuracy"] is None or base["accuracy"] is None:
-        return None
-    return metrics.tokens_per_point(
-        figures["mean_tokens"],
-        100 * figures["accuracy"],
-        base["mean_tokens"],
-        100 * base["accuracy"],
-    )

@@ -136,6 +136,15 @@ def parts_of(units: Iterable[Unit]) -> Parts:
     return [(fsum(values), len(values)) for values in sums.values()]
 
 
+def by_problem(units: Iterable[Unit]) -> dict[str, float | None]:
+    """Each problem's mean; unknown where none of its units is known."""
+    found: dict[str, list[float]] = {}
+    for unit in units:
+        mine = found.setdefault(unit.problem, [])
+        mine += [] if unit.value is None else [unit.value]
+    return {at: fsum(mine) / len(mine) if mine else None for at, mine in found.items()}
+
+
 def each(pick: Callable[[Case], float | None]) -> Units:
     """One unit for every case."""
     return lambda cases: (Unit(case.problem.id, pick(case)) for case in cases)

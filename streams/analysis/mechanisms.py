@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import fsum
 
-from handlers.learning.metrics import ece
 from handlers.policies.cot2_meta.diagnose import Repairs, misjudged, repairs
 from handlers.policies.cot2_meta.trace import tree_of
 from handlers.policies.mc2.orchestrate import GRADE_VALUE
@@ -22,8 +21,9 @@ from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from streams.analysis.calibrated import Stated
 from streams.analysis.cases import RIGHT, Case, role_of
-from streams.analysis.found import Cases, Found, Measure, Unit, Units
-from streams.analysis.statistics import area_worth, auroc, left_out, spearman
+from streams.analysis.found import Cases, Found, Measure, Unit, Units, mean_of
+from streams.analysis.measures import area, calibration
+from streams.analysis.statistics import left_out, spearman
 
 # ── Decisions ────────────────────────────────────────────────────────────────────────────────
 
@@ -224,6 +224,9 @@ def reward_of_pulls(cases: Cases) -> Iterator[Unit]:
         yield from (Unit(case.problem.id, reward) for _, reward in advised(case))
 
 
+REWARD = mean_of("reward of a round with advice", reward_of_pulls, 3)
+
+
 def regret(cases: Cases) -> Found:
     """How much less a pull brought than the best arm's mean, over the pulls whose reward is known.
 
@@ -293,21 +296,6 @@ def felt_error(kind: str, *, last: bool = False, of_wrong: bool = False) -> Meas
         return calibration(felt_of, unknown)
 
     return measured
-
-
-def calibration(items: Sequence[Stated], unknown: int) -> Found:
-    """The calibration error of values with their problems and kinds; unknown of none."""
-    pairs = [(value, kind) for _, value, kind in items]
-    return Found(ece(pairs) if pairs else None, len(pairs), unknown, stated=tuple(items))
-
-
-def area(items: Sequence[Stated], unknown: int) -> Found:
-    """The ROC area of scores with their problems and kinds; unknown where one kind is missing."""
-    scores, kinds = [score for _, score, _ in items], [kind for *_, kind in items]
-    if (found := auroc(scores, kinds)) is None:
-        return Found(None, len(items), unknown)
-    each = zip(items, area_worth(scores, kinds), strict=True)
-    return Found(found, len(items), unknown, worth=tuple(Unit(p, value) for (p, *_), value in each))
 
 
 def _felt(cases: Cases, kind: str, *, last: bool, of_wrong: bool) -> tuple[list[Stated], int]:

@@ -82,21 +82,23 @@ def _row(name: str, figures: Mapping[str, Any]) -> list[str]:
         str(figures["not_graded"]),
         number(figures["mean_calls"], 1),
         number(figures["mean_tokens"], 0) + _known(figures),
-        number(stated.get("ece"), 3),
-        number(stated.get("aurc"), 3),
+        *(number(stated.get(name), 3) + _stated(stated) for name in ("ece", "aurc")),
     ]
 
 
 def _accuracy(figures: Mapping[str, Any]) -> str:
     """The share right, and of how many where not all could be graded."""
-    graded, problems = figures["graded"], figures["problems"]
-    return share(figures["accuracy"]) + (f" of {graded}" if 0 < graded < problems else "")
+    return share(figures["accuracy"]) + _of(figures["graded"], figures["problems"])
 
 
 def _known(figures: Mapping[str, Any]) -> str:
     """Of how many problems the tokens are known, where not of all."""
-    unknown, problems = figures["tokens_unknown"], figures["problems"]
-    return f" of {problems - unknown}" if 0 < unknown < problems else ""
+    return _of(figures["problems"] - figures["tokens_unknown"], figures["problems"])
+
+
+def _stated(stated: Mapping[str, Any]) -> str:
+    """Of how many answers a figure of confidence is, where some were not graded."""
+    return f" of {stated['answers']}" if stated.get("left_out") else ""
 
 
 def share(value: float | None) -> str:
@@ -115,19 +117,32 @@ def _details(figures: Mapping[str, Any]) -> list[str]:
     lines += [f"- by a person's verdict: {figures['by_person']}"] if figures["by_person"] else []
     lines += [f"- {judge_line(figures['judge'])}"] if "judge" in figures else []
     lines += [f"- calls: {_counts(figures['calls_by_column'])}"]
-    points, each = figures["points_per_1k_tokens"], figures["tokens_per_point"]
-    lines += [
-        f"- points per 1K tokens {number(points, 2)}; tokens per point over greedy {number(each, 1)}"
-    ]
+    lines.append(f"- {_efficiency(figures)}")
     for source, stated in figures["confidence"].items():
-        lines.append(
-            f"- confidence ({of_source(source)}), {stated['answers']} answers: {_calibration(stated)}"
-        )
+        left = f" ({stated['left_out']} not graded)" if stated["left_out"] else ""
+        over = f"{of_source(source)}), {stated['answers']} answers{left}"
+        lines.append(f"- confidence ({over}: {_calibration(stated)}")
     if "rewards" in figures:
         lines.append(_rewards(figures["rewards"]))
     if "flow" in figures:
         lines += _tree_details(figures)
     return lines
+
+
+def _efficiency(figures: Mapping[str, Any]) -> str:
+    """Points for tokens, and tokens for points, each with the problems that it is of where those are not all."""
+    said = [
+        f"{what} {number(figures[name], places)}{_of(figures[f'{name}_of'], figures['problems'])}"
+        for name, what, places in (
+            ("points_per_1k_tokens", "points per 1K tokens", 2),
+            ("tokens_per_point", "tokens per point over greedy", 1),
+        )
+    ]
+    return "; ".join(said)
+
+
+def _of(known: int, problems: int) -> str:
+    return f" of {known}" if 0 < known < problems else ""
 
 
 def of_source(name: str) -> str:
@@ -147,8 +162,9 @@ def _rewards(rewards: Mapping[str, Any]) -> str:
 def _calibration(stated: Mapping[str, Any]) -> str:
     parts: list[str] = []
     for name in ("ece", "brier", "aurc"):
-        low, high = stated[f"{name}_interval"]
-        parts.append(f"{name} {stated[name]:.3f} [{low:.3f}, {high:.3f}]")
+        interval = stated[f"{name}_interval"]
+        spread = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+        parts.append(f"{name} {stated[name]:.3f}{spread}")
     chosen = ", ".join(f"{share(v)} at {k}" for k, v in stated["selective_accuracy"].items())
     return f"{'; '.join(parts)}; accuracy by coverage {chosen}"
 
@@ -158,8 +174,9 @@ def _tree_details(figures: Mapping[str, Any]) -> list[str]:
     audit = (
         f"false-prune rate {share(pruned['false_prune_rate'])} "
         f"of {pruned['shadow_runs']} shadow runs{_unjudged(pruned['shadow_unknown'])}, "
-        f"oracle gap {share(pruned['oracle_gap'])}"
+        f"oracle gap {share(pruned['oracle_gap'])} of {pruned['oracle_gap_of']}"
     )
+    parsed = ", ".join(f"{name} {share(each)}" for name, each in figures["parse_rates"].items())
     depths = (f"{at}: {_counts(counts)}" for at, counts in figures["actions_by_depth"].items())
     return [
         f"- flow: {_counts(figures['flow'])}",
@@ -167,11 +184,11 @@ def _tree_details(figures: Mapping[str, Any]) -> list[str]:
         f"- repair: rescue {share(mended['rescue_rate'])} of {mended['wrong_before']}, "
         f"hurt {share(mended['hurt_rate'])} of {mended['right_before']}, net {mended['net']:+}"
         f"{_unjudged(mended['unknown'])}",
-        f"- oracle replies: {', '.join(f'{k} {share(v)}' for k, v in figures['parse_rates'].items())}",
+        f"- oracle replies: {parsed or 'none'} of {figures['parsed']}",
         f"- pruned {pruned['pruned']}, of them {pruned['pruned_right']} with a right answer"
         f"{_unjudged(pruned['pruned_unknown'])}; {audit}",
         f"- failures: {_counts(figures['failures'])}",
-        f"- utility of an answer: {number(figures['utility'], 3)}",
+        f"- utility of an answer: {number(figures['utility'], 3)}{_of(figures['graded'], figures['problems'])}",
     ]
 
 

@@ -9,22 +9,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handlers.policies.meta_reasoner.measure import curve
-from schemas.events.strategy import RewardJudged
 from streams.analysis.cases import Case
-from streams.analysis.mechanisms import strategies
+from streams.analysis.mechanisms import REWARD, strategies
 from streams.analysis.plots import Plot
 
 
 def reward_figures(cases: Sequence[Case]) -> dict[str, Any] | None:
-    """A run's rewards in the order of its problems; unknown ones are counted, never added."""
-    events = [e for case in cases for _, e in case.trace.events if isinstance(e, RewardJudged)]
-    known = [event.reward for event in events if event.reward is not None]
-    if not events:
+    """Rewards of a run's rounds with advice, in the order of its problems; unknown ones are counted, never added.
+
+    What a first round earns is no strategy's.
+    """
+    found = REWARD.found(cases)
+    known = [unit.value for unit in found.units if unit.value is not None]
+    if not found.units:
         return None
     return {
-        "judged": len(known),
-        "unknown": len(events) - len(known),
-        "mean_reward": sum(known) / len(known) if known else None,
+        "judged": found.known,
+        "unknown": found.unknown,
+        "mean_reward": found.value,
         "strategies": int(strategies(cases).value or 0),
         "cumulative_reward": [round(value, 6) for value in curve(known)],
     }

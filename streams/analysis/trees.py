@@ -52,6 +52,7 @@ def tree_figures(
             "hurt_rate": mended.harm,
             "net": mended.net,
         },
+        "parsed": sum(tree.parses.total() for _, tree in trees),
         "parse_rates": parse_rates(tree for _, tree in trees),
         "fallback_share": _share(cases, "fallback"),
         "utility": utility_of(cases),
@@ -96,6 +97,8 @@ def pruning(trees: Sequence[tuple[Case, Tree]], shadows: Shadows) -> dict[str, A
     audited = [(case, tree, found[0]) for case, tree, found in runs if found]
     pairs = [(tree, tree_of(shadow.trace)) for _, tree, shadow in audited]
     judges = [case.judged for case, _, _ in audited]
+    leaves = settings_of(trees[0][0]).audit_leaves
+    known = [oracle_gap([pair], [judge], leaves) for pair, judge in zip(pairs, judges, strict=True)]
     worth = [case.judged(twig.answer) for case, twig in pruned if twig.answer is not None]
     return {
         "pruned": len(pruned),
@@ -105,7 +108,8 @@ def pruning(trees: Sequence[tuple[Case, Tree]], shadows: Shadows) -> dict[str, A
         "shadow_unknown": audit.unknown,
         "false_prune_rate": audit.false_prune_rate,
         "prune_precision": audit.prune_precision,
-        "oracle_gap": oracle_gap(pairs, judges, settings_of(trees[0][0]).audit_leaves),
+        "oracle_gap": oracle_gap(pairs, judges, leaves),
+        "oracle_gap_of": len(known) - known.count(None),
     }
 
 

@@ -13,8 +13,9 @@ from math import fsum, sqrt
 from statistics import NormalDist, fmean
 from typing import Any
 
-from handlers.learning.metrics import tokens_per_point
-from streams.analysis.intervals import mean_interval, ratio_interval
+from streams.analysis.found import by_problem
+from streams.analysis.intervals import mean_interval
+from streams.analysis.measures import tokens_per_point
 from streams.analysis.statistics import design_effect, mcnemar, t_half_width
 from streams.bench.metrics import METRICS
 from streams.bench.plan import Source, waits_for
@@ -100,15 +101,6 @@ def _strongest(sides: Sequence[Sequence[Episode]], metric: str) -> Sequence[Epis
 # ── Against another run ──────────────────────────────────────────────────────────────────────
 
 
-def _by_problem(metric: str, episodes: Sequence[Episode]) -> dict[str, float | None]:
-    """A metric's mean on each problem, over seeds; unknown on those where none is known."""
-    units: dict[str, list[float]] = {}
-    for unit in METRICS[metric].found([one.case for one in episodes]).units:
-        mine = units.setdefault(unit.problem, [])
-        mine += [] if unit.value is None else [unit.value]
-    return {problem: fmean(values) if values else None for problem, values in units.items()}
-
-
 def _difference(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     """The mean difference over problems that are known on both sides, with how many are not."""
     asked = METRICS[metric]
@@ -140,7 +132,10 @@ def _paired(
     metric: str, mine: Sequence[Episode], other: Sequence[Episode]
 ) -> tuple[dict[str, float], int]:
     """How much more it is on each problem that is known on both sides, and how many others there are."""
-    left, right = _by_problem(metric, mine), _by_problem(metric, other)
+    left, right = (
+        by_problem(METRICS[metric].found([one.case for one in side]).units)
+        for side in (mine, other)
+    )
     both = {problem: (left[problem], right[problem]) for problem in left.keys() & right.keys()}
     found = {at: a - b for at, (a, b) in sorted(both.items()) if a is not None and b is not None}
     return found, len(left.keys() | right.keys()) - len(found)
@@ -181,22 +176,13 @@ def _p_value(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
 
 def _tokens_per_point(mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     """Tokens spent over another run for each point of accuracy over it, over problems known on both sides."""
-    sides = [(_by_problem("tokens", side), _by_problem("accuracy", side)) for side in (mine, other)]
-    every = set[str]().union(*(by for side in sides for by in side))
-    both: list[tuple[float, float]] = []
-    for problem in sorted(every):
-        found = [by.get(problem) for side in sides for by in side]
-        known = [value for value in found if value is not None]
-        if len(known) == len(found):
-            tokens, right, base, level = known
-            both.append((tokens - base, 100 * (right - level)))
-    if not both:
+    found = tokens_per_point(*([one.case for one in side] for side in (mine, other)))
+    if not found.known:
         raise NotMeasured("nothing to compare it on")
-    spent, gained = (fmean(each[at] for each in both) for at in (0, 1))
-    if (ratio := tokens_per_point(spent, gained, 0.0, 0.0)) is None:
+    if found.value is None:
         raise NotMeasured("nothing was gained")
-    counts = len(both), len(every) - len(both)
-    return _told(ratio, ratio_interval(both), None, counts, 0, len(by_seed(mine)))
+    counts = found.known, found.unknown
+    return _told(found.value, found.interval, None, counts, 0, len(by_seed(mine)))
 
 
 # ── Means of columns ─────────────────────────────────────────────────────────────────────────

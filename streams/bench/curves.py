@@ -1,7 +1,7 @@
 """Self-consistency and any-of-n over the recorded GPT-4 samples of Game of 24, for n = 1…100.
 
 Real model outputs, no network: the expected share of puzzles over draws of n of a puzzle's samples,
-with bootstrap intervals over puzzles.
+with 95 % intervals over puzzles.
 
 Source: design/evaluation.md#metrics; CoT2-Meta table 5 (Best-of-n).
 """
@@ -20,6 +20,7 @@ from handlers.answers.grade import check_game24
 from handlers.answers.normalise import canonical
 from handlers.learning import metrics
 from schemas.identity import hash01
+from streams.analysis.intervals import chance_interval
 from streams.datasets.game24 import ranked
 
 POINTS = (1, 2, 5, 10, 20, 50, 100)
@@ -120,8 +121,8 @@ def mean(values: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
-    """The bootstrap interval of the mean over puzzles."""
-    return metrics.interval(len(values), lambda drawn: mean([values[at] for at in drawn]))
+    """The 95 % interval of the mean over puzzles, as recipes print it; all there is where one puzzle says nothing."""
+    return chance_interval([(value, 1) for value in values]) or (0.0, 1.0)
 
 
 def markdown(points: Sequence[Point]) -> str:

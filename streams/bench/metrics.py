@@ -8,14 +8,12 @@ Source: design/evaluation.md#metrics; the papers' tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import fsum
 
-from handlers.learning import metrics
 from streams.analysis import control
 from streams.analysis import mechanisms as of
-from streams.analysis.calibrated import Stated
-from streams.analysis.cases import RIGHT, Case
+from streams.analysis.cases import Case
 from streams.analysis.found import (
     Cases,
     Found,
@@ -28,6 +26,17 @@ from streams.analysis.found import (
     share_of,
 )
 from streams.analysis.intervals import chance_interval, correlation_interval, sum_interval
+from streams.analysis.measures import (
+    ACCURACY,
+    AURC,
+    AUROC,
+    BRIER,
+    COVERAGE,
+    ECE,
+    EFFICIENCY,
+    right,
+    spent,
+)
 from streams.bench.curves import POINTS
 from streams.bench.sampled import any_of, vote_of
 
@@ -39,83 +48,12 @@ def known(cases: Iterable[Case]) -> list[Case]:
     return [case for case in cases if case.outcome != "unknown"]
 
 
-right = each(lambda case: RIGHT.get(case.outcome))
-"""Each answer: whether it is right; one that was withheld is not."""
-
-
 def _ended(outcome: str) -> Callable[[Case], float | None]:
     return lambda case: None if case.outcome == "unknown" else case.outcome == outcome
 
 
 def _by(reason: str) -> Callable[[Case], float | None]:
     return lambda case: case.closed.ended_by == reason
-
-
-# ── Cost ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def _spent(name: str) -> Callable[[Cases], Iterator[Unit]]:
-    """Each episode's sum; unknown where any of its calls came without."""
-    return lambda cases: iter(each(lambda case: getattr(case.closed.usage, name))(cases))
-
-
-def _efficiency(cases: Cases) -> Found:
-    """Points of accuracy for each thousand tokens of a problem."""
-    points, tokens = over(right)(cases), over(_spent("tokens"))(cases)
-    known, unknown = min(points.known, tokens.known), max(points.unknown, tokens.unknown)
-    if points.value is None or not tokens.value:
-        return Found(None, known, unknown)
-    found = metrics.per_thousand_tokens(100 * points.value, tokens.value)
-    both = [(a.problem, a.value, b.value) for a, b in zip(points.units, tokens.units, strict=True)]
-    worth = tuple(  # of a ratio of two means: what each moves it by
-        Unit(
-            problem,
-            found * (1 + (a - points.value) / points.value - (b - tokens.value) / tokens.value),
-        )
-        for problem, a, b in both
-        if a is not None and b is not None and points.value
-    )
-    return Found(found, known, unknown, worth=worth)
-
-
-# ── Confidence ───────────────────────────────────────────────────────────────────────────────
-
-
-def stated(cases: Cases) -> tuple[list[Stated], int]:
-    """The answers that have confidence and outcome, in the order of episode ids; how many lack one."""
-    given = [case for case in cases if case.closed.answer is not None]
-    items = [
-        (case.problem.id, case.closed.confidence, case.outcome == "right")
-        for case in sorted(given, key=lambda case: case.episode)
-        if case.closed.confidence is not None and case.outcome in ("right", "wrong")
-    ]
-    return items, len(given) - len(items)
-
-
-def _calibration(cases: Cases) -> Found:
-    return of.calibration(*stated(cases))
-
-
-def _brier(cases: Cases) -> Iterator[Unit]:
-    """Each answer's squared distance of confidence and outcome; unknown where it has not both."""
-    for case in cases:
-        if case.closed.answer is not None:
-            both, _ = stated([case])
-            yield Unit(case.problem.id, metrics.brier([both[0][1:]]) if both else None)
-
-
-def _risk(cases: Cases) -> Found:
-    """The area under risk and coverage, with what each answer is worth to it."""
-    items, unknown = stated(cases)
-    pairs = [(confidence, right) for _, confidence, right in items]
-    worth = tuple(
-        Unit(item[0], value) for item, value in zip(items, metrics.aurc_worth(pairs), strict=True)
-    )
-    return Found(metrics.aurc(pairs) if pairs else None, len(pairs), unknown, worth=worth)
-
-
-def _separation(cases: Cases) -> Found:
-    return of.area(*stated(cases))
 
 
 def _right(cases: Cases) -> Found:
@@ -129,25 +67,25 @@ def _right(cases: Cases) -> Found:
 FITS = (("", "its own"), ("_random", "another's"))
 """What a question's guidance is compared with."""
 METRICS: Mapping[str, Metric] = {
-    "accuracy": share_of("right answers, %", right),
+    "accuracy": ACCURACY,
     "at_least": share_of("right, what nobody could grade counted wrong, %", each(lambda case: case.outcome == "right")),
-    "coverage": share_of("graded, %", each(lambda case: case.outcome != "unknown")),
+    "coverage": COVERAGE,
     "exact_match": Metric("right answers, share", over(right), 3, share=True),
     "f1": mean_of("token F1", each(lambda case: case.f1), 3),
     "f1_percent": Metric("token F1, %", over(each(lambda case: case.f1)), scale=100),
     "right": count_of("right answers", _right),
     "commission": share_of("given and wrong, %", each(_ended("wrong"))),
     "omission": share_of("withheld, %", each(_ended("withheld"))),
-    "calls": mean_of("calls a problem", _spent("calls"), 1),
-    "tokens": mean_of("tokens a problem", _spent("tokens"), 0),
-    "prompt_tokens": mean_of("prompt tokens a problem", _spent("prompt_tokens"), 0),
-    "completion_tokens": mean_of("completion tokens a problem", _spent("completion_tokens"), 0),
-    "seconds": mean_of("seconds a problem", _spent("seconds")),
-    "points_per_1k_tokens": Metric("points per 1K tokens", _efficiency),
-    "ece": Metric("expected calibration error", _calibration, 3),
-    "brier": Metric("Brier score", over(_brier), 3, bounded=True),
-    "aurc": Metric("area under risk and coverage", _risk, 3, bounded=True),
-    "auroc": Metric("ROC area of confidence", _separation, 3, bounded=True),
+    "calls": mean_of("calls a problem", spent("calls"), 1),
+    "tokens": mean_of("tokens a problem", spent("tokens"), 0),
+    "prompt_tokens": mean_of("prompt tokens a problem", spent("prompt_tokens"), 0),
+    "completion_tokens": mean_of("completion tokens a problem", spent("completion_tokens"), 0),
+    "seconds": mean_of("seconds a problem", spent("seconds")),
+    "points_per_1k_tokens": EFFICIENCY,
+    "ece": ECE,
+    "brier": BRIER,
+    "aurc": AURC,
+    "auroc": AUROC,
     "restarts": share_of("RESTART of decisions, %", of.restarts, 1),
     "restarted": share_of("episodes with a RESTART, %", of.restarted, 1),
     "grade_a": share_of("grade A, %", of.graded_a),
@@ -169,7 +107,7 @@ METRICS: Mapping[str, Metric] = {
     "parse_recovered": share_of("read after the re-prompt, %", of.parsed("recovered"), 1),
     "parse_defaulted": share_of("left at their defaults, %", of.parsed("defaulted"), 1),
     "strategies": Metric("arms pulled at least once", of.strategies, 0),
-    "reward": mean_of("reward of a round with advice", of.reward_of_pulls, 3),
+    "reward": of.REWARD,
     "judge_cost": mean_of("cost of a thousand calls of the judge", of.cost_of("judge"), 3),
     "regret": Metric("reward of a pull below the best arm's mean", of.regret, 3),
     "failures": count_of("wrong or withheld", of.failures(), 1),

@@ -231,15 +231,7 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def few_resamples() -> Iterator[None]:
-    """Intervals over two problems say nothing here; most of a small bench's time goes into drawing them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streams.analysis.figures.RESAMPLES", 20)
-        yield
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory, few_resamples: None) -> Bench:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     folder = shared()
     files = {
         "gsm8k": "gsm8k/test_dev.jsonl",

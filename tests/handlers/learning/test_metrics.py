@@ -51,28 +51,6 @@ def test_aurc_equals_a_plain_reference(pairs: list[tuple[float, bool]]) -> None:
     assert metrics.selective_accuracy(pairs, 1.0) == pytest.approx(1 - risks[-1], abs=1e-12)
 
 
-@given(st.integers(0, 99), st.integers(0, 9), st.integers(1, 60))
-def test_resamples_are_places_and_follow_from_seed_and_turn(seed: int, turn: int, n: int) -> None:
-    drawn = metrics.resample(seed, turn, n)
-    assert len(drawn) == n
-    assert all(0 <= at < n for at in drawn)
-    assert drawn == metrics.resample(seed, turn, n)
-
-
-def test_intervals_hold_the_measure_and_narrow_with_more_items() -> None:
-    few = [(0.5, at % 4 == 0) for at in range(20)]
-    many = few * 20
-
-    def share(pairs: metrics.Pairs) -> float:
-        return metrics.accuracy([right for _, right in pairs])
-
-    low, high = metrics.of_pairs(few, share)
-    assert low < 0.25 < high
-    narrow = metrics.of_pairs(many, share, resamples=200)
-    assert narrow[1] - narrow[0] < high - low
-    assert metrics.interval(0, lambda drawn: 1.0) == (0.0, 0.0)
-
-
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.data())
 def test_any_of_n_counts_the_draws_that_hold_a_right_one(
     right: list[bool], data: st.DataObject
