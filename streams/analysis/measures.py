@@ -2,7 +2,7 @@
 
 Recipes and analyses print these figures from here: each has one implementation.
 
-Source: evaluation page (Metrics); CoT2-Meta § H.1.
+Source: design/evaluation.md#metrics; CoT2-Meta § H.1.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from streams.analysis.cases import RIGHT
 from streams.analysis.found import (
     Cases,
     Found,
+    Measure,
     Metric,
     Unit,
     by_problem,
@@ -140,12 +141,21 @@ def _pairs(items: Sequence[Stated]) -> list[tuple[float, bool]]:
     return [(said, true) for _, said, true in items]
 
 
+def of_answers(measure: Callable[[Sequence[Stated], int], Found]) -> Measure:
+    """The same of all answers that have confidence and outcome."""
+
+    def measured(cases: Cases) -> Found:
+        return measure(*stated(cases))
+
+    return measured
+
+
 # ── By name ──────────────────────────────────────────────────────────────────────────────────
 
 ACCURACY = share_of("right answers, %", right)
 COVERAGE = share_of("graded, %", each(lambda case: case.outcome != "unknown"))
 EFFICIENCY = Metric("points per 1K tokens", _efficiency)
-ECE = Metric("expected calibration error", lambda cases: calibration(*stated(cases)), 3)
-BRIER = Metric("Brier score", lambda cases: squared(*stated(cases)), 3, bounded=True)
-AURC = Metric("area under risk and coverage", lambda cases: risk(*stated(cases)), 3, bounded=True)
-AUROC = Metric("ROC area of confidence", lambda cases: area(*stated(cases)), 3, bounded=True)
+ECE = Metric("expected calibration error", of_answers(calibration), 3)
+BRIER = Metric("Brier score", of_answers(squared), 3, bounded=True)
+AURC = Metric("area under risk and coverage", of_answers(risk), 3, bounded=True)
+AUROC = Metric("ROC area of confidence", of_answers(area), 3, bounded=True)
