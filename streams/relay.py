@@ -13,6 +13,7 @@ from handlers.answers.grade import CHECKERS
 from handlers.answers.plain import plain_text
 from handlers.policies.base import Conclusion, Policy, Trace
 from schemas.answer import Judgements
+from schemas.carried import Carried
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, as_written
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
@@ -35,6 +36,8 @@ class Closing:
     answer: bytes
     reflected: Reflected
     graded: tuple[tuple[str, Graded], ...]
+    headers: Carried | None = None
+    """What its application wants to find on the answer."""
 
 
 def trace_of(
@@ -237,7 +240,7 @@ def closing(
         closed = close(tally, Conclusion(answer=None, ended_by=unkept.ended_by), seconds)
         reflected = reflection_of(policy, admitted, opened, closed, embedder, NOTHING_SAID)
         answer = canonical(answer_of(episode, admitted, opened, closed, judged))
-    return Closing(closed, answer, reflected, check(reflected))
+    return Closing(closed, answer, reflected, check(reflected), admitted.headers)
 
 
 def _unkept(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import structs
 
+from schemas.carried import Carried
 from schemas.events.base import Act, AnswerEvent, Event
 from schemas.outcome import Outcome, Status
 from schemas.price import Price
@@ -21,6 +22,8 @@ class ProblemAdmitted(Event, tag="problem.admitted"):
     scope: str
     partition: NonNegativeInt = always(0)
     offset: NonNegativeInt
+    headers: Carried | None = None
+    """What its application wants to find on the answer: names, and values with one character a byte."""
 
 
 class EpisodeOpened(Event, tag="episode.opened"):

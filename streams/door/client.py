@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from schemas.answer import Answer
+from schemas.carried import TooMuch, carried, comes_back, of_text
 from schemas.problem import Feedback, Profile, Said
 from schemas.record import Record
 from streams.cli.kafka_log import is_kafka, place_of, reached
@@ -24,7 +25,8 @@ from streams.cli.opening import open_log
 from streams.door.asking import DEFAULT_POLICY, Asked, Way
 from streams.door.errors import Error, in_our_words
 from streams.door.lessons import FoundLesson, nearest
-from streams.door.mailbox import Mailbox, News
+from streams.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News
+from streams.door.messages import Marks
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -54,10 +56,12 @@ def reaching(url: str, work: Callable[[], T]) -> T:
 class Handle:
     """A problem that was put on a log. ``episode`` names its episode, ``id`` the problem."""
 
-    def __init__(
-        self, client: Client, episode: str, id: str, future: asyncio.Future[Answer]
-    ) -> None:
-        self.client, self.episode, self.id = client, episode, id
+    headers: Mapping[str, str]
+    """What its application wants to find on the answer: of a problem that was known, as it was put first."""
+
+    def __init__(self, client: Client, found: Found, future: asyncio.Future[Answer]) -> None:
+        self.client, self.episode, self.id = client, found.episode, found.id
+        self.headers = found.headers
         self._future = future
 
     def done(self) -> bool:
@@ -136,7 +140,7 @@ class Client:
             time_limit=time_limit,
         )
         self.max_pending = max_pending
-        self._pending: dict[str, asyncio.Future[Answer]] = {}
+        self._pending: dict[Awaited, asyncio.Future[Answer]] = {}
         self._changed: asyncio.Event | None = None
         self._room: asyncio.Condition | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -203,6 +207,7 @@ class Client:
         id: str | None = None,
         answer: Said = None,
         new: bool = False,
+        headers: Mapping[str, str] = NO_HEADERS,
         **way: Any,
     ) -> Handle:
         """Put a problem on the log; a handle to its answer.
@@ -211,30 +216,58 @@ class Client:
         once however often it is submitted. Without one the same text is the same problem. ``answer`` is a
         reference, which only grades. Whatever ``Client`` takes of the way of working may be given here for this
         problem alone: ``policy``, ``settings``, ``domain``, ``memory``, ``seed``, ``call_limit`` and its kin.
+        ``headers`` (a trace, a correlation id, where to reply) come back on the answer, for whoever reads it there.
         With ``new``, an id whose problem is there with another policy or other settings is refused.
 
         Waits while ``max_pending`` answers are awaited. Raises an ``Error`` that names the field that is wrong;
         then nothing was put on the log.
         """
         asked, wanted = Asked.of(problem, id, answer), replace(self.way, **way)
+        marks_of(headers)
         assert self._room is not None
         assert self._changed is not None
         async with self._room:
             await self._room.wait_for(lambda: len(self._pending) < self.max_pending)
-        posted = await self._in_thread(lambda: self._box.post(asked, wanted, new=new))
-        future = self._pending.get(posted.episode)
-        if future is None:
-            future = asyncio.get_running_loop().create_future()
-            future.add_done_callback(_heard)
-            if posted.answer is not None:
-                future.set_result(posted.answer)
-            elif posted.parked is not None:
-                future.set_exception(_parked(posted.episode, posted.parked))
-            else:
-                self._pending[posted.episode] = future
+        posted = await self._in_thread(
+            lambda: self._box.post(asked, wanted, new=new, headers=headers)
+        )
+        handle = self._handle(posted)
         self._changed.set()
         self.posted()
-        return Handle(self, posted.episode, asked.id, future)
+        return handle
+
+    def _handle(self, found: Found) -> Handle:
+        """A handle to an episode; who waits for it already, and whoever does now, hear the same."""
+        future = self._pending.get(found.episode)
+        if future is None:
+            future = self._future()
+            if found.answer is not None:
+                future.set_result(found.answer)
+            elif found.parked is not None:
+                future.set_exception(_parked(found.episode, found.parked))
+            else:
+                self._pending[found.episode] = future
+        return Handle(self, found, future)
+
+    def _future(self) -> asyncio.Future[Answer]:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_heard)
+        return future
+
+    async def answered(self, headers: Mapping[str, str]) -> Answer:
+        """The first answer that bears all of these headers, whoever put its problem; waits until it is there.
+
+        Raises an ``Error`` where such a problem was refused. Of one that is parked, or that nobody puts, nothing is
+        heard: wait with ``asyncio.timeout``.
+        """
+        marks = marks_of(headers)
+        if not marks:
+            raise Error("name at least one header", code="usage", field="headers")
+        if self._changed is None:
+            raise Error("use it in `async with`", code="client.closed")
+        future = self._pending.setdefault(marks, self._future())
+        self._changed.set()
+        return await asyncio.shield(future)
 
     async def map(
         self, problems: Iterable[str | Asked], *, ahead: int = 64, **way: Any
@@ -260,17 +293,7 @@ class Client:
         found = await self._in_thread(lambda: self._box.find(episode))
         if found is None:
             raise Error("no such episode", code="episode.unknown", where=episode)
-        future = self._pending.get(episode)
-        if future is None:
-            future = asyncio.get_running_loop().create_future()
-            future.add_done_callback(_heard)
-            if found.answer is not None:
-                future.set_result(found.answer)
-            elif found.parked is not None:
-                future.set_exception(_parked(episode, found.parked))
-            else:
-                self._pending[episode] = future
-        return Handle(self, episode, found.id, future)
+        return self._handle(found)
 
     async def memory_of(self, episode: str) -> str | None:
         """The name of the memory that an episode's problem was put under; none where there is no such episode."""
@@ -364,27 +387,47 @@ class Client:
             await self._tell(news)
 
     async def _tell(self, news: News) -> None:
-        for episode, answer in news.answers.items():
-            future = self._pending.pop(episode, None)
+        for awaited, answer in news.answers.items():
+            future = self._pending.pop(awaited, None)
             if future is not None and not future.done():
                 future.set_result(answer)
-        for episode, why in news.parked.items():
-            self._end(episode, _parked(episode, why))
-        for episode, why in news.refused.items():
-            self._end(episode, Error(why, code="input.refused", where=episode))
+        for awaited, why in news.parked.items():
+            self._end(awaited, _parked(_told(awaited), why))
+        for awaited, why in news.refused.items():
+            self._end(awaited, Error(why, code="input.refused", where=_told(awaited)))
         assert self._room is not None
         async with self._room:
             self._room.notify_all()
 
-    def _end(self, episode: str, error: Error) -> None:
-        future = self._pending.pop(episode, None)
+    def _end(self, awaited: Awaited, error: Error) -> None:
+        future = self._pending.pop(awaited, None)
         if future is not None and not future.done():
             future.set_exception(error)
 
     def give_up(self, error: Error) -> None:
         """Tell all who wait that there will be no answer."""
-        for episode in tuple(self._pending):
-            self._end(episode, error)
+        for awaited in tuple(self._pending):
+            self._end(awaited, error)
+
+
+def marks_of(headers: Mapping[str, str]) -> Marks:
+    """Headers as an answer bears them. Raises an ``Error`` for one that does not come back, or for too many."""
+    for name in headers:
+        if not comes_back(name):
+            what = f"{name!r} says what a message is, and does not come back: name it otherwise"
+            raise Error(what, code="input.headers", field="headers")
+    try:
+        carried(of_text(headers))
+    except TooMuch as error:
+        raise Error(str(error), code="input.headers", field="headers") from error
+    return frozenset(headers.items())
+
+
+def _told(awaited: Awaited) -> str:
+    """What is awaited, in words."""
+    if isinstance(awaited, str):
+        return awaited
+    return ", ".join(f"{name}={value}" for name, value in sorted(awaited))
 
 
 def _parked(episode: str, why: str) -> Error:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import orjson
 
 from handlers.policies.base import Policy
 from schemas.answer import Answer
+from schemas.carried import as_text, of_text
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.identity import digest
 from schemas.problem import Feedback
@@ -24,12 +28,17 @@ from streams.door.asking import Asked, Way
 from streams.door.errors import Error
 from streams.door.lessons import Lesson, lessons_of
 from streams.door.messages import (
+    Marks,
     answer_of,
     answers_after,
+    as_answer,
+    bearing,
     line_of,
+    met,
     parked_after,
     refused_after,
     runs_of_problem,
+    why,
 )
 from streams.policies import find
 from streams.producing.others import Others
@@ -37,7 +46,8 @@ from streams.producing.produce import Plan, Producer
 from streams.producing.sources import Line
 from streams.runtime.embedded.log import SqliteLog
 
-PROBLEM = "select value from messages where topic = 'problems' and key = ?"
+PROBLEM = "select value, headers from messages where topic = 'problems' and key = ?"
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 LAST = "select coalesce(max(offset), 0) from messages where topic = ?"
 
 
@@ -48,17 +58,23 @@ class Found:
     episode: str
     id: str
     memory: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What its application wants to find on the answer."""
     answer: Answer | None = None
     parked: str | None = None
 
 
+Awaited: TypeAlias = str | Marks
+"""An answer that somebody waits for: by its episode, or by the headers that it is to bear."""
+
+
 @dataclass(slots=True)
 class News:
-    """What came since the last look, by episode."""
+    """What came since the last look, by what is awaited."""
 
-    answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
-    parked: dict[str, str] = field(default_factory=dict[str, str])
-    refused: dict[str, str] = field(default_factory=dict[str, str])
+    answers: dict[Awaited, Answer] = field(default_factory=dict[Awaited, Answer])
+    parked: dict[Awaited, str] = field(default_factory=dict[Awaited, str])
+    refused: dict[Awaited, str] = field(default_factory=dict[Awaited, str])
 
 
 class Mailbox:
@@ -69,7 +85,7 @@ class Mailbox:
         self.version = (-1, -1)
         self.library: Library | None = None
         """What was learned, read when it is first asked for."""
-        self.awaited: frozenset[str] = frozenset()
+        self.awaited: frozenset[Awaited] = frozenset()
         """Whose news was looked for last."""
         self.answered = self._last("answers")
         self.letters = self._last("dead-letters")
@@ -84,10 +100,14 @@ class Mailbox:
 
     # -- putting -----------------------------------------------------------------------------------
 
-    def post(self, asked: Asked, way: Way, *, new: bool = False) -> Found:
+    def post(
+        self, asked: Asked, way: Way, *, new: bool = False, headers: Mapping[str, str] = NO_HEADERS
+    ) -> Found:
         """Put a problem on the log, unless it is there. Raises an ``Error`` that names what is wrong with it."""
         policy = way.found()
-        producer = Producer(self.log, self._plan(way, policy), self.others)
+        producer = Producer(
+            self.log, replace(self._plan(way, policy), headers=headers), self.others
+        )
         line = Line(1, line_of(asked.id, asked.problem, asked.answer))
         done = producer.run([line], dry=True)
         for refusal in done.refused:
@@ -99,11 +119,11 @@ class Mailbox:
             raise Error(what, code="input.duplicate", field="id")
         if done.produced:
             self.log.publish(producer.messages)
-            return Found(episode, asked.id, way.memory)
+            return Found(episode, asked.id, way.memory, headers)
         if asked.answer is not None:  # a known problem may be given its reference later
             self.log.publish([each for each in producer.messages if each[0] == "feedback"])
         found = self.find(episode)
-        return Found(episode, asked.id, way.memory) if found is None else found
+        return Found(episode, asked.id, way.memory, headers) if found is None else found
 
     def _plan(self, way: Way, policy: Policy[Any]) -> Plan:
         return Plan(
@@ -142,17 +162,20 @@ class Mailbox:
 
     def find(self, episode: str) -> Found | None:
         """An episode that is on the log, or whose problem is."""
-        id, memory = "", ""
+        id, memory, headers = "", "", dict[str, str]()
         admitted = self.log.find(episode, "admitted")
         row = self.log.db.execute(PROBLEM, (episode,)).fetchone()
         if isinstance(admitted, ProblemAdmitted):
             id, memory = admitted.problem.id, admitted.problem.memory
+            headers = as_text(admitted.headers)
         elif row is not None:
             problem = problem_of(row[0] if isinstance(row[0], bytes) else row[0].encode())
             id, memory = problem.id, problem.memory
+            headers = {name: each.decode() for name, each in of_text(orjson.loads(row[1]))}
         else:
             return None
-        return Found(episode, id, memory, answer_of(self.log, episode), self._parked(episode))
+        answer, parked = answer_of(self.log, episode), self._parked(episode)
+        return Found(episode, id, memory, headers, answer, parked)
 
     def _parked(self, episode: str) -> str | None:
         """Why an episode waits for a person, if it does."""
@@ -187,7 +210,7 @@ class Mailbox:
             self.library.follow(self.log)
         return list(lessons_of(self.library, memory))
 
-    def news(self, waiting: Iterable[str]) -> News:
+    def news(self, waiting: Iterable[Awaited]) -> News:
         """What came for those that wait: since the last look, and at all for those that wait since then."""
         found, wanted = News(), frozenset(waiting)
         fresh, self.awaited = wanted - self.awaited, wanted
@@ -195,22 +218,34 @@ class Mailbox:
         version = self.log.data_version(), SqliteLog.data_version(self.log)
         if version == self.version and not fresh:
             return found
-        for episode in fresh:
-            self._so_far(episode, found)
-        for at, episode, answer in answers_after(self.log, self.answered):
-            self.answered = at
-            if episode in wanted:
-                found.answers[episode] = answer
-        for at, episode, why in parked_after(self.log, self.recorded):
-            self.recorded = at
-            if episode in wanted:
-                found.parked[episode] = why
-        for at, refused, why in refused_after(self.log, self.letters, wanted):
-            self.letters = at
-            if refused is not None:
-                found.refused[refused] = why
+        for each in fresh:
+            if isinstance(each, str):
+                self._so_far(each, found)
+            else:
+                self._borne_so_far(each, found)
+        self._since(wanted, found)
         self.version = version
         return found
+
+    def _since(self, wanted: frozenset[Awaited], found: News) -> None:
+        """What came since the last look."""
+        marked = [each for each in wanted if not isinstance(each, str)]
+        episodes = [each for each in wanted if isinstance(each, str)]
+        for at, episode, answer, headers in answers_after(self.log, self.answered):
+            self.answered = at
+            for each in (episode, *met(headers, marked)):
+                if each in wanted:
+                    found.answers.setdefault(each, answer)
+        for at, episode, reason in parked_after(self.log, self.recorded):
+            self.recorded = at
+            if episode in wanted:
+                found.parked[episode] = reason
+        for at, refused, letter in refused_after(self.log, self.letters, episodes):
+            self.letters = at
+            theirs: list[Awaited] = [*met(letter, marked)]
+            if refused is not None:
+                theirs.append(refused)
+            found.refused |= dict.fromkeys(theirs, why(letter))
 
     def _so_far(self, episode: str, found: News) -> None:
         """What came for an episode before anybody looked for its news."""
@@ -220,6 +255,16 @@ class Mailbox:
         elif parked is not None:
             found.parked[episode] = parked
         elif self.log.find(episode, "admitted") is None:
-            for _, refused, why in refused_after(self.log, 0, [episode]):
+            for _, refused, letter in refused_after(self.log, 0, [episode]):
                 if refused is not None:
-                    found.refused[refused] = why
+                    found.refused[refused] = why(letter)
+
+    def _borne_so_far(self, marks: Marks, found: News) -> None:
+        """The answer with such headers that came before anybody looked for it, or the refusal."""
+        borne = bearing(self.log, "answers", marks)
+        answer = None if borne is None else as_answer(borne[1])
+        letter = bearing(self.log, "dead-letters", marks) if answer is None else None
+        if answer is not None:
+            found.answers[marks] = answer
+        elif letter is not None:
+            found.refused[marks] = why(letter[0])

@@ -90,7 +90,7 @@ class Log:
 
     def answers(self, after: int = 0) -> Iterator[Answer]:
         """Answers in the order in which they were given."""
-        return (answer for _, _, answer in answers_after(self._log, after))
+        return (answer for _, _, answer, _ in answers_after(self._log, after))
 
     def memories(self) -> Iterator[Memory]:
         """What each scope knows now: its latest memory version."""

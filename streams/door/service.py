@@ -54,7 +54,7 @@ class Service:
         self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
     ) -> Handle:
         """Put a guest's problem within its limits and in its memory. Raises ``Refused`` where too many wait."""
-        known = {
+        known: dict[str, Any] = {
             name: most
             for name, most in (
                 ("call_limit", _least(way.pop("call_limit", None), guest.call_limit)),
@@ -65,10 +65,9 @@ class Service:
         if self.client.pending >= self.client.max_pending:
             why = f"{self.client.pending} answers are awaited: come again later"
             raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
-        memory = {"memory": guest.name} if guest.is_named else {}
-        return await self.client.submit(
-            text, id=id, policy=policy, new=new, **memory, **known, **way
-        )
+        if guest.is_named:
+            known["memory"] = guest.name
+        return await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
 
     async def waited(self, answer: Awaitable[Answer], seconds: float, again: str) -> Answer:
         """An answer that is awaited. Raises an ``Error`` where it does not come in time; the work goes on.

@@ -111,7 +111,8 @@ def _message(schema: str, key: str) -> dict[str, Any]:
 def _headers() -> dict[str, Any]:
     texts: dict[str, Any] = {name: {"type": "string"} for name in HEADERS}
     claim = {"type": "string", "description": "The claim that a fenced record stands under."}
-    return {"type": "object", "properties": texts | {"ce_epoch": claim}}
+    theirs = "Other headers of a problem come back on its answer: a trace, a correlation id, where to reply."
+    return {"type": "object", "description": theirs, "properties": texts | {"ce_epoch": claim}}
 
 
 def _ref(kind: str, name: str) -> dict[str, str]:

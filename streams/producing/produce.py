@@ -7,7 +7,7 @@ commit, so that a produce that dies has done nothing, and doing it again does th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -60,6 +60,8 @@ class Plan:
     """Whether tools are configured."""
     statements: dict[str, str] = field(default_factory=dict[str, str])
     """How the problems of domains are put, where a line does not say it."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What is to come back on the answers."""
 
     @property
     def series_id(self) -> str | None:
@@ -169,9 +171,9 @@ class Producer:
         problem = problem.model_copy(update={"position": position})
         if policy is not None and policy.learns != "none":
             self.done.scopes[scope_of(policy, problem)] += 1
-        headers: dict[str, Any] = {}
+        headers: dict[str, Any] = dict(self.plan.headers)
         if policy is not None and names_a_file(policy.name):
-            headers = {SCOPE: scope_of(policy, problem)}
+            headers[SCOPE] = scope_of(policy, problem)
         self.messages.append(
             ("problems", episode, headers, problem.model_dump_json(exclude_defaults=True).encode())
         )

@@ -182,6 +182,19 @@ class RuntimeSuite:
         assert log.counter("repeated") == log.counter("stale") == 0
         assert len(messages(log, "answers")) == SIZE
 
+    def test_what_an_application_gives_a_problem_comes_back_on_its_answer(
+        self, runtime: Runtime
+    ) -> None:
+        topic, key, _, body = alone("a")
+        given = {"correlation-id": "7", "traceparent": "00-é"}
+        runtime.log().publish([(topic, key, given, body), alone("b")])
+        assert runtime.live(Life()) == Outcome()
+        found = {
+            key.split("/")[2]: headers for _, key, headers, _ in runtime.log().messages("answers")
+        }
+        assert given.items() <= found["a"].items()
+        assert not found["b"].keys() & given.keys()
+
     def test_a_second_worker_finds_nothing_to_do(
         self, runtime: Runtime, undisturbed: tuple[str, str]
     ) -> None:

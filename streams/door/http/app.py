@@ -15,7 +15,7 @@ from schemas.problem import PROBLEM_CHARS
 from streams.dashboard.guard import Guard
 from streams.door.access import Refused
 from streams.door.errors import Error
-from streams.door.http.door import Door, status_of, told
+from streams.door.http.door import CARRIED, Door, status_of, told
 from streams.door.http.routes import router
 from streams.door.origins import Origins
 from streams.door.service import Service
@@ -55,8 +55,8 @@ def app_of(
             inner,
             allow_origins=list(origins),
             allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type", "idempotency-key"],
-            expose_headers=["metalogue-episode", "retry-after"],
+            allow_headers=["authorization", "content-type", "idempotency-key", *CARRIED],
+            expose_headers=["metalogue-episode", "retry-after", *CARRIED],
         )
     return Guard(Origins(Bodies(inner, MOST_BYTES), hosts, origins), hosts)
 

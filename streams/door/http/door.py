@@ -39,6 +39,10 @@ STATUS: Mapping[str, int] = {
 """The status of an error by its code; an ``input.`` that is not here is 400, the rest is 503."""
 
 
+CARRIED = ("traceparent", "tracestate", "correlation-id", "x-correlation-id", "x-request-id")
+"""Headers of a request that are recorded with its problem, and stand on every response about its episode."""
+
+
 class PutProblem(BaseModel):
     """A problem of our own kind. The same id, policy, settings and seed are the same episode."""
 
@@ -91,14 +95,17 @@ class Door:
         ]
         return {"object": "list", "data": named}
 
-    async def chat(self, asked: ChatRequest, guest: Guest, key: str | None) -> Response:
+    async def chat(
+        self, asked: ChatRequest, guest: Guest, key: str | None, carried: Mapping[str, str]
+    ) -> Response:
         """A chat completion, as a whole or as a stream. Each is an episode of its own, unless its key is known."""
         id = guest.own_id(f"chat-{uuid4().hex}") if key is None else guest.keyed_id(key)
         text = problem_of(asked.messages)
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
-            handle = await self.service.submit(guest, text, id, self._policy(asked.model), new=True)
-            headers = {"metalogue-episode": handle.episode}
+            policy = self._policy(asked.model)
+            handle = await self.service.submit(guest, text, id, policy, new=True, headers=carried)
+            headers = headers_of(handle)
             if not asked.stream:
                 answer = await self._waited(handle, self.offer.patience_s)
                 return JSONResponse(completion(handle, asked.model, answer), headers=headers)
@@ -121,7 +128,7 @@ class Door:
 
     # -- our own -----------------------------------------------------------------------------------
 
-    async def put(self, said: PutProblem, guest: Guest) -> JSONResponse:
+    async def put(self, said: PutProblem, guest: Guest, carried: Mapping[str, str]) -> JSONResponse:
         """Put a problem. 200 with its answer where it is known, else 202; both name the episode."""
         with self.access.place(guest):
             handle = await self.service.submit(
@@ -135,6 +142,7 @@ class Door:
                 answer=said.answer,
                 call_limit=said.call_limit,
                 token_limit=said.token_limit,
+                headers=carried,
             )
             return await self._state(handle, 0.0)
 
@@ -145,7 +153,7 @@ class Door:
             return await self._state(handle, min(wait_s, self.offer.patience_s))
 
     async def _state(self, handle: Handle, wait_s: float) -> JSONResponse:
-        headers = {"metalogue-episode": handle.episode}
+        headers = headers_of(handle)
         try:
             answer = await self._waited(handle, wait_s)
         except Error as error:
@@ -184,6 +192,22 @@ class Door:
         await self.service.own(episode, guest)
         await self.client.cancel(episode)
         return Response(status_code=202)
+
+
+def carried_of(headers: Mapping[str, str]) -> dict[str, str]:
+    """What of a request's headers comes back on its answer: traces and names of requests, never a credential."""
+    return {name: headers[name] for name in CARRIED if name in headers}
+
+
+def headers_of(handle: Handle) -> dict[str, str]:
+    """The headers of a response about an episode. One on Kafka may have been given what HTTP cannot say."""
+    known = {name.lower(): value for name, value in handle.headers.items()}
+    kept = {
+        name: known[name]
+        for name in CARRIED
+        if name in known and known[name].isascii() and known[name].isprintable()
+    }
+    return {**kept, "metalogue-episode": handle.episode}
 
 
 async def _records(handle: Handle) -> AsyncIterator[bytes]:

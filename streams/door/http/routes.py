@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from schemas.problem import ID_CHARS
 from streams.door.access import Guest
 from streams.door.http.chat import ChatRequest
-from streams.door.http.door import Door, Judged, PutProblem
+from streams.door.http.door import Door, Judged, PutProblem, carried_of
 
 LONGEST_WAIT_S = 3600
 router = APIRouter(prefix="/v1")
@@ -45,16 +45,17 @@ async def chat(
     asked: ChatRequest,
     door: ADoor,
     guest: AGuest,
+    request: Request,
     idempotency_key: Annotated[str | None, Header(max_length=ID_CHARS)] = None,
 ) -> Response:
     """One chat completion: an episode of the policy that ``model`` names, its usage that of the whole episode."""
-    return await door.chat(asked, guest, idempotency_key)
+    return await door.chat(asked, guest, idempotency_key, carried_of(request.headers))
 
 
 @router.post("/problems", tags=["metalogue"], response_model=None)
-async def put(said: PutProblem, door: ADoor, guest: AGuest) -> Response:
+async def put(said: PutProblem, door: ADoor, guest: AGuest, request: Request) -> Response:
     """Put a problem, idempotent by its id. 202 with the episode's name, or 200 with the answer that is known."""
-    return await door.put(said, guest)
+    return await door.put(said, guest, carried_of(request.headers))
 
 
 @router.get("/answers/{episode:path}", tags=["metalogue"], response_model=None)

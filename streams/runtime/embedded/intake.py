@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from handlers.policies.base import Policy
+from schemas.carried import TooMuch, carried, of_text
 from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
@@ -139,17 +140,18 @@ class Intake:
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
             if policy is not None:
                 self._check_source(policy, settings_of(policy, problem))
+            kept = carried(of_text(headers))
         except NoPolicy as error:
             self._refuse(offset, key, headers, value, f"policy: {error}")
             return None
-        except BadSetting as error:
+        except (BadSetting, TooMuch) as error:
             self._refuse(offset, key, headers, value, str(error))
             return None
         except (ValidationError, TypeError) as error:
             self._refuse(offset, key, headers, value, told(error, problem))
             return None
         episode = episode_of(problem, self.default_policy)
-        event = ProblemAdmitted(problem=problem, scope=scope, offset=offset)
+        event = ProblemAdmitted(problem=problem, scope=scope, offset=offset, headers=kept)
         return episode, event
 
     def _check_source(self, policy: Policy[Any], settings: PolicySettings) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from handlers.policies.base import Policy
 from schemas.asking import ReplayError
+from schemas.carried import as_text
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.events.learning import BatchClosed
@@ -234,7 +235,7 @@ class Worker:
         grades = {e: (*end.graded, *await self.labels.known(e, end.reflected)) for e, end in ends}
         for episode, end in ends:
             self.writer.state("events", episode, "closed", end.closed)
-            self.writer.send("answers", episode, end.answer)
+            self.writer.send("answers", episode, end.answer, as_text(end.headers))
             self.batches.say(episode, "reflected", end.reflected)
             for address, graded in grades[episode]:
                 self.batches.say(episode, address, graded)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from schemas.carried import Carried, TooMuch, carried
 from schemas.problem import Feedback, Limits, Problem, ProblemRecord
 from schemas.settings import BadSetting
 from schemas.written import Twice, problem_of
@@ -34,6 +35,8 @@ class Asked:
     scope: str
     problem: Problem
     label: Feedback | None = None
+    headers: Carried | None = None
+    """What its answer is to carry."""
 
 
 def asked(
@@ -49,8 +52,11 @@ def asked(
         problem, label = problem_on(body) if ours else foreign(body)
         scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
         scope, _ = placed(find, problem, default_policy, scope_told)
+        kept = carried(headers)
     except ValidationError as error:
         raise Refused("input.field", told(error)) from error
+    except TooMuch as error:
+        raise Refused("input.headers", str(error)) from error
     except BadLine as error:
         raise Refused(error.code, str(error)) from error
     except Twice as error:
@@ -61,7 +67,7 @@ def asked(
         raise Refused("input.value", told(error, problem)) from error
     except (BadSetting, NotOurs, ValueError) as error:
         raise Refused("input.value", str(error)) from error
-    return Asked(episode_of(problem, default_policy), scope, problem, label)
+    return Asked(episode_of(problem, default_policy), scope, problem, label, kept)
 
 
 def problem_on(body: bytes) -> tuple[Problem, Feedback | None]:

@@ -107,6 +107,7 @@ class Intake:
                 scope=found.scope,
                 partition=owned.index,
                 offset=message.offset,
+                headers=found.headers,
             ),
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from schemas.carried import of_text
 from schemas.events.base import Event
 from schemas.events.codec import as_written
 from schemas.written import feedback_of
@@ -64,7 +65,8 @@ def _send(appender: Appender, partitions: int, message: Message) -> Lane:
     lane = appender.lane(place.topic(topic), partition_of(said, partitions))
     kind = "feedback" if topic == "feedback" else "problem"
     more = [(f"ce_{SCOPE}", str(headers[SCOPE]).encode())] if SCOPE in headers else []
-    lane.add(said, value, [*message_headers(kind, key), *more])
+    theirs = of_text(headers) if kind == "problem" else []
+    lane.add(said, value, [*message_headers(kind, key), *more, *theirs])
     return lane
 
 

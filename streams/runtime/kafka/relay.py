@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from schemas.asking import ReplayError
+from schemas.carried import as_bytes
 from schemas.identity import is_set
 from schemas.settings import BadSetting
 from streams.drive import replayed
@@ -45,7 +46,8 @@ class Relay:
         done = [end for found in ends.values() for end in found or ()]
         answers = self.appender.lane(self.place.topic("answers"), owned.index)
         for episode, end in done:
-            answers.add(episode.encode(), end.answer, message_headers("answer", episode))
+            headers = [*message_headers("answer", episode), *as_bytes(end.headers)]
+            answers.add(episode.encode(), end.answer, headers)
         await answers.commit()
         lanes = {self._reflect(episode, end) for episode, end in done}
         for lane in lanes:

@@ -243,6 +243,46 @@ def test_what_a_worker_refuses_or_parks_is_said_to_who_waits(folder: Path) -> No
     assert "it asked something else" in parked.detail
 
 
+def test_an_answer_is_awaited_by_the_headers_of_its_problem(serve: Serve) -> None:
+    serve()
+    mark = {"correlation-id": "7", "reply-to": "desk"}
+
+    async def work() -> list[str | None]:
+        async with Engine(LOG, backbone="openai") as engine, Client(LOG) as other:
+            before = asyncio.create_task(other.answered({"correlation-id": "7"}))
+            await asyncio.sleep(0)
+            handle = await engine.submit(SUM.format(6), headers=mark)
+            await engine.submit(SUM.format(7), headers={"correlation-id": "8"})
+            assert handle.headers == mark
+            both = await asyncio.gather(before, other.answered(mark))
+            after = await other.answered({"correlation-id": "8"})
+            known = await other.submit(SUM.format(6), headers={"correlation-id": "9"})
+            assert known.headers == mark, "the answer bears what came first"
+            assert (await other.find(handle.episode)).headers == mark
+            return [each.answer for each in (*both, after)]
+
+    assert run(work) == ["7", "7", "8"]
+
+
+def test_who_awaits_by_headers_hears_of_a_refusal_and_of_what_cannot_come(folder: Path) -> None:
+    async def work() -> list[str]:
+        async with Client(LOG) as waiting:
+            codes: list[str] = []
+            later = asyncio.create_task(waiting.answered({"correlation-id": "2"}))
+            await asyncio.sleep(0)
+            with closing(SqliteLog("a.db")) as log:
+                for mark in ("1", "2"):
+                    letter = {WORD: "policy: not here", "correlation-id": mark}
+                    log.publish([("dead-letters", f"problems/{mark}/x", letter, b"")])
+            refused = [waiting.answered({"correlation-id": "1"}), later]
+            wrong = [waiting.answered(each) for each in ({}, {"ce_id": "1"}, {"a": "x" * 9_000})]
+            found = await asyncio.gather(*refused, *wrong, return_exceptions=True)
+            codes += [each.code for each in found if isinstance(each, metalogue.Error)]
+            return codes
+
+    assert run(work) == ["input.refused"] * 2 + ["usage"] + ["input.headers"] * 2
+
+
 def test_who_waits_waits_on_while_the_log_cannot_be_reached(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -242,6 +242,27 @@ def test_a_problem_is_put_once_waited_for_followed_explained_and_judged(door: He
             assert http.get(f"/v1/{path}/p/default/none/x").status_code == 404
 
 
+def test_a_trace_comes_back_with_every_answer_and_no_credential_is_kept(door: Here) -> None:
+    trace = {"traceparent": "00-4bf9-00f0-01", "X-Request-Id": "r/7"}
+    with door.http("secret") as http:
+        first = http.post(
+            "/v1/problems", json={"id": "a", "problem": "What is 1 + 1?"}, headers=trace
+        )
+        path = f"/v1/answers/{first.headers['metalogue-episode']}"
+        found = http.get(path, params={"wait_s": 60}, headers={"traceparent": "another"})
+        for said in (first, found):
+            assert {name: said.headers[name] for name in trace} == trace
+        asked = {"model": "cot", "messages": ASKED}
+        assert http.post("/v1/chat/completions", json=asked, headers=trace).headers[
+            "x-request-id"
+        ] == ("r/7")
+        assert "traceparent" not in http.post("/v1/chat/completions", json=asked).headers
+    with metalogue.open_log(LOG) as log:
+        kept = [each.event for each in log.records() if each.address == "admitted"]
+    assert "secret" not in repr(kept)
+    assert "r/7" in repr(kept)
+
+
 def test_what_is_not_done_in_time_goes_on(serve: Serve) -> None:
     gate = Gate()
     serve(gate)

@@ -108,3 +108,13 @@ def test_a_url_that_names_nothing_is_refused(url: str) -> None:
 def test_keys_lie_where_every_kafka_client_puts_them() -> None:
     """Murmur2 as in Kafka's own tests: the hash of `21` is -973932308."""
     assert partition_of(b"21", 2**31 - 1) == (-973932308 & 0x7FFFFFFF) % (2**31 - 1)
+
+
+def test_headers_of_an_application_are_kept_and_too_many_are_refused() -> None:
+    ours = message_headers("problem", "p/d/7/r")
+    found = asked([*ours, ("correlation-id", b"\x00\xff")], record(), find, "cot")
+    assert found.headers == (("correlation-id", "\x00\xff"),)
+    assert asked(ours, record(), find, "cot").headers is None
+    with pytest.raises(Refused, match="headers: 65") as caught:
+        asked([("a", b"")] * 65, record(), find, "cot")
+    assert caught.value.code == "input.headers"

@@ -15,7 +15,7 @@ from streams.runtime.progress import Outcome
 from tests.contracts.runtime_suite import alone, both, messages, newer, only_the_other
 from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka
 from tests.memory_kafka.broker import Died
-from tests.memory_kafka.fixture import in_memory
+from tests.memory_kafka.fixture import broker_of, in_memory
 
 
 @pytest.fixture
@@ -44,3 +44,19 @@ def test_an_answer_that_cannot_be_derived_waits_for_who_can(
     assert len(messages(runtime.log(), "answers")) == 1
     assert runtime.live(Life(find=both)) == Outcome()
     assert len(messages(runtime.log(), "answers")) == 2
+
+
+def test_an_application_s_headers_come_back_on_the_answer_whoever_derives_it(
+    runtime: OnKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [("traceparent", b"00-1"), ("kafka_correlationId", bytes(range(256)))]
+    broker, place = broker_of(runtime.place), runtime.place
+    value = b'{"id": "k", "problem": "1", "policy": "pupil"}'
+    broker.append(place.topic("problems"), 0, [(b"k", value, given, 0)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Relay, "take", die)
+        assert runtime.live(Life()) is None  # closed, and not answered
+    assert runtime.live(Life()) == Outcome()
+    (answer,) = broker.logs[place.topic("answers"), 0]
+    assert [each for each in answer.headers if each in given] == given
+    assert [name for name, _ in answer.headers].count("ce_id") == 1
