@@ -196,7 +196,12 @@ def evidence_of(feedback: Feedback) -> Any:
 
 def graded_address(event: Graded, evidence: Any) -> str:
     """Where a grade stands: the same grader on the same evidence grades once."""
-    return f"graded.{digest([event.grader, event.by, event.source, evidence])}"
+    return grade_address(event.grader, event.by, event.source, evidence)
+
+
+def grade_address(grader: str, by: str, source: str | None, evidence: Any) -> str:
+    """Where the grade of a grader would stand."""
+    return f"graded.{digest([grader, by, source, evidence])}"
 
 
 def closing(

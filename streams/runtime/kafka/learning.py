@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from handlers.answers.grade import CHECKERS
 from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
@@ -18,7 +19,7 @@ from schemas.problem import Feedback, Limits
 from state.journal import TooLarge
 from streams.grading.grader import Grading
 from streams.learner import Learner, episode_of
-from streams.relay import check
+from streams.relay import check, evidence_of
 from streams.runtime.embedded.batches import learn
 from streams.runtime.grades import graded
 from streams.runtime.kafka.append import KafkaWriter, Until
@@ -79,11 +80,25 @@ class Teacher:
             self._grade(episode, self.view.reflected[episode], feedback)
 
     async def catch_up(self, partition: int) -> None:
-        """State grades that former owners still owed, ourselves under an earlier claim too."""
+        """State grades that former owners still owed, ourselves under an earlier claim too.
+
+        What is graded is not graded again, and so by no later version of its grader: an answer may take a process.
+        """
         for number, episode in enumerate(list(self.view.reflections[partition])):
-            self.reflected(episode, self.view.reflected[episode])
+            event = self.view.reflected[episode]
+            writer = self.writer_of(self.partition(event.scope))
+            if writer is not None and event.domain in CHECKERS:
+                self._check(writer, episode, event)
+            for feedback in self.view.said.of(episode, event):
+                if not self.view.is_graded(episode, feedback.by, evidence_of(feedback)):
+                    self._grade(episode, event, feedback)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
+
+    def _check(self, writer: KafkaWriter, episode: str, event: Reflected) -> None:
+        if not self.view.is_graded(episode, None, None):
+            for address, grade in check(event):
+                self._state(writer, episode, address, grade)
 
     def fenced(self, partition: int) -> None:
         """Another claimed it: what we stated there and have not read back may not count."""

@@ -14,6 +14,7 @@ from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import Embedded
 from schemas.events.learning import (
     BatchClosed,
+    Graded,
     KnowledgeConsolidated,
     MemoryVersioned,
     Reflected,
@@ -23,6 +24,7 @@ from schemas.problem import Feedback
 from schemas.written import feedback_of
 from state.folds.learned import MEASURED
 from streams.learner import Learner
+from streams.relay import grade_address
 from streams.runtime.faults import told
 from streams.runtime.judgements import Judgements
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
@@ -85,6 +87,8 @@ class View:
         """Reflected episodes by the partition that they are learned from in."""
         self.runs: dict[tuple[str, str], list[str]] = defaultdict(list)
         """Reflected episodes of a problem."""
+        self.graders: dict[str | None, dict[tuple[str, str], None]] = defaultdict(dict)
+        """Who graded: by whom it was judged, the graders and what they went by, as they were seen first."""
         self.journals: dict[str, dict[str, Event]] = defaultdict(dict)
         """Learning episodes whose version is not there yet."""
         self.kept: dict[str, dict[str, Event]] = {}
@@ -148,12 +152,26 @@ class View:
             self.reflected[episode] = event
             self.reflections[partition].append(episode)
             self.runs[event.domain, event.problem_id].append(episode)
+        elif isinstance(event, Graded):
+            self.graders[event.source][event.grader, event.by] = None
         elif isinstance(event, MemoryVersioned):
             journal = self.journals.pop(episode, {})
             self.kept[episode] = {at: e for at, e in journal.items() if _is_kept(e)}
         elif episode.startswith("b/"):
             self.journals[episode][said.address] = event
         self.heard(partition, episode, event)
+
+    def is_graded(self, episode: str, source: str | None, evidence: Any) -> bool:
+        """Whether a grade of an episode rests on this: of a checker on nothing. Any grader of ours will do.
+
+        Its address says so; the grades themselves are not kept.
+        """
+        by = "checker" if evidence is None else "feedback"
+        return any(
+            (episode, grade_address(grader, each, source, evidence)) in self.known
+            for grader, each in self.graders.get(source, ())
+            if each == by
+        )
 
     def _feedback(self, partition: int, record: Any) -> None:
         try:

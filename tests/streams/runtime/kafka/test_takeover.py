@@ -12,8 +12,10 @@ import pytest
 
 from schemas.events.episode import PartitionClaimed
 from schemas.events.learning import Graded, Reflected
-from schemas.problem import Problem
+from schemas.problem import Feedback, Problem
+from streams.grading.grader import Grading
 from streams.relay import check
+from streams.runtime.grades import Judged, graded
 from streams.runtime.kafka.admission import Asked, asked
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
@@ -153,6 +155,39 @@ def test_grades_that_a_former_owner_owed_are_stated_once_what_is_open_goes_on(
     assert runtime.live(Life()) == Outcome()
     assert len(grades(runtime)) == 20
     assert live == [PARTITIONS] * 20
+
+
+def test_what_is_graded_is_not_graded_anew_at_a_take_over(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grade may take a process and seconds; of ten thousand, a take-over would take hours."""
+    runtime, _, _ = setting
+    solved(runtime, 0, 20, "game24")
+    episodes = grades(runtime)
+    said = [
+        Feedback(episode=each, verdict=number % 2 == 0, by=f"who{number % 3}")
+        for number, each in enumerate(episodes)
+    ]
+    runtime.log().publish(
+        [("feedback", f"f{n}", {}, each.model_dump_json().encode()) for n, each in enumerate(said)]
+    )
+    assert runtime.live(Life()) == Outcome()
+    assert len(grades(runtime)) == 40
+    again = list[str]()
+
+    async def judged(grader: Grading, reflected: Judged, feedback: Feedback) -> tuple[str, Graded]:
+        again.append(feedback.by)
+        return await graded(grader, reflected, feedback)
+
+    def looked(event: Reflected) -> tuple[tuple[str, Graded], ...]:
+        again.append(event.problem_id)
+        return check(event)
+
+    monkeypatch.setattr("streams.runtime.kafka.learning.check", looked)
+    monkeypatch.setattr("streams.runtime.kafka.learning.graded", judged)
+    assert runtime.live(Life()) == Outcome()
+    assert again == []
+    assert len(grades(runtime)) == 40
 
 
 def test_a_grade_that_another_s_claim_came_before_is_stated_again(
