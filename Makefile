@@ -28,7 +28,7 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-re
 # Without this every process that a test starts would compile again what has changed since `make setup`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup local openvino providers mcp dev demo dashboard demo-local demo-local-first
+.PHONY: help setup local openvino providers mcp chart dev demo dashboard demo-local demo-local-first
 .PHONY: test quick coverage mutants test-models test-train soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
@@ -41,6 +41,8 @@ local: $(VENV)/.ready-requirements-local $(VENV)/.ready-models
 openvino: $(VENV)/.ready-openvino
 providers: $(VENV)/.ready-requirements-providers
 mcp: $(VENV)/.ready-requirements-mcp
+# What looks at chart and compose: Helm's own library (75 MB), Kubernetes' schemas, a parser of Compose.
+chart: $(VENV)/.ready-chart
 dev: $(VENV)/.ready-requirements-dev $(VENV)/.ready-requirements-providers $(VENV)/.ready-models
 
 $(VENV)/.ready: pyproject.toml $(LOCKS)/requirements.txt

@@ -28,3 +28,8 @@ grep -oE '"openvino[a-z-]*>=[0-9.]+"' pyproject.toml | tr -d '"' |
   UV_CUSTOM_COMPILE_COMMAND='make lock' "$uv" pip compile - --quiet --universal --python-version 3.11 \
     --no-deps --generate-hashes --no-emit-index-url --no-emit-find-links ${UPGRADE:+--upgrade} \
     --output-file $locks/openvino.txt
+# What looks at chart and compose in tests; what else they need stands in the development lock.
+printf '%s\n' helm-python-sdk kubernetes-validate compose-spec importlib-resources |
+  UV_CUSTOM_COMPILE_COMMAND='make lock' "$uv" pip compile - --quiet --universal --python-version 3.11 \
+    --no-deps --generate-hashes --no-emit-index-url --no-emit-find-links ${UPGRADE:+--upgrade} \
+    --output-file $locks/chart.txt

@@ -50,6 +50,8 @@ class Kafka(BaseModel):
 
     session_ms: PositiveInt = 20_000
     """After how long a silent worker's partitions go to the others."""
+    max_ready: PositiveInt = 2_000
+    """How many problems a worker admits beyond those it has slots for; what is more stays on the topic, as lag."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """How clients connect."""
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"

@@ -58,6 +58,7 @@ def work(
         "max_concurrency": duty.max_concurrency,
         "learning_limits": duty.learning_limits or Limits(),
         "session_ms": said.session_ms,
+        "max_ready": said.max_ready,
         "on_change": on_change,
     }
 
