@@ -40,7 +40,8 @@ SHOWS = {
 def jars() -> str:
     """Kafka's own client and what it needs, from those of the broker."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metalogue"
-    found = [next(cache.glob(f"kafka-*/{name}-*.jar")) for name in ("kafka-clients", "slf4j-api")]
+    names = ("kafka-clients", "slf4j-api", "zstd-jni")
+    found = [next(cache.glob(f"kafka-*/{name}-*.jar")) for name in names]
     return os.pathsep.join(map(str, found))
 
 
