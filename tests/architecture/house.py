@@ -1,0 +1,144 @@
+"""The house in one picture: which floor imports from which, drawn from the code's own imports.
+
+The four packages and the floors of ``streams`` stand above each other as the import contracts say. Of the arrows that
+lead downwards only those are drawn that do not follow from others; every arrow that leads upwards is drawn.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.architecture.pages import ROOT
+
+PACKAGES = {
+    "schemas": "what is said",
+    "handlers": "what is decided",
+    "state": "what is remembered",
+}
+"""From the ground up; above them stand the floors of streams."""
+FLOORS = {
+    "ground": "child processes, files, lists of models, data sets",
+    "core": "the driver and what is pure around it: closings, windows, scopes, topology",
+    "answering": "who answers questions: models, embedders, tools, graders",
+    "engine": "episodes, sets of them, the learner",
+    "runtimes": "the flow on SQLite and on Kafka, producing, telemetry",
+    "replay": "verify, fork, diff, effects, forgetting",
+    "research": "analysis, recipes, training, trials of policies, export",
+    "interfaces": "command line, dashboard, HTTP and MCP door, the package metalogue",
+}
+"""Names for the layers of the contract *the floors of streams*, the lowest first."""
+CONTRACT = "the floors of streams"
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Floors from the ground up, what lies on each, and which imports from which."""
+
+    floors: tuple[str, ...]
+    modules: Mapping[str, tuple[str, ...]]
+    arrows: frozenset[tuple[str, str]]
+
+    def upwards(self) -> list[tuple[str, str]]:
+        """Arrows that lead to a higher floor."""
+        height = {floor: at for at, floor in enumerate(self.floors)}
+        return sorted((a, b) for a, b in self.arrows if height[b] > height[a])
+
+    def drawn(self) -> list[tuple[str, str]]:
+        """Downward arrows less those that follow from two others."""
+        down = self.arrows - set(self.upwards())
+        return sorted(
+            (
+                (a, b)
+                for a, b in down
+                if not any((a, c) in down and (c, b) in down for c in self.floors)
+            ),
+            key=lambda arrow: (-self.floors.index(arrow[0]), -self.floors.index(arrow[1])),
+        )
+
+
+def contract() -> Mapping[str, list[str]]:
+    """The contract that orders the floors of streams."""
+    made = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = made["tool"]["importlinter"]["contracts"]
+    found: Mapping[str, list[str]]
+    (found,) = (each for each in contracts if each["name"] == CONTRACT)
+    return found
+
+
+@cache
+def house() -> House:
+    """The house as the code is."""
+    layers = [re.split(r"\s*:\s*", layer) for layer in reversed(contract()["layers"])]
+    modules = {floor: tuple(layer) for floor, layer in zip(FLOORS, layers, strict=True)}
+    floor_of = {module: floor for floor, ours in modules.items() for module in ours}
+    floor_of["public"] = "interfaces"  # `import metalogue` is no package of its own within streams
+    arrows: set[tuple[str, str]] = set()
+    for package in (*PACKAGES, "streams"):
+        for file in sorted((ROOT / package).rglob("*.py")):
+            parts = file.relative_to(ROOT).with_suffix("").parts
+            if parts[1] == "__init__":
+                continue
+            here = floor_of[parts[1]] if package == "streams" else package
+            for module in imports(file):
+                top, _, rest = module.partition(".")
+                there = floor_of.get(rest.partition(".")[0]) if top == "streams" else top
+                if there is not None and there != here and (top == "streams" or top in PACKAGES):
+                    arrows.add((here, there))
+    return House((*PACKAGES, *FLOORS), modules, frozenset(arrows))
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Modules that a file imports when it runs, wherever in it that is."""
+    module = ast.parse(file.read_text(encoding="utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(module)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(module):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "streams":
+            yield from (f"streams.{each.name}" for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def picture() -> str:
+    """The picture as Mermaid: solid arrows lead down, dotted ones up."""
+    found = house()
+    about = {**PACKAGES, **FLOORS}
+    lines = [
+        "flowchart TD",
+        *(f'  {floor}["<b>{floor}</b><br>{about[floor]}"]' for floor in reversed(found.floors)),
+        *(f"  {a} --> {b}" for a, b in found.drawn()),
+        *(f"  {a} -.-> {b}" for a, b in found.upwards()),
+    ]
+    return "```mermaid\n" + "\n".join(lines) + "\n```\n"
+
+
+def explained() -> list[tuple[str, str]]:
+    """Imports that the contract ignores, each with the comment that stands above it in the file."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    block = (
+        text.partition(f'name = "{CONTRACT}"')[2]
+        .partition("ignore_imports = [")[2]
+        .partition("\n]")[0]
+    )
+    found: list[tuple[str, str]] = []
+    why = ""
+    for line in map(str.strip, block.splitlines()):
+        if line.startswith("#"):
+            why = line.removeprefix("#").strip()
+        elif line:
+            found.append((line.strip('",'), why))
+    return found
