@@ -77,6 +77,7 @@ class All(Generic[R]):
 
 
 Steps: TypeAlias = Generator[Ask[Any] | All[Any] | Fact, Any, R]
+"""What a policy is: a generator that yields questions, facts and parallel branches, and returns an ``R``."""
 
 
 class OutOfLimit(Exception):

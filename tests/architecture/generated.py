@@ -15,7 +15,9 @@ from typing import Any
 from handlers.policies.graph_memory.machine import mermaid as paths
 from handlers.policies.registry import POLICIES
 from streams.topology import mermaid
+from tests.architecture.api import PAGES, api
 from tests.architecture.claims import claims
+from tests.architecture.house import picture
 from tests.architecture.pages import SETTINGS, pages
 from tests.architecture.settings import TEACHERS, new_page, summary
 from tests.handlers import declared
@@ -71,6 +73,8 @@ def parts() -> dict[str, str]:
         "policies": policies(),
         "machine": f"```mermaid\n{paths()}\n```\n",
         "claims": claims(),
+        "house": picture(),
+        **{f"api {page}": api(page) for page in PAGES},
         **{f"settings of {name}": summary(policy) for name, policy in POLICIES.items()},
     }
 

@@ -12,6 +12,7 @@ README = ROOT / "README.md"
 DOCS = ROOT / "deploy" / "docs"
 SETTINGS = DOCS / "policies"
 DESIGN = DOCS / "design"
+API = DOCS / "api"
 DECISIONS = ROOT / "deploy" / "decisions"
 
 _FENCE = re.compile(r"```(\w+)")
@@ -36,7 +37,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page for readers."""
-    folders = (ROOT, ROOT / "deploy", DOCS, SETTINGS, DESIGN, DECISIONS)
+    folders = (ROOT, ROOT / "deploy", DOCS, SETTINGS, DESIGN, API, DECISIONS)
     return [page for folder in folders for page in sorted(folder.glob("*.md"))]
 
 
