@@ -253,5 +253,13 @@ def test_decisions_are_numbered_and_count_their_costs() -> None:
         text = record.read_text(encoding="utf-8")
         assert text.startswith(f"# {record.name[:4]}: "), record.name
         headings = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
-        assert headings == ["Context", "Decision", "Costs"], record.name
-        assert len(text.splitlines()) <= 60, record.name
+        assert headings == ["Status", "Context", "Decision", "Alternatives", "Costs"], record.name
+        status = text.partition("## Status\n\n")[2].partition("\n\n")[0]
+        assert re.match(
+            r"(Proposed|Accepted|Replaced by \[\d{4}\]\(.+\)) on \d{4}-\d\d-\d\d", status
+        ), record.name
+        alternatives = text.partition("## Alternatives\n\n")[2].partition("\n\n## ")[0]
+        assert len(re.findall(r"^- \*\*[^*]+\.\*\* \S", alternatives, flags=re.MULTILINE)) >= 2, (
+            record.name
+        )
+        assert len(text.splitlines()) <= 80, record.name
