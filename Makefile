@@ -1,4 +1,4 @@
-# make setup | providers | mcp | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | lock | clean
+# make setup | providers | mcp | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | release-check | lock | clean
 # `setup` installs what runs; `providers` and `demo-local` add who else answers, `mcp` who else asks; `test*` to `mutants`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,6 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup local openvino providers mcp chart dev demo dashboard demo-local demo-local-first
 .PHONY: test quick coverage mutants test-models test-train soak lock clean
 .PHONY: broker broker-stop broker-clean
+.PHONY: release-check
 .PHONY: lint lint-rules lint-format lint-layers lint-mypy lint-pyright
 
 help:
@@ -126,6 +127,11 @@ lint-mypy: dev
 	$(BIN)/mypy
 lint-pyright: dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# Could a release be made? Builds wheel and sdist into dist/; looks at licences, version and changelog. FINAL=1: on the day.
+FINAL ?=
+release-check: dev
+	$(BIN)/python -m tests.architecture.release $(if $(FINAL),--final)
 
 lock:
 	@bash deploy/lock.sh
