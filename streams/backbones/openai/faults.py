@@ -74,9 +74,10 @@ _NO_PARAMETER = re.compile(
     re.IGNORECASE,
 )
 _REFUSES = re.compile(
-    r"\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|deprecated|forbidden)|not (?:supported|permitted|allowed|"
-    r"available)|extra inputs|extra_forbidden|does(?: not|n't) support|only the default|cannot find field|"
-    r"cannot (?:both )?be (?:specified|used|set)",
+    r"\b(?:unknown|unsupported|unrecogni[sz]ed|unexpected|deprecated|forbidden|unavailable)|"
+    r"not (?:supported|permitted|allowed|available|enabled)|extra inputs|extra_forbidden|"
+    r"does(?: not|n't) support|only the default|cannot find field|cannot (?:both )?be (?:specified|used|set)|"
+    r"(?:response_format|temperature|top_p|seed|logprobs)\S{0,12} must be",
     re.IGNORECASE,
 )
 """What may refuse a parameter, if it names one of ours as well."""
@@ -97,6 +98,10 @@ _OURS = frozenset(
         *("reasoning_effort", "chat_template_kwargs"),
     }
 )
+_CHOSEN = frozenset(
+    {"seed", "temperature", "top_p", "logprobs", "response_format", "reasoning_effort"}
+)
+"""Those of them that are no word of a sentence: a 403 that names one refuses it, and not the key."""
 _CAPS = frozenset({"max_tokens", "max_completion_tokens"})
 """They may also be too large for one call, which refuses them for no other."""
 
@@ -151,9 +156,8 @@ def of_status(
     everything = " ".join((*said, str(error.get("metadata", ""))[:MOST_SAID]))
     parameter = error.get("param")
     kind = _kind(status, everything, parameter, pause)
-    names = frozenset(
-        _NAMES.findall(f"{everything} {parameter if isinstance(parameter, str) else ''}")
-    )
+    words = _NAMES.findall(f"{everything} {parameter if isinstance(parameter, str) else ''}")
+    names = frozenset((*words, *map(str.lower, words)))
     if _NO_TOOLS.search(everything):
         names |= {"tools"}
     # A refused key may come back in the message; the first word is the code.
@@ -164,7 +168,9 @@ def of_status(
 
 
 def _error(body: object) -> dict[str, Any]:
-    """The object that tells the error: at the top, or under ``error`` or ``detail``."""
+    """The object that tells the error: at the top, in a list of one, or under ``error`` or ``detail``."""
+    if isinstance(body, list):
+        body = next(iter(cast("list[object]", body)), None)
     if not isinstance(body, dict):
         return {"message": body} if isinstance(body, str) else {}
     told = cast("dict[str, Any]", body)
@@ -184,6 +190,8 @@ def _kind(status: int, said: str, parameter: object, pause: float | None) -> Kin
         return "refusal"
     if status == 429 and _NEVER_FITS.search(said):
         return "error"
+    if status == 403 and _REFUSES.search(said) and not _CHOSEN.isdisjoint(_NAMES.findall(said)):
+        return "model"
     if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(said):
         return "model"
     if status in BY_STATUS:
@@ -208,7 +216,8 @@ def _bad_request(said: str, parameter: object) -> Kind:
     if _NOT_TLS.search(said):
         return "tls"
     names = f"{said} {parameter}" if isinstance(parameter, str) else said
-    refuses = _REFUSES.search(said) and not (_OURS | _CAPS).isdisjoint(_NAMES.findall(names))
+    words = map(str.lower, _NAMES.findall(names))
+    refuses = _REFUSES.search(said) and not (_OURS | _CAPS).isdisjoint(words)
     if parameter in _OURS or refuses or _NO_MODEL.search(said) or _NO_PARAMETER.search(said):
         return "model"
     return "error"

@@ -93,6 +93,51 @@ def test_all_of_them_at_once(how: Any) -> None:
     assert set(reply.dropped) == set(PARAMETERS)
 
 
+NOT_ALLOWED = "You are not allowed to request logprobs from this model"
+NOT_NOW = "This response_format type is unavailable now"
+SCHEMA = (
+    "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+)
+NO_FIELD = 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'
+NO_LOGPROBS = "Logprobs is not enabled for models/gemini-2.5-flash"
+TOO_LARGE = "max_tokens is too large: 50. This model supports at most 40 completion tokens."
+AS_WORDED: list[tuple[str, int, Any]] = [
+    ("logprobs", 403, {"error": {"message": NOT_ALLOWED, "type": "invalid_request_error"}}),
+    ("response_format", 400, {"error": {"message": SCHEMA, "param": None, "code": None}}),
+    ("response_format", 400, {"error": {"message": NOT_NOW, "code": "invalid_request_error"}}),
+    ("response_format", 400, {"error": "'response_format.type' must be 'json_schema' or 'text'"}),
+    ("seed", 400, {"error": {"message": "Unrecognized request argument supplied: seed"}}),
+    ("seed", 400, [{"error": {"code": 400, "message": NO_FIELD, "status": "INVALID_ARGUMENT"}}]),
+    ("logprobs", 400, [{"error": {"code": 400, "message": NO_LOGPROBS}}]),
+    ("logprobs", 400, {"code": "x", "error": "Argument not supported on this model: logprobs"}),
+    ("temperature", 400, {"error": {"message": "temperature is deprecated for this model."}}),
+    ("temperature", 400, {"error": {"message": "temperature must be at most 0.3", "code": 1214}}),
+    ("top_p", 400, {"message": "#: extraneous key [top_p] is not permitted, please reformat."}),
+    ("max_tokens", 400, {"error": {"message": TOO_LARGE, "param": "max_tokens"}}),
+]
+"""Refusals as endpoints of several makers word them, by status and body, in shapes of their own."""
+
+
+@pytest.mark.parametrize(("name", "status", "body"), AS_WORDED)
+def test_refusals_in_other_shapes_are_known(name: str, status: int, body: Any) -> None:
+    """A 403 that forbids a parameter was taken for a refused key and stopped the worker; a list told nothing."""
+
+    def script(asked: Asked) -> Answer:
+        sent = name in asked.body or (
+            name == "max_tokens" and "max_completion_tokens" in asked.body
+        )
+        return Answer(raw=json.dumps(body).encode(), status=status) if sent else whole("fine")
+
+    reply = one(script, EVERYTHING, structured=True)
+    assert (reply.text, reply.dropped) == ("fine", (name,))
+
+
+def test_a_key_that_may_not_is_still_the_set_ups_fault() -> None:
+    with pytest.raises(SetupBroken) as caught:
+        one(lambda _: fails(403, None, "You are not allowed to use this model."), EVERYTHING)
+    assert caught.value.code == "auth"
+
+
 def test_it_is_refused_once_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
     async def ask_thrice(backbone: Any) -> list[ModelReply]:
         return [await backbone.complete(EVERYTHING) for _ in range(3)]
