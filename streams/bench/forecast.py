@@ -7,7 +7,6 @@ Learning and side runs (audits, queries beside an episode, a judge) are rows of 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -18,6 +17,9 @@ from streams.bench.cells import hindrance
 from streams.bench.plan import Cell, Planner
 from streams.bench.report import told_of
 from streams.bench.results import Episode, Results
+
+EMPTY = (None, "–")
+"""How a table says that it prints nothing."""
 
 
 def forecast(planner: Planner, results: Results, *, judge: bool = False) -> dict[str, Any]:
@@ -77,13 +79,26 @@ def _total(
 
 
 def _unmeasured(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
-    """Cells of the paper's tables that will have no figure of ours, by the reason."""
+    """Cells of the paper's tables that will have no figure of ours, by the reason, with their rows.
+
+    A cell in which the paper prints nothing and that no run is named for is none.
+    """
     for table in planner.recipe.tables:
-        places = [r.joined(c) for r in table.rows.values() for c in table.columns.values()]
-        said = (hindrance(each, planner.recipe, results, planner.sources) for each in places)
-        for why, count in sorted(Counter(each for each in said if each is not None).items()):
-            told = {"table": table.title, "model": table.model, "cells": count, "of": len(places)}
-            yield {**told, "why": f"not measured: {why}"}
+        places = {
+            (name, column): row.joined(place)
+            for name, row in table.rows.items()
+            for (column, place), paper in zip(table.columns.items(), row.paper, strict=True)
+            if paper not in EMPTY or row.joined(place).runs
+        }
+        reasons: dict[str, list[str]] = {}
+        for (name, _), place in places.items():
+            why = hindrance(place, planner.recipe, results, planner.sources)
+            if why is not None:
+                reasons.setdefault(why, []).append(name)
+        for why, names in sorted(reasons.items()):
+            told = {"table": table.title, "model": table.model, "cells": len(names)}
+            rows = list(dict.fromkeys(names))
+            yield {**told, "of": len(places), "rows": rows, "why": f"not measured: {why}"}
 
 
 def lines(made: Mapping[str, Any]) -> Iterator[str]:
@@ -101,7 +116,8 @@ def lines(made: Mapping[str, Any]) -> Iterator[str]:
     yield f"in all: {_spent(made['total'])}"
     for each in made["not_measured"]:
         model = f" ({each['model']})" if each["model"] else ""
-        yield f"{each['table']}{model}, {each['cells']} of {each['of']} cells: {each['why']}"
+        rows = f" ({', '.join(each['rows'])})" if each["cells"] < each["of"] else ""
+        yield f"{each['table']}{model}, {each['cells']} of {each['of']} cells{rows}: {each['why']}"
 
 
 def _spent(row: Mapping[str, Any]) -> str:

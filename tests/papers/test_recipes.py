@@ -430,4 +430,5 @@ def test_the_list_says_what_each_recipe_needs_and_what_has_none(
     )
     told = call("bench", "list").out
     assert "needs math500" in told
+    assert "MC², table 8 (App. F). Order of the problems" in told, "which table it is"
     assert "CoT2-Meta, figure 8: not measured" in told

@@ -23,6 +23,7 @@ from handlers.policies.baselines.tree import (
     keep_best,
 )
 from handlers.policies.registry import find
+from handlers.roles.thinker import GENERATION
 from schemas.events.episode import Checked, Forked
 from schemas.events.reasoning import Generated, Voted
 from schemas.events.search import ThoughtJudged, ThoughtsKept, ValueBackedUp
@@ -113,6 +114,19 @@ def test_without_a_right_answer_or_a_checker_the_vote_picks() -> None:
     unknown = solve("best_of_n", said, samples=3, pick="checker", task=other)
     assert {fact.outcome for fact in unknown.of(Checked)} == {"unknown"}
     assert unknown.of(Voted)[0].votes == 2
+
+
+@pytest.mark.claim("bl-bon-checker")
+def test_without_reasoning_each_sample_is_the_answer_alone() -> None:
+    """IO's best of n: what `io` asks, so many times, under one temperature."""
+    said = [chained("4 * 6"), chained("5 * 6 - 10 + 4"), chained("1")]
+    done = solve("best_of_n", said, samples=3, pick="checker", reasoning=False)
+    assert (done.result.answer, done.result.ended_by) == ("5 * 6 - 10 + 4", "checked")
+    assert [question.draw for question in done.requests] == [0, 1, 2]
+    assert all("no reasoning" in shown(question) for question in done.requests)
+    assert {question.sampling.temperature for question in done.requests} == {GENERATION.temperature}
+    [chain, *_] = solve("best_of_n", said, samples=3, pick="checker").requests
+    assert "no reasoning" not in shown(chain)
 
 
 def recorded(pattern: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Best of n: several chains of thought, one of them picked.
+"""Best of n: several chains of thought (or answers alone), one of them picked.
 
 Picked by a verifier (the confidence query about each chain), by the domain's checker on the record,
 or by a majority vote, which some papers print under the same name.
@@ -17,6 +17,7 @@ from pydantic import PositiveInt
 from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task, Trajectory
 from handlers.policies.baselines.chain import CHAIN
+from handlers.policies.baselines.direct import DIRECT
 from handlers.policies.unread import Unread, taken
 from handlers.roles import confidence
 from handlers.roles.again import Meter
@@ -38,6 +39,8 @@ class BestOfSettings(PolicySettings):
     """n; fewer where the episode's limit does not cover them."""
     pick: Literal["verifier", "checker", "vote"] = "verifier"
     """Who picks."""
+    reasoning: bool = True
+    """Whether each sample reasons; without, it is the answer alone, as ``io`` asks for it."""
     unread: Unread = "unknown"
     """What a confidence is that the verifier's reply does not tell: unknown, or 0."""
 
@@ -87,7 +90,8 @@ def affordable(samples: int, cost: int) -> Steps[tuple[int, int]]:
 def _sample(task: Task, draw: int, settings: BestOfSettings, spare: int) -> Steps[Sample]:
     sample = Sample()
     try:
-        said = yield from CHAIN.put({"problem": task.stated}, sampling=GENERATION, draw=draw)
+        asked = CHAIN if settings.reasoning else DIRECT
+        said = yield from asked.put({"problem": task.stated}, sampling=GENERATION, draw=draw)
         parse: Parse = "ok" if said.readable else "unreadable"
         yield Generated(round=draw, answer=said.answer, source=said.source, parse=parse)
         sample.answer, sample.trajectory = said.answer, Trajectory(said.source, said.text)

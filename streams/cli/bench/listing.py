@@ -19,12 +19,12 @@ def listed(*, json: bool) -> int:
         if json:
             out_json(row)
         else:
-            out(f"{row['recipe']:<14} {row['about']}; {_told(row)}")
+            out(f"{row['recipe']:<15} {row['paper']}. {row['about']}; {_told(row)}")
     for row in _without():
         if json:
             out_json(row)
         else:
-            out(f"{'–':<14} {row['paper']}, {row['what']}: {row['why']}")
+            out(f"{'–':<15} {row['paper']}, {row['what']}: {row['why']}")
     return OK
 
 

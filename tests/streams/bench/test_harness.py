@@ -129,9 +129,11 @@ def test_a_plan_says_what_would_be_done_and_makes_no_call(
     assert made["total"]["calls"] is None
     [gap] = made["not_measured"]
     assert (gap["cells"], gap["of"], gap["why"]) == (1, 2, "not measured: away is not here")
+    assert gap["rows"] == ["one"]
     said = call(*words, "--plan").out
     assert "run one on game24, 1 walks: 4 problems, 0 closed; at most 4 calls" in said
     assert "expected unknown calls, unknown tokens, unknown cost" in said
+    assert "1 of 2 cells (one): not measured: away is not here" in said
     assert call(*words, "--limit", "1").code == 0
     row = call(*words, "--plan", "--json", "--limit", "1").json["rows"][0]
     assert (row["closed"], row["calls_at_most"], row["calls"], row["tokens"]) == (1, 0, 0.0, 0.0)
