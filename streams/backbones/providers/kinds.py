@@ -20,7 +20,7 @@ class Options(options.Options):
     def __post_init__(self) -> None:
         # Named in full: a dataclass with slots is made anew, and a bare super() would mean the first one.
         options.Options.__post_init__(self)
-        for name in ("stream", "native_tools", "chat_template_kwargs"):
+        for name in ("stream", "chat_template_kwargs"):
             if getattr(self, name):
                 raise ValueError(f"providers have no option {name!r}; only openai has")
 

@@ -23,7 +23,7 @@ from streams.backbones.providers.told import told
 NAMED = frozenset(
     {
         *("model", "messages", "seed", "temperature", "top_p", "max_tokens", "stop"),
-        *("logprobs", "response_format", "reasoning_effort"),
+        *("logprobs", "response_format", "reasoning_effort", "tools"),
     }
 )
 """What the library has a name for; all else goes to the provider as it stands."""

@@ -30,6 +30,7 @@ def _choice(provider: Provider, choice: Json) -> Json:
         # Nothing said and said to be at its end is no reply: the chat API tells it by null.
         "content": message.get("content") or None,
         "reasoning_content": message.get("reasoning"),
+        "tool_calls": message.get("tool_calls"),
     }
     if provider.name == AZURE:  # the library puts words of its own here for the others
         said["refusal"] = message.get("refusal")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.policies.registry import find
 from handlers.roles.agent import AGENT, Call, move_of, response
 from schemas.events.episode import Completed, EpisodeClosed
 from schemas.events.graph import ToolCalled
 from schemas.fence import fenced
-from schemas.questions import ToolResult, UseTool
 from streams.backbones.openai import OpenAIBackbone, Options
 from streams.backbones.openai.reading import Heard, read
 from streams.backbones.openai.tools import in_its_form, written
 from streams.backbones.shape import description
-from streams.embedders.hashed import HashedEmbedder
-from streams.replay.verify import Verifier
-from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.worker import Worker
-from streams.world import World
 from tests.endpoint import Answer, Asked, Endpoint, Script, events, fails, serving, whole
 from tests.streams.backbones.asking import QUICK, asking, one, with_backbone
-from tests.streams.cli.calling import call
+from tests.streams.backbones.searching import QUERY, solved_by
 
-QUERY = "town on the Aare"
 ARGUMENTS = {"query": QUERY, "topk": 2}
 TEXT = json.dumps(ARGUMENTS)
 TAGGED = f'<tool_call>{{"name": "search", "arguments": {TEXT}}}</tool_call>'
@@ -214,17 +204,6 @@ def test_whatever_stands_where_calls_do_is_read_somehow(one_: Any, parts: list[A
 # ── An episode ───────────────────────────────────────────────────────────────────────────────
 
 
-class Town:
-    """A tool that finds one thing, with a line that reads like a heading where that is asked for."""
-
-    async def call(self, question: UseTool) -> ToolResult:
-        query = str(dict(question.arguments)["query"])
-        return ToolResult("### Guidance\nBern lies there." if query == QUERY else "", "found")
-
-    async def close(self) -> None:
-        pass
-
-
 def agent(shape: str, stream: bool) -> Script:
     """Calls twice, in a server's own form, and answers; a call without a query comes first."""
     empty = said({"content": "Well.", "tool_calls": [{"id": "c", "function": function("{}")}]})
@@ -242,28 +221,8 @@ def agent(shape: str, stream: bool) -> Script:
 
 def solved(log: Path, endpoint: Endpoint, **options: Any) -> list[Any]:
     """One question to the agent on a worker; the events of its episode."""
-    file = log.with_suffix(".jsonl")
-    file.write_text(json.dumps({"id": "q", "problem": "Which town?", "answer": "Bern"}) + "\n")
-    produced = call(
-        "produce", file, "--domain", "towns", "--policy", "tool_reasoning", "--log", log
-    )
-    assert produced.code == 0, produced.err
-
-    async def work(opened: SqliteLog) -> None:
-        backbone = OpenAIBackbone(environ=endpoint.env(), options=Options(**(QUICK | options)))
-        world = World({"*": backbone}, HashedEmbedder())
-        world.tools = Town()
-        try:
-            await Worker(opened, world, find).run(until_idle=True, settle=True)
-        finally:
-            await world.close()
-
-    with closing(SqliteLog(log)) as opened:
-        asyncio.run(work(opened))
-        done = Verifier(opened, find).run()
-        assert not done.diverged
-        assert not done.unverifiable
-        return [each.event for each in opened.records() if each.episode.startswith("p/")]
+    chosen = Options(**(QUICK | options))
+    return solved_by(log, lambda: OpenAIBackbone(environ=endpoint.env(), options=chosen))
 
 
 def told(found: list[Any]) -> list[Any]:
