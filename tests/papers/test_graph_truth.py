@@ -27,7 +27,7 @@ from tests.papers.gm_says import (
     remembered,
     remembering,
 )
-from tests.papers.worlds import SERIES, least
+from tests.papers.worlds import LEAST, MANY
 from tests.scripted import run
 
 PROBLEMS = 60
@@ -80,11 +80,11 @@ def shown_first(memory: Memory) -> str:
 
 
 @pytest.mark.slow
-@SERIES
-def test_where_a_principle_helps_its_weight_rises_and_prompts_show_it(worlds: int) -> None:
+@pytest.mark.timeout(400)
+def test_where_a_principle_helps_its_weight_rises_and_prompts_show_it() -> None:
     start = share(before())
-    lives = [lived(world) for world in range(worlds)]
+    lives = [lived(world) for world in range(MANY)]
     assert shown_first(before()) == "advice harms", "before anything is learned the names decide"
     rose = sum(share(memory) > start for memory in lives)
     shown = sum(shown_first(memory) == "advice helps" for memory in lives)
-    assert min(rose, shown) >= least(worlds), (rose, shown)
+    assert min(rose, shown) >= LEAST, (rose, shown)

@@ -22,12 +22,13 @@ from schemas.memory import Memory
 from schemas.questions import Complete
 from tests.papers.mc2_says import solved
 from tests.papers.mgv_says import checked, sure
-from tests.papers.worlds import SERIES, least
+from tests.papers.worlds import LEAST, MANY
 from tests.scripted import Ran, run
 
-WINDOWS, WINDOW = 5, 10
-ODDS = {("easy", "direct"): 0.9, ("hard", "decompose"): 0.9}
-"""Everything else is right in one of five tries."""
+WINDOWS, WINDOW = 3, 10
+ODDS = {("easy", "direct"): 0.95, ("hard", "decompose"): 0.95}
+OTHERWISE = 0.1
+"""Everything else is right in one of ten tries."""
 EASY = "A shop sells {} pens. How many pens is that?"
 HARD = (
     "A farmer with {} fields, each of which has 12 rows, first harvests 3 rows a day, then, after 5 days "
@@ -42,8 +43,8 @@ def kind_of(problem: str) -> str:
 
 
 def lived(world: int, at: int, memory: Memory) -> tuple[Ran[Any], Task]:
-    """One problem of a world, hard or easy by chance, with an honest but not perfect check."""
-    form = HARD if hash01(world, at, "kind") < 0.5 else EASY
+    """One problem of a world, hard ones and easy ones in turn, with an honest but not perfect check."""
+    form = HARD if at % 2 else EASY
     problem = form.format(world * 1000 + at)
     task = Task(f"w{world}-{at}", problem, "stories", seed=world, memory_version=memory.number)
     return run(MGV_FLAVELL.solve(task, SETTINGS), script_of(world, problem), memory=memory), task
@@ -55,7 +56,7 @@ def script_of(world: int, problem: str) -> Any:
     def said(question: Complete) -> str:
         if question.role == "reasoner":
             way = question.template.name.rpartition(".")[2]
-            odds = ODDS.get((kind_of(problem), way), 0.2)
+            odds = ODDS.get((kind_of(problem), way), OTHERWISE)
             given.append(hash01(world, problem, way, len(given)) < odds)
             return solved("96" if given[-1] else f"{len(given)}")
         true = hash01(world, problem, "check", len(given)) < 0.85
@@ -101,11 +102,11 @@ def first_choice(form: str, world: int, memory: Memory) -> str:
 
 
 @pytest.mark.slow
-@SERIES
-def test_where_strategies_differ_by_difficulty_the_choice_comes_to_follow_it(worlds: int) -> None:
+@pytest.mark.timeout(400)
+def test_where_strategies_differ_by_difficulty_the_choice_comes_to_follow_it() -> None:
     chosen = list[tuple[str, str]]()
-    for world in range(worlds):
+    for world in range(MANY):
         memory = memory_of(world)
         chosen.append((first_choice(EASY, world, memory), first_choice(HARD, world, memory)))
     both = chosen.count(("direct", "decompose"))
-    assert both >= least(worlds), (both, sorted(set(chosen)))
+    assert both >= LEAST, (both, sorted(set(chosen)))
