@@ -217,29 +217,6 @@ def test_every_page_of_a_policy_says_what_was_decided_and_why(name: str) -> None
         assert any(line.startswith("- **What is simplified**") for line in bullets)
 
 
-DECISION = re.compile(r"\bD(\d{1,2})\b")
-
-
-@pytest.mark.parametrize("name", ["mc2", "cot2_meta"])
-def test_every_decision_that_is_cited_by_number_is_explained_on_its_page(name: str) -> None:
-    """Where code says D7, the page of its policy has a paragraph that is marked so."""
-    text = (SETTINGS / f"{name}.md").read_text(encoding="utf-8")
-    told = text.partition("\n## What was decided, and why\n")[2]
-    explained = {
-        number
-        for line in told.splitlines()
-        if line.startswith("- **")
-        for marked in re.findall(r"\(([^)]*)\)", line)
-        for number in DECISION.findall(marked)
-    }
-    files = (ROOT / "handlers" / "policies" / name).glob("*.py")
-    code = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    cited = set(DECISION.findall(code + text.partition("\n## What was decided")[0]))
-    for first, last in re.findall(r"\bD(\d+) to D(\d+)\b", code):
-        cited |= set(map(str, range(int(first), int(last) + 1)))
-    assert cited - explained == set()
-
-
 @pytest.mark.parametrize("name", [*SYSTEMS, "graph_memory"])
 def test_the_systems_pages_say_what_was_decided_and_why(name: str) -> None:
     text = (SETTINGS / f"{name}.md").read_text(encoding="utf-8")
