@@ -1,4 +1,4 @@
-"""Calling models: within a worker's totals, until there is a reply, and at what it costs."""
+"""Calls to models: they stay within a worker's totals, are repeated until there is a reply, and are priced."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GLANCE_S = 0.1
 """How long such a wait overlooks that the worker was told to stop, or that the endpoint is back."""
 
 NO_REPLY = (NotSent, Unreachable)
-"""How a round ends that brought nothing."""
+"""Errors that end a round without a reply."""
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Draining(Paused):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What all episodes of one worker may spend together; left out means unlimited."""
+    """The totals that all episodes of one worker may spend together; ``None`` means unlimited."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -60,7 +60,7 @@ class Totals:
 
 @dataclass(slots=True, kw_only=True)
 class Caller:
-    """Makes the calls of one worker. ``calls_begun`` counts them, ``released`` those that never came back."""
+    """A caller makes the calls of one worker. ``calls_begun`` counts them, ``released`` those without a reply."""
 
     patient: bool = True
     totals: Totals | None = None
@@ -68,7 +68,7 @@ class Caller:
     patience: Patience = field(default_factory=Patience)
     draining: bool = False
     exhausted: str | None = None
-    """Which total is spent, once one is."""
+    """The total that is spent, once one is."""
     calls_begun: int = 0
     released: int = 0
     tokens: int = 0
@@ -127,7 +127,7 @@ class Caller:
         return next(over, None)
 
     def _priced(self, backbone: Backbone, reply: ModelReply) -> ModelReply:
-        """With what it cost: unknown where tokens are, and where a failed attempt may have been charged."""
+        """Return the reply with its cost: unknown if tokens are, or if a failed attempt may have been charged."""
         prompt, completion = reply.prompt_tokens, reply.completion_tokens
         if reply.cost is not None or not reply.free:
             return reply
@@ -137,7 +137,7 @@ class Caller:
         return replace(reply, cost=price.of(prompt, completion, reply.cached_tokens or 0))
 
     def _book(self, backbone: Backbone, request: ModelRequest, reply: ModelReply) -> None:
-        """Add to the totals; what is unknown is put at the most that it can be as a rule."""
+        """Add a reply to the totals. An unknown amount counts as the most that it usually can be."""
         prompt, completion = most_of(request, reply)
         known = add(reply.prompt_tokens, reply.completion_tokens)
         self.tokens += prompt + completion if known is None else known
@@ -147,7 +147,7 @@ class Caller:
             self.cost += price.of(prompt, completion) * reply.attempts
 
     def billed(self, embedder: str, bill: Bill, texts: Sequence[str]) -> Embedding:
-        """What vectors took, priced and booked on the totals as a reply is."""
+        """Price what vectors took and book it on the totals, as for a reply."""
         price, tokens = price_for(self.prices, embedder), normalise.count(bill.tokens)
         most = prompt_estimate(sum(map(len, texts)), len(texts)) if tokens is None else tokens
         cost = 0.0 if bill.attempts == 0 else None
@@ -159,7 +159,7 @@ class Caller:
         return Embedding(attempts=bill.attempts, tokens=tokens, cost=cost, seconds=seconds)
 
     async def told(self, ask: Callable[[], Awaitable[T]], episode: str) -> T:
-        """What an endpoint tells at last. Raises as ``call`` does."""
+        """Ask an endpoint until it answers, and return its answer. Raises as ``call`` does."""
         began_s = time.monotonic()
         try:
             return await ask()
@@ -169,7 +169,7 @@ class Caller:
     async def _again(
         self, ask: Callable[[], Awaitable[T]], error: NotSent | Unreachable, trying: Trying
     ) -> T:
-        """What is told after a first round brought nothing."""
+        """Ask again, after a first round without a reply, until there is one."""
         while True:
             if isinstance(error, NotSent):
                 raise Draining from error
@@ -228,7 +228,7 @@ class Caller:
 
 
 def why(asked: Iterable[object]) -> list[str]:
-    """Why calls wait, an endpoint and model each."""
+    """Reasons why calls wait, one for each endpoint and model."""
     said = [each.why() for each in asked if isinstance(each, Endpoint)]
     return sorted({each for each in said if each is not None})
 

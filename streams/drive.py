@@ -63,7 +63,7 @@ class World(Protocol):
 
 
 class Paused(Exception):
-    """The work stops here for now and goes on later: no defect, and nothing of the problem's."""
+    """The work stops for now and continues later. This is no defect, and it says nothing about the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +89,19 @@ class Run:
     recorder: Recorder | None = None
     world: World | None = None
     embedder: str | None = None
-    """Whose vectors it is to be given; none: those of its memory."""
+    """The embedder whose vectors this run is given; ``None`` means that of its memory."""
     seeded: bool = False
-    """Whether somebody chose what its draws come from, so that endpoints are told."""
+    """Whether somebody chose the seed, so that endpoints are told it."""
     in_turn: bool = False
     """Whether lanes go one after another although a world answers: one that never waits."""
     visited: set[str] = field(default_factory=set[str])
     restated: int = 0
     unkept: Exception | None = None
-    """Why the log took no more: no defect of a policy, however it came out of one."""
+    """The error with which the log refused a commit. It is no defect of the policy, though it passes through it."""
     refused: dict[str, Unkept] = field(default_factory=dict[str, Unkept])
-    """What its log would not take, by address."""
+    """Records that the log refused, by address."""
     tally: Tally = field(init=False)
-    """What its record comes to so far."""
+    """Sums over the record so far."""
 
     def __post_init__(self) -> None:
         self.tally = Tally.of(self.journal)
@@ -112,11 +112,11 @@ class Run:
         return self.world is None and not self.episode.startswith("q/")
 
     def state(self, address: str, event: Event) -> None:
-        """Record without waiting, as its readers will find it."""
+        """Record an event without waiting, in the form in which readers will find it."""
         self.keep(address, as_written(event))
 
     def keep(self, address: str, event: Event) -> None:
-        """Record without waiting what is known to be readable: the world normalises replies."""
+        """Record without waiting an event that is known to be readable: the world normalises replies."""
         if self.recorder is None:
             raise self.missing(address, event)
         try:
@@ -132,7 +132,7 @@ class Run:
         return found
 
     def missing(self, address: str, event: Event | None = None) -> Exception:
-        """Why nothing is recorded at an address of a closed run: its log would not take it, or it ends there."""
+        """Return why nothing is recorded at an address of a closed run: its log refused it, or it ends there."""
         refused = self.refused.get(address)
         if refused is not None and event is not None and refused.again(address, event):
             return refused
@@ -254,7 +254,7 @@ def _keep_text(run: Run, here: str, digest: str, text: str) -> None:
 
 
 def _recorded(run: Run, here: str, answer: AnswerEvent) -> AnswerEvent:
-    """Record an answer; of one that its log does not take as much as it does: it was paid for."""
+    """Record an answer. Of one that is too large for its log, record as much as fits, since it was paid for."""
     said = run.keep if isinstance(answer, Completed) else run.state
     try:
         said(here, answer)
@@ -320,7 +320,7 @@ async def _in_turn(work: Sequence[Awaitable[Any]]) -> list[Any]:
 
 
 def _rank(error: Exception) -> int:
-    """What a replay is about: first what does not fit, then defects, then records that end early."""
+    """Order errors by what a replay looks for: records that do not fit, then defects, then records that end early."""
     return 0 if isinstance(error, Diverged) else 2 if isinstance(error, Exhausted) else 1
 
 

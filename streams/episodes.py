@@ -1,4 +1,10 @@
-"""Running one episode under a log: open or resume, drive, close. The same for every runtime."""
+"""Running one episode under a log: it is opened or resumed, driven, and concluded. Every runtime uses these functions.
+
+``prepare`` gathers everything that the behaviour of a policy depends on, for a fresh episode or from its
+record. ``conclude`` drives the policy and separates two kinds of errors: a defect of the policy is an
+outcome of the problem (``failed``), and nothing in ``NOT_AN_OUTCOME`` ever is. What an episode leaves when
+it ends is derived in ``streams.relay``.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +56,9 @@ class Work:
     memory: Memory
     journal: dict[str, Event]
     embedder: str | None = None
-    """What makes the vectors of its scope's newest memory version."""
+    """The embedder that made the vectors of its scope's newest memory version."""
     unkept: Unkept | None = None
-    """What its closing says was too large for its log, where it is closed."""
+    """The record that was too large for its log, according to its closing."""
 
     @property
     def settings_text(self) -> str:
@@ -61,7 +67,7 @@ class Work:
 
     @property
     def task(self) -> Task:
-        """What the policy is given."""
+        """The task that the policy is given."""
         problem = self.admitted.problem
         return Task(
             *(problem.id, problem.problem, problem.domain),
@@ -79,7 +85,7 @@ class Work:
 
     @property
     def room(self) -> int | None:
-        """What its log took when it ended, where its end was too large for it."""
+        """The size of records that its log took when it ended, if its end was too large for it."""
         return room_by(self.unkept)
 
 
@@ -196,7 +202,7 @@ async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:
 
 
 def concluded(found: object) -> Conclusion:
-    """What a policy returned, if it is a conclusion. Raises ``TypeError``."""
+    """Return what a policy returned, if it is a conclusion. Raises ``TypeError`` otherwise."""
     if not isinstance(found, Conclusion):
         raise TypeError(f"a policy ends with a Conclusion; it returned {found!r:.80}")
     if not isinstance(found.ended_by, str):  # pyright: ignore[reportUnnecessaryIsInstance]

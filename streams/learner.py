@@ -1,7 +1,12 @@
-"""What the learner knows: windows, memory versions and grades of every scope, as one pure fold.
+"""The learner is one pure fold: it holds the windows, memory versions and grades of every scope.
 
-The worker asks it what is due, verification asks it what should have been due; both feed it the same
-records in the same order.
+The worker asks it which batches are due, and verification asks it which should have been due. Both feed it
+the same records in the same order. It decides nothing by a clock and reads nothing but what it is fed, so
+whoever has folded the same records knows the same.
+
+A batch passes through it in four steps: ``batch_closed`` pins its members and everything else that learning
+depends on, ``batch`` and ``steps`` make the learning episode that a driver runs, and ``version`` closes the
+memory version that follows from what that episode said.
 """
 
 from __future__ import annotations
@@ -44,12 +49,12 @@ from streams.windows import Due, ScopeWindow
 
 Told = Callable[[str, str], None]
 HEARD: frozenset[type[Event]] = frozenset({*ScopeWindow.TAKES, *MemoryFold.TAKES, *TAUGHT})
-"""What the learner takes of ``learning``: not what its episodes asked and were answered."""
+"""Events of ``learning`` that the learner takes; questions and answers of learning episodes are not among them."""
 HEARD_KINDS = tuple(sorted(map(kind_of, HEARD)))
 LEARNED: frozenset[type[Event]] = frozenset({*TAUGHT, MemoryVersioned})
-"""What learning episodes say; only while their batch is closed and their version is not there yet."""
+"""Events that learning episodes state. They count only between the closing of their batch and its version."""
 MET_BY = (SeriesOpened, Reflected)
-"""What a scope is first seen by: these name its policy."""
+"""Events by which a scope is first seen, since they name its policy."""
 
 
 def nobody(scope: str, why: str) -> None:
@@ -62,7 +67,7 @@ class Learner:
 
     find: Find
     records: Records | None = None
-    """Where forgetting reads what folds do not keep."""
+    """The part of the log that forgetting reads, because folds do not keep it."""
     told: Told = nobody
     """Told of each scope that is lost, and why."""
     scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
@@ -71,7 +76,7 @@ class Learner:
     early: dict[str, list[tuple[str, str, ProblemForgotten]]] = field(
         default_factory=dict[str, list[tuple[str, str, ProblemForgotten]]]
     )
-    """What scopes were told to forget before they were seen: the problem was queued by then."""
+    """Problems that a scope was told to forget before it was seen; they were queued by then."""
     grades: GradesFold = field(default_factory=GradesFold)
     strays: Strays = field(default_factory=Strays)
     """Records that stand where nobody of ours puts them, or came when nobody learned."""
@@ -109,7 +114,7 @@ class Learner:
             scope.texts.pop(episode, None)
 
     def _awaits(self, scope: str, episode: str, event: Event) -> bool:
-        """Whether what a learning episode says comes while its scope learns from that batch."""
+        """Whether the scope is still learning from the batch of this learning episode."""
         return type(event) not in LEARNED or self.memory(scope).awaits(episode)
 
     def meet(self, named: str, event: Event) -> Scope | None:
@@ -160,7 +165,7 @@ class Learner:
         return scope in self.scopes or scope in self.lost
 
     def memory(self, scope: str) -> MemoryFold:
-        """What a scope remembers, for which no policy is needed; of a scope that was never seen, nothing."""
+        """The memory of a scope, which needs no policy; it is empty for a scope that was never seen."""
         known = self.scopes.get(scope) or self.lost.get(scope)
         if known is None:
             return MemoryFold(scope, self.grades.outcome, self.records)
@@ -197,7 +202,7 @@ class Learner:
         return as_written(aligned(scope.memory, closed))
 
     def batch(self, scope: Scope, closed: BatchClosed) -> Batch:
-        """What the learning episode of a closed batch is given."""
+        """The batch that a learning episode is given: members, memory and seed."""
         members = tuple(
             Member(episode, scope.memory.reflection(episode), outcome)
             for episode, outcome in zip(closed.members, closed.outcomes, strict=True)
@@ -215,9 +220,9 @@ class Learner:
         )
 
     def steps(self, scope: Scope, closed: BatchClosed) -> Steps[None]:
-        """What its policy does with a closed batch, less where it only lost a forgotten problem.
+        """Yield what the policy does with a closed batch, or less if the batch only lost a forgotten problem.
 
-        Then the vectors that measures need by another embedder than made theirs.
+        Measures that were made with another embedder then ask for new vectors.
         """
         if closed.embedder is not None:
             memory = scope.memory.versions[closed.batch]

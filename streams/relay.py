@@ -1,4 +1,8 @@
-"""Projections of a closed episode: its answer for consumers, and what it leaves to learn from. Pure."""
+"""Projections of a closed episode: the answer for consumers, and the reflection to learn from. All of it is pure.
+
+``closing`` derives everything that an episode leaves from its record alone, so a worker, a relay on Kafka
+and ``verify`` come to the same result.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +90,7 @@ def answer_of(
     closed: EpisodeClosed,
     judged: Judgements,
 ) -> dict[str, Any]:
-    """What a consumer gets."""
+    """The answer as a consumer receives it."""
     unread = {"judgements": structs.asdict(judged)} if judged.unread else {}
     plain = None if closed.answer is None else plain_text(closed.answer)
     typeset = {} if plain == closed.answer else {"plain": plain}
@@ -109,7 +113,7 @@ def answer_of(
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the policy itself makes of an episode, and what vectors in it are made of."""
+    """The policy's own summary of an episode, and the texts that vectors in it are made of."""
 
     said: dict[str, Any]
     texts: tuple[str, ...] = ()
@@ -140,7 +144,7 @@ def reflection_of(
     embedder: str | None,
     summary: Summary,
 ) -> Reflected:
-    """What an episode leaves to learn from; never its outcome. Source: MC² eq. (8)."""
+    """The reflection that an episode leaves to learn from. It never holds the outcome. Source: MC² eq. (8)."""
     problem = admitted.problem
     return Reflected(
         scope=admitted.scope,
@@ -189,13 +193,13 @@ def check(reflected: Reflected) -> tuple[tuple[str, Graded], ...]:
 
 
 def evidence_of(feedback: Feedback) -> Any:
-    """What a grade by feedback rests on: the judgement as it was said."""
+    """The evidence of a grade by feedback: the judgement as it was given."""
     unsaid = {"at"} if feedback.at is None else set[str]()  # judgements of earlier builds have none
     return feedback.model_dump(mode="json", exclude=unsaid)
 
 
 def graded_address(event: Graded, evidence: Any) -> str:
-    """Where a grade stands: the same grader on the same evidence grades once."""
+    """The address of a grade: the same grader on the same evidence grades once."""
     return grade_address(event.grader, event.by, event.source, evidence)
 
 
@@ -255,7 +259,7 @@ def _unkept(
     answer: bytes,
     reflected: Reflected,
 ) -> Unkept | None:
-    """What of an episode's end has no room on its log; one that failed for its size leaves least of all."""
+    """Return the part of an episode's end that is too large for its log. An end that failed for it is smallest."""
     if room is None or is_unkept(conclusion.ended_by):
         return None
     sizes = (

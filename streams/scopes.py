@@ -1,4 +1,4 @@
-"""One scope: whose memory it is, what its policy said of it once for all, and what waits to be learned from."""
+"""A scope: one memory with its policy and settings, its open window, and the episodes that wait to be learned from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Scope:
-    """One scope: whose memory it is, its open window, its versions, and what waits to be learned from."""
+    """A scope with its open window, its memory versions, and the episodes that wait to be learned from."""
 
     id: str
     policy: Policy[Any]
@@ -36,7 +36,7 @@ class Scope:
     profile: Profile = "service"
     warmed: bool = False
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """What is to be embedded for measures, as it stood when the batch closed, by learning episode."""
+    """Texts that measures need embedded, as they stood when the batch closed, by learning episode."""
     settings_text: str = field(init=False)
     """Its settings as the text that is kept once per log."""
 
@@ -77,7 +77,7 @@ class Scope:
 
     @property
     def reflected(self) -> dict[str, Reflected]:
-        """What waits to be learned from."""
+        """Reflections that wait to be learned from."""
         return self.memory.reflected
 
     @property
@@ -98,9 +98,9 @@ class Scope:
 
 @dataclass(slots=True)
 class Lost:
-    """A scope whose policy is not here, or cannot have it: why, and what it remembers all the same.
+    """A scope whose policy is missing or refuses it, with the reason, and with the memory that it still has.
 
-    Nothing is learned or begun in it. Who folds the log again once the policy is back goes on.
+    Nothing is learned or begun in it. Whoever folds the log again once the policy is back continues with it.
     """
 
     why: str
@@ -157,7 +157,7 @@ def _say_the_rest(policy: Policy[Any], settings: PolicySettings) -> None:
 
 
 def _said(policy: Policy[Any], what: str, ask: Callable[[], T]) -> T:
-    """What a policy says of itself; a defect in it is no defect of whoever asks."""
+    """Ask a policy about itself. Raises ``NoPolicy`` where it has a defect, so that the asker does not break."""
     try:
         return ask()
     except Exception as error:

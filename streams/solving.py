@@ -1,4 +1,4 @@
-"""One problem, now, on a partition of its own beside a worker's: what `solve` does, at whatever door."""
+"""Solving one problem now, on a partition of its own beside a worker's. Every door's `solve` does this."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streams.world import World
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """How a problem's episode ended; ``known`` where it had ended on this log before, and nothing was asked."""
+    """The end of a problem's episode. ``known``: it had ended on this log before, and nothing was asked."""
 
     episode: str
     closed: EpisodeClosed
@@ -34,7 +34,7 @@ class Solved:
 
 
 class Onlooker:
-    """Is told how a problem is solved. This one keeps it to itself."""
+    """An onlooker is told how solving goes. This one ignores it; subclasses show it."""
 
     def waits(self, why: str) -> None:
         """Somebody else works on the same episode."""
@@ -49,7 +49,7 @@ class Onlooker:
         """The episode goes on under other limits than were asked for: those that it was begun with."""
 
     def recorder(self, writer: Writer) -> Recorder:
-        """What records the episode."""
+        """Return the recorder of the episode; a subclass may watch through it what is recorded."""
         return writer
 
 

@@ -1,4 +1,4 @@
-"""What an episode's record comes to, kept as it grows: its end need not read all of it again. Pure."""
+"""Sums over an episode's record, kept as it grows, so that its end need not read the whole record again. Pure."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Tally:
     embedders: dict[str, str] = field(default_factory=dict[str, str])
     """What made vectors, by address."""
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """What a run had embedded there: no record says it, only who drives the policy knows."""
+    """Texts that were embedded, by address. No record holds them; only the driver of the policy knows them."""
     took: dict[str, Embedding] = field(default_factory=dict[str, Embedding])
-    """What an endpoint was asked for vectors, by address."""
+    """What an endpoint charged for vectors, by address."""
 
     @classmethod
     def of(cls, journal: Mapping[str, Event]) -> Tally:
-        """Of a record that is there already."""
+        """The sums over a record that is there already."""
         tally = cls()
         for address, event in journal.items():
             if is_numbered(address):
@@ -57,7 +57,7 @@ class Tally:
             counted(self, address, event)
 
     def usage(self, seconds: float) -> Usage:
-        """What was spent; ``seconds`` are those of the critical path, unknown if any latency is."""
+        """The usage so far. ``seconds`` are those of the critical path, and unknown if any latency is."""
         costs = self.costs
         return Usage(
             calls=self.calls,
@@ -77,7 +77,7 @@ class Tally:
         return tuple(dict.fromkeys(seen))
 
     def embedder(self) -> str | None:
-        """What made the first vectors, if there are any."""
+        """The embedder that made the first vectors, if there are any."""
         return next((self.embedders[at] for at in in_order(self.embedders)), None)
 
     def spent(self, address: str, reply: Completed) -> None:
@@ -105,7 +105,7 @@ class Tally:
         self.recalled(address, event)
 
     def recalled(self, address: str, event: Embedded | Recalled) -> None:
-        """What vectors took, kept or not."""
+        """Count what vectors took, whether they were kept or not."""
         if event.took is not None:
             self.took[address] = event.took
 

@@ -1,4 +1,4 @@
-"""What flows where: topic → handler → topic, as data that both runtimes and the README's diagram read."""
+"""The topology as data: which stage reads and writes which topic. Both runtimes and the diagrams read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One handler: what it reads, what it writes, and what it is for."""
+    """A stage of the flow, with the topics that it reads and writes, and its purpose."""
 
     name: str
     reads: tuple[str, ...]
@@ -17,7 +17,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic: what its records are keyed by, and whether they are kept for ever."""
+    """A topic, with the key of its records and whether they are kept for ever."""
 
     name: str
     key: str

@@ -1,8 +1,9 @@
-"""Windows: which finished episodes of a scope learn together, as a pure fold over its `learning` records.
+"""Windows decide which finished episodes of a scope learn together. They are a pure fold over its `learning` records.
 
-Barrier series collect members by position, whatever order they finish in; streams collect by arrival.
-Series run one after another in the order in which they were opened; a stream's window closes after
-them. One batch is open at a time: the next waits for the memory version of the one before.
+A barrier series collects its members by position, whatever order they finish in; a stream collects them by
+arrival. The series of a scope run one after another in the order in which they were opened, and a stream's
+window closes after them. One batch is open at a time: the next one waits for the memory version of the one
+before. ``due`` tells when a batch is complete, ``version_for`` which version an episode may open with.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from schemas.identity import episode_id
 
 Take: TypeAlias = Callable[[Any, str, Any], None]
 SETTLED: set[str] = set()
-"""What an episode still waits for whose batch is closed: one for all of them."""
+"""The grades that an episode of a closed batch still waits for: none. All such episodes share this set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Due:
     series: str | None
     members: tuple[str, ...]
     again: BatchClosed | None = None
-    """Where a batch is closed once more, since a problem was forgotten: how."""
+    """How the batch is closed once more, if a problem was forgotten."""
 
 
 @dataclass(slots=True)
@@ -97,14 +98,14 @@ class ScopeWindow:
     versioned: int = 0
     ticked: int = 0
     forgotten: tuple[str, ...] = ()
-    """What names of the episodes of forgotten problems begin with."""
+    """Prefixes of the names of episodes whose problems were forgotten."""
     owed: bool = False
     """Whether versions have to be closed again; until then nothing opens and no batch closes."""
     again: BatchClosed | None = None
     """How the next of them is to be closed."""
 
     def feed(self, episode: str, event: Event) -> None:
-        """Take one record of the scope; records that windows do not care for change nothing."""
+        """Take one record of the scope. Records that do not concern windows change nothing."""
         take = self.TAKES.get(type(event))
         if take is not None:
             take(self, episode, event)
@@ -257,4 +258,4 @@ class ScopeWindow:
         MemoryVersioned: _versioned,
         ProblemForgotten: _forget,
     }
-    """What takes each type of event."""
+    """The method that takes each type of event."""

@@ -1,4 +1,14 @@
-"""The world: routes each question to who can answer it, and normalises what comes back."""
+"""The world routes each question to whoever can answer it, and normalises what comes back.
+
+Theory of operation. The driver asks the world only what its record does not hold. ``Complete`` goes to the
+backbone of its role, by way of a ``Caller`` that keeps the worker's totals and the patience with endpoints;
+``Recall`` and ``Embed`` go to the embedder and the pinned memory, ``Worth`` to a checker or to the label,
+``UseTool`` to the tools. Whatever comes back is normalised, so that something can always be recorded.
+
+Errors never become outcomes here. A broken set-up (``BackboneError``), a worker that stops (``Draining``)
+and a question that is given up (``Stuck``) leave the episode open; only a learner's question that is given
+up is answered, by ``QuestionAbandoned``, since its whole scope would wait otherwise.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +69,7 @@ class References(Protocol):
     """Labels of problems, for learners: whoever solves is never told what they say."""
 
     async def grade(self, question: Worth[Any]) -> Grade:
-        """What the problem's label says of an answer."""
+        """Grade an answer by the problem's label."""
         ...
 
 
@@ -83,7 +93,7 @@ class World:
     ) -> None:
         self.backbones, self.embedder = dict(backbones), embedder
         self.embedders: Embedders | None = None
-        """Those of memories that have another one, where nobody chose theirs."""
+        """Embedders of memories that were made with another one, unless somebody chose the embedder."""
         self.caller = Caller(
             patient=patient,
             totals=totals,
@@ -91,7 +101,7 @@ class World:
             patience=patience or Patience(),
         )
         self.grant = self._granted(limits or Limits())
-        """What episodes are opened with."""
+        """The limits and prices with which episodes are opened."""
         self.simulated = any(backbone.simulated for backbone in self.backbones.values())
         """Whether any role is answered by no model."""
         self.description = self._described()
@@ -120,7 +130,7 @@ class World:
 
     @property
     def exhausted(self) -> str | None:
-        """Which total is spent, once one is."""
+        """The total that is spent, once one is."""
         return self.caller.exhausted
 
     @property
@@ -129,12 +139,12 @@ class World:
         return self.caller.calls_begun
 
     def why(self) -> list[str]:
-        """Why calls wait, for those who watch; an endpoint and model each."""
+        """Reasons why calls wait, one for each endpoint and model, for those who watch."""
         return why(self._asked)
 
     @property
     def _asked(self) -> tuple[object, ...]:
-        """Whom questions go to."""
+        """Everything that questions go to."""
         return *self.backbones.values(), self.embedder
 
     def _granted(self, limits: Limits) -> Grant:
@@ -179,7 +189,7 @@ class World:
     async def _replied(
         self, backbone: Backbone, request: ModelRequest, question: Complete, episode: str
     ) -> ModelReply:
-        """The reply; where the prompt is too long for the model, the one to it without its guidance, asked once."""
+        """Return the reply. If the prompt is too long for the model, ask once more without its guidance."""
         reply = await self.caller.call(backbone, request, episode)
         shorter = question.unguided() if reply.too_long else None
         if shorter is None:
@@ -205,7 +215,7 @@ class World:
             raise Stuck(f"{type(question).__name__}: {describe(error)}") from error
 
     async def _answered(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
-        """What is asked of memory, the embedder, checkers and tools."""
+        """Answer a question to memory, the embedder, checkers or tools."""
         match question:
             case Recall():
                 return await self._recall(run, question, asked)
@@ -258,7 +268,7 @@ class World:
         )
 
     def _embedder(self, run: Run) -> Embedder:
-        """Who makes a run's vectors: whoever made those that it has, unless another one was chosen."""
+        """The embedder of a run: the one that made the vectors it has, unless another one was chosen."""
         if self.embedders is None:
             return self.embedder
         return self.embedders.of(embedder_of(run))
@@ -266,13 +276,13 @@ class World:
     async def _vectors(
         self, run: Run, embedder: Embedder, texts: tuple[str, ...]
     ) -> tuple[list[tuple[float, ...]], Embedding | None]:
-        """One for each text, and what an endpoint was asked for them; where that is away, once it is back."""
+        """Return a vector for each text, and what an endpoint was asked for them. Waits for one that is away."""
         vectors = await self.caller.told(partial(embedder.embed, texts), run.episode)
         bill = embedder.bill(texts) if isinstance(embedder, Billing) else None
         return vectors, None if bill is None else self.caller.billed(embedder.name, bill, texts)
 
     async def _checked(self, question: Worth[Any], asked: str) -> Checked:
-        """By the domain's checker; where it has none, a learner's question is answered by the label."""
+        """Grade by the domain's checker. Where it has none, a learner's question is answered by the label."""
         if question.domain in CHECKERS or not question.subject or self.references is None:
             return checked(question, asked)
         return graded(question, asked, await self.references.grade(question))
@@ -285,7 +295,7 @@ class World:
             await self.close()
 
     def _select(self, memory: Memory, question: Recall, query: tuple[float, ...]) -> list[Hit]:
-        """By the plain rule; in a large memory through its mirror, which says the same sooner."""
+        """Select items by the plain rule, or in a large memory through its mirror, which gives the same sooner."""
         if len(memory.items) <= PLAIN_ITEMS:
             return select(memory, question, query)
         if self.mirrors is None:
@@ -312,7 +322,7 @@ def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
 
 
 def checked(question: Worth[Any], asked: str) -> Checked:
-    """What the domain's own checker says of an answer; unknown where the domain has none."""
+    """Grade an answer by the domain's own checker; the outcome is unknown where the domain has none."""
     check = CHECKERS.get(question.domain)
     if check is None:
         return Checked(asked=asked, outcome="unknown", checker="none")

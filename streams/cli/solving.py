@@ -94,34 +94,34 @@ def _problem(text: str, **given: Any) -> Problem:
 
 
 class Terminal(Onlooker):
-    """Says on standard error how a problem is solved, and shows each event on a terminal as it is recorded."""
+    """A terminal is told on standard error how a problem is solved, and shows each event as it is recorded."""
 
     def __init__(self, policy: Policy[Any], problem: Problem, world: World) -> None:
         self.policy, self.problem, self.world = policy, problem, world
 
     def waits(self, why: str) -> None:
-        """Who works on the same."""
+        """Say who works on the same episode."""
         say(why)
 
     def is_known(self, episode: str, journal: Mapping[str, Event]) -> None:
-        """What was asked for and not used."""
+        """Say which of the given options were not used."""
         say_known(episode, journal, self.problem, self.world)
 
     def begins(self, log: SqliteLog) -> None:
-        """What it is expected to take."""
+        """Say what the work is expected to take."""
         say_expected_of_one(self.world, log, self.policy, self.problem)
 
     def resumes(self, limits: Limits) -> None:
-        """Which limits hold."""
+        """Say which limits hold."""
         say(f"resumed with the limits it was begun with: {worded(limits)}")
 
     def recorder(self, writer: Writer) -> Recorder:
-        """One that shows what it records."""
+        """Return a recorder that shows what it records."""
         return Live(writer)
 
 
 def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, world: World) -> None:
-    """That nothing is asked: which of what was wished makes no other episode, and how to ask anew."""
+    """Say that nothing is asked, which of the given options made no other episode, and how to ask anew."""
     say("known: solved on this log before; the recorded answer follows, and nothing was asked")
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):

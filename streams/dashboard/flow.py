@@ -1,4 +1,4 @@
-"""The topology as a drawing: where each stage and topic stands, and how the flow runs between them."""
+"""The topology as a drawing: each stage and topic has a place, and lines show the flow between them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def edges(rates: Mapping[str, float | None], lags: Mapping[str, int]) -> list[Ed
 
 
 def _is_at_work(stage: Stage, rates: Mapping[str, float | None], lags: Mapping[str, int]) -> bool:
-    """What reads is at work while it is known how far behind it is; what only writes, while that comes."""
+    """A stage that reads is at work while its lag is known. One that only writes is at work while its topic grows."""
     return stage.name in lags if stage.reads else bool(rates.get(stage.writes[0]))
 
 
