@@ -165,7 +165,7 @@ def sampled(options: argparse.Namespace, until: float) -> int:
 
             def tests_of(change: Change) -> list[tuple[str, float]]:
                 near = by_import(ROOT, change.path, NEAR)
-                return known.touching(change) or [(each, MOST_S / NEAR) for each in near]
+                return known.touching(change) or known.of(near)
 
             try_all(waiting, copies, tests_of, verdicts, workers=options.workers, until=until)
     print("\n".join(report(drawn, verdicts.found, reasons)))

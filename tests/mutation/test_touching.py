@@ -74,6 +74,8 @@ def test_a_map_knows_who_runs_a_line_and_is_made_again_where_something_changed(t
     assert names == ["tests/test_sizes.py::test_large"], "a statement of several lines"
     names = [test for test, _ in first.touching(change(1, 1, called=False))]
     assert sorted(names) == ["tests/test_sizes.py::test_large", "tests/test_sizes.py::test_small"]
+    passing = [test for test, _ in first.of(["tests/test_sizes.py", "tests/test_unknown.py"])]
+    assert sorted(passing) == sorted(names), "one that fails says nothing here, too"
 
     again = Map(tree, kept)
     assert again.load() == []

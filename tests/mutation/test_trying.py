@@ -57,9 +57,12 @@ def test_a_change_is_noticed_or_survives_and_the_tree_stays_as_it_was(
         ((1, f"{trying.LATE} after 60 s"), (1, f"{trying.LATE} after 60 s"), "late"),
         ((1, "E  Failed: Timeout (>120.0s) from pytest-timeout."), (1, ""), "late"),
         ((1, "FAILED tests/test_sizes.py::test_double - assert 6 == 4"), (1, ""), "noticed"),
+        ((4, "ImportError while loading conftest"), (0, ""), "noticed"),
+        ((4, "ERROR: not found"), (4, "ERROR: not found"), "late"),
+        ((5, "1 deselected"), (5, "1 deselected"), "untouched"),
     ],
 )
-def test_a_machine_that_is_slow_has_noticed_nothing(
+def test_a_machine_that_is_slow_has_noticed_nothing_nor_has_who_did_not_run(
     wrong: tuple[int, str],
     right: tuple[int, str],
     word: Word,

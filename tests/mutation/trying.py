@@ -27,6 +27,8 @@ the same tests take as long without it."""
 LATE = "FAILED late"
 """What is said of a run that was ended."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+CANNOT, NONE_RAN = 4, 5
+"""Pytest's exit codes where it cannot begin, and where it left out every test that it was given."""
 TIME = re.compile(rf"{LATE}|time-?out|timed out|deadline", re.IGNORECASE)
 """How a run says that something took too long: a busy machine says so of right code, too."""
 
@@ -35,7 +37,7 @@ TIME = re.compile(rf"{LATE}|time-?out|timed out|deadline", re.IGNORECASE)
 class Verdict:
     """What the tests said of a change: which one noticed it, or how many did not, and what the run took.
 
-    ``late``: they took too long, and without the change as well, so nothing is known of it.
+    ``late``: they took too long or could not begin, and without the change as well, so nothing is known of it.
     """
 
     word: Word
@@ -101,7 +103,8 @@ def run(copy: Path, tests: Sequence[str], limit_s: float) -> tuple[int, str]:
 def attempt(copy: Path, path: str, text: str, tests: Sequence[str], usual_s: float) -> Verdict:
     """Whether any of these tests notices a text in a file's place. ``usual_s`` is what they take otherwise.
 
-    What fails for its time is asked of the right code at once: where that is too slow as well, nothing is told.
+    What fails for its time, or cannot begin, is asked of the right code at once: where that fails as well, nothing
+    is told.
     """
     if not tests:
         return Verdict("untouched", "", 0, 0.0)
@@ -109,9 +112,12 @@ def attempt(copy: Path, path: str, text: str, tests: Sequence[str], usual_s: flo
     with changed(copy, path, text):
         code, said = run(copy, tests, limit_s)
     taken = time.monotonic() - began
+    if code == NONE_RAN:
+        return Verdict("untouched", "", 0, taken)
     who = FAILED.search(said)
     by = who[1] if code and who else ""
-    if code and TIME.search(said) and run(copy, tests, limit_s)[0]:
+    doubtful = code == CANNOT or (code and TIME.search(said))
+    if doubtful and run(copy, tests, limit_s)[0]:
         return Verdict("late", by, len(tests), taken)
     return Verdict("noticed" if code else "survived", by, len(tests), taken)
 
