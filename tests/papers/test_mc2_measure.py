@@ -5,9 +5,11 @@ Source: design/mc2.md D11.
 
 from __future__ import annotations
 
+from math import cos, sin
+
 import pytest
 
-from handlers.policies.mc2.measure import Guided, relevance, without_question
+from handlers.policies.mc2.measure import Guided, fits, relevance, without_question
 from streams.analysis.statistics import t_half_width
 from streams.bench.metrics import METRICS
 from tests.papers.mc2_says import PROBLEM, answering, episode, full_memory, rounds
@@ -57,6 +59,21 @@ def test_relevance_of_guidance() -> None:
     for _, own, other in rows:
         assert own == pytest.approx((0.8 + 1.0) / 2)
         assert other == pytest.approx((0.0 + (0.0 + 0.8) / 2) / 2)
+
+
+@pytest.mark.claim("mc2-fig-06")
+def test_another_s_guidance_is_drawn_among_all_of_the_batch_but_its_own() -> None:
+    """Each of four has its own direction, so the cosine says whose guidance was drawn."""
+    angles = (0.0, 0.1, 0.4, 1.2)
+    batch = [Guided((cos(at), sin(at)), ((cos(at), sin(at)),)) for at in angles]
+    drawn: dict[int, set[float]] = {at: set() for at in range(len(batch))}
+    for number in range(2, 42):
+        for at, found in enumerate(fits(batch, number)):
+            assert found is not None
+            drawn[at].add(round(found[1], 9))
+    for at, mine in enumerate(angles):
+        others = {round(cos(mine - each), 9) for each in angles if each != mine}
+        assert drawn[at] == others
 
 
 @pytest.mark.claim("mc2-fig-06")
