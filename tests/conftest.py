@@ -18,6 +18,11 @@ from hypothesis import HealthCheck, settings
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
 LONG = {"live", "slow"}
+APART = {
+    "test_every_block_runs",
+    "test_a_log_that_ends_after_any_record_is_finished_as_if_nothing_had_been",
+}
+"""Tests whose cases take minutes together and share nothing that takes long to make: any worker may take one."""
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, max_examples=50, print_blob=False
@@ -39,7 +44,8 @@ def needs_a_broker(file: str) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file stays with one worker, and so do all that need a broker: it is started once, and alone on the machine.
+    """A file stays with one worker, but for the cases of its longest tests, and so do all that need a broker: it is
+    started once, and alone on the machine.
 
     Its tests wait for most of their time, and count on not waiting much longer.
     """
@@ -49,7 +55,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class OneBroker(schedulers.LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
+            file, _, test = nodeid.partition("::")
+            if test.partition("[")[0] in APART:
+                return nodeid
             return "a broker" if needs_a_broker(file) else file
 
     return OneBroker(config, log)
