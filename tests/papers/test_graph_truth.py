@@ -80,7 +80,7 @@ def shown_first(memory: Memory) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_where_a_principle_helps_its_weight_rises_and_prompts_show_it() -> None:
     start = share(before())
     lives = [lived(world) for world in range(MANY)]

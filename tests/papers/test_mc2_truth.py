@@ -88,7 +88,7 @@ def after_batches(world: int, with_it: float) -> Memory:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_where_a_lesson_harms_it_is_retired_and_shown_no_more() -> None:
     assert LESSON in lived(0, 0, BEGUN, HARMFUL)[2], "it is shown until then"
     memories = [after_batches(world, HARMFUL) for world in range(MANY)]
@@ -98,7 +98,7 @@ def test_where_a_lesson_harms_it_is_retired_and_shown_no_more() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_where_a_lesson_helps_it_stays() -> None:
     memories = [after_batches(world, HELPFUL) for world in range(MANY)]
     stays = sum(LESSON in lived(0, 1_000, memory, HELPFUL)[2] for memory in memories)
