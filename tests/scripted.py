@@ -88,6 +88,13 @@ def shown(question: Complete) -> str:
     return "\n".join(text for _, text in question.messages())
 
 
+def ended(text: str) -> str:
+    """Why a scripted reply ended."""
+    if isinstance(text, Refused):
+        return "error"
+    return "length" if isinstance(text, CutOff) else "stop"
+
+
 @dataclass
 class Ran(Generic[R]):
     """What a run came to, and everything that was recorded on the way."""
@@ -126,6 +133,12 @@ class Ran(Generic[R]):
     def trace(self) -> Trace:
         """The record, after a round trip through its bytes."""
         return Trace(tuple((at, decode(event.kind, encode(event))) for at, event in self.events))
+
+
+class Refused(str):
+    """No reply at all: what an endpoint comes to that takes no prompt of this length, say."""
+
+    __slots__ = ()
 
 
 @cache
@@ -191,7 +204,7 @@ class Driver:
                 return Completed(
                     asked=asked,
                     text=str(text),
-                    finish="length" if isinstance(text, CutOff) else "stop",
+                    finish=ended(text),
                     model=self.model(question),
                     logprob=self.surety(question),
                 )

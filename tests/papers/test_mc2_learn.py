@@ -42,7 +42,7 @@ from tests.papers.mc2_says import (
     worst,
 )
 from tests.papers.mc2_stream import Stream
-from tests.scripted import Driver, shown
+from tests.scripted import Driver, Refused, shown
 
 NEEDED = tuple(
     section.variable
@@ -249,6 +249,25 @@ def test_a_window_that_is_too_long_keeps_the_newest() -> None:
     [fact] = ran.of(KnowledgeConsolidated)
     assert fact.lessons == ("L2.R1", "L2.R2", "L1.R1")
     assert fact.left_out == ("L1.R2",)
+
+
+def test_a_model_that_takes_no_prompt_so_long_is_shown_the_newest_half() -> None:
+    """Its window is shorter than ours: its rules were to stay as they are for good."""
+    kept = [item(f"L1.R{k}", "reasoner", f"old {k}", number=1) for k in (1, 2)]
+    new = [item(f"L2.R{k}", "reasoner", f"new {k}", number=2) for k in (1, 2, 3)]
+
+    def narrow(question: Complete) -> str:
+        shown = dict(question.variables)["lessons"]
+        return Refused("") if shown.count("[L") > 2 else learned(question)
+
+    ran = learn(batch([], 3, knowing(*kept, *new, number=2)), narrow)
+    [fact] = ran.of(KnowledgeConsolidated)
+    assert (fact.result, len(fact.rules)) == ("consolidated", 6)
+    assert fact.lessons == ("L2.R1", "L2.R2")
+    assert fact.left_out == ("L2.R3", "L1.R1", "L1.R2")
+    silent = learn(batch([], 3, knowing(*kept, number=2)), lambda question: Refused(""))
+    [fact] = silent.of(KnowledgeConsolidated)
+    assert (fact.result, fact.lessons) == ("fallback", ("L1.R1",))
 
 
 # ── Batches ──────────────────────────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ from handlers.policies.mc2.distil import Lesson
 from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
 from handlers.roles.consolidator import CONSOLIDATORS, SIX, Consolidator, RuleList, new_rules
 from handlers.roles.role import Said
-from schemas.asking import All, Steps, Stopped
+from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.learning import Consolidated, KnowledgeConsolidated
 from schemas.identity import text_digest
 from schemas.memory import Memory
@@ -84,9 +84,30 @@ def consolidate(batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> S
     replies = iter(()) if not asked else iter((yield from All(one.ask(settings) for one in asked)))
     for one in windows:
         if one.lessons:
-            yield _consolidated(one, next(replies), keeper(one.role, settings))
+            fitting, said = yield from shortened(one, next(replies), settings)
+            yield _consolidated(fitting, said, keeper(one.role, settings))
         elif one.rules:
             yield _fact(one, one.rules, "kept")
+
+
+def shortened(
+    one: Window, said: Said | Stopped, settings: Mc2Settings
+) -> Steps[tuple[Window, Said | Stopped]]:
+    """What is said of the newest half of the lessons, and of half of them, while all of them bring no reply.
+
+    A model whose own window is shorter than ``context_chars`` refuses the prompt: its rules would stay as they
+    are for good.
+    """
+    while isinstance(said, Said) and said.completion.finish == "error" and len(one.lessons) > 1:
+        half = len(one.lessons) // 2
+        one = replace(
+            one, lessons=one.lessons[:half], left_out=(*one.lessons[half:], *one.left_out)
+        )
+        try:
+            said = yield from one.ask(settings)
+        except OutOfLimit as limit:
+            return one, Stopped(limit.which)
+    return one, said
 
 
 def window(role: RoleName, batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> Window:

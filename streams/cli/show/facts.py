@@ -64,7 +64,8 @@ def _learned(fact: Event) -> Saying:
         case KnowledgeConsolidated():
             made = f"{plural(len(fact.rules), 'rule')}, {fact.new} new"
             read = plural(len(fact.lessons), "lesson")
-            return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", ""
+            tone = "warn" if fact.result == "fallback" else ""
+            return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", tone
         case _ if (saying := searched(fact) or steered(fact) or monitored(fact)) is not None:
             return saying
         case _:
