@@ -44,24 +44,18 @@ def mcnemar_matrix(groups: Groups) -> dict[str, Any]:
 
 
 def frontier(groups: Groups, cost: str) -> list[dict[str, Any]]:
-    """Each run's accuracy at its cost (calls, tokens), over which share, and whether no other run beats it."""
-    points = [
-        (run, METRICS[cost].of(cases), METRICS["accuracy"].of(cases), METRICS["coverage"].of(cases))
-        for run, group in groups.items()
-        for cases in [[one.case for one in group]]
-    ]
-    sure = [(run, c, a, of or 0.0) for run, c, a, of in points if c is not None and a is not None]
-    best = pareto([(c, a) for _, c, a, _ in sure])
-    return [
-        {
-            "run": run,
-            cost: round(c, 6),
-            "accuracy": round(a, 6),
-            "coverage": round(of, 6),
-            "best": good,
-        }
-        for (run, c, a, of), good in zip(sure, best, strict=True)
-    ]
+    """Each run's accuracy at its cost (calls, tokens), over which shares, and whether no other run beats it."""
+    sure: list[dict[str, Any]] = []
+    for run, group in groups.items():
+        cases = [one.case for one in group]
+        paid, right = METRICS[cost].found(cases), METRICS["accuracy"].found(cases)
+        if paid.value is not None and right.value is not None:
+            covered = METRICS["coverage"].of(cases) or 0.0
+            said = {cost: paid.value, "accuracy": right.value, "coverage": covered}
+            told: dict[str, Any] = {name: round(value, 6) for name, value in said.items()}
+            sure.append({"run": run, **told, "unknown": paid.unknown, "problems": len(cases)})
+    best = pareto([(each[cost], each["accuracy"]) for each in sure])
+    return [{**each, "best": good} for each, good in zip(sure, best, strict=True)]
 
 
 # ── Does experience help? ────────────────────────────────────────────────────────────────────

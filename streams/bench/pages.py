@@ -126,8 +126,10 @@ def sections(made: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
 def _compared(each: Mapping[str, Any]) -> Iterator[str]:
     for cost in ("calls", "tokens"):
         best = [p for p in each[f"by_{cost}"] if p["best"]]
-        told = ", ".join(f"{p['run']} ({_right(p)} at {p[cost]:,.1f})" for p in best)
-        yield f"not beaten by {cost}: {told or 'unknown'}"
+        told = ", ".join(f"{p['run']} ({_right(p)} at {p[cost]:,.1f}{_paid(p)})" for p in best)
+        away = sorted({p["run"] for p in each["by_calls"]} - {p["run"] for p in each[f"by_{cost}"]})
+        left = f"; {cost} unknown of {', '.join(away)}" if away else ""
+        yield f"not beaten by {cost}: {told or 'unknown'}{left}"
     for one, others in each["mcnemar"].items():
         told = "; ".join(f"{name} {_odds(other)}" for name, other in others.items())
         yield f"McNemar, {one} against {told}"
@@ -136,6 +138,12 @@ def _compared(each: Mapping[str, Any]) -> Iterator[str]:
 def _right(point: Mapping[str, Any]) -> str:
     graded = "" if point["coverage"] == 100 else f" of the {point['coverage']:.1f} % graded"
     return f"{point['accuracy']:.1f} %{graded}"
+
+
+def _paid(point: Mapping[str, Any]) -> str:
+    """Of how many problems the cost is known, where not of all."""
+    unknown, problems = point["unknown"], point["problems"]
+    return f", {problems - unknown} of {problems}" if unknown else ""
 
 
 def _odds(pair: Mapping[str, Any]) -> str:

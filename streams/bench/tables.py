@@ -125,14 +125,16 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
         UNKNOWN if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
         _value(found["coverage"], 1), str(said["commission"]), str(said["omission"]),
         str(said["undecided"]), str(said["not_graded"]),
-        _value(found["calls"], 1), _tokens(found["tokens"]), f"{each['learning']['calls']:,} calls",
-        _value(found["ece"], 3), _value(found["aurc"], 3), _value(found["f1"], 3),
+        _value(found["calls"], 1), _resting(found["tokens"], 0), f"{each['learning']['calls']:,} calls",
+        *(_resting(found[name], 3) for name in ("ece", "aurc", "f1")),
     ]  # fmt: skip
 
 
-def _tokens(found: Mapping[str, Any] | None) -> str:
-    """Mean tokens, and of how many problems where not all are known."""
-    return _value(found, 0) + ("" if found is None or not found["unknown"] else rests_on(found))
+def _resting(found: Mapping[str, Any] | None, places: int) -> str:
+    """A figure, and of how many it is where not all are known."""
+    return _value(found, places) + (
+        "" if found is None or not found["unknown"] else rests_on(found)
+    )
 
 
 def _value(found: Mapping[str, Any] | None, places: int) -> str:

@@ -56,6 +56,20 @@ PAGES: Final = {
 MENU: Final = ("/", "/episodes", "/answers", "/learning", "/arms", "/graph", "/dead-letters")
 
 
+def templates() -> Environment:
+    """What pages are drawn with: everything is escaped, and nothing may be missing."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(words.FILTERS)
+    made.globals.update(words.GLOBALS)
+    return made
+
+
 class Dashboard:
     """The pages of one log. ``writable`` opens it where something may be changed: with a token only."""
 
@@ -63,15 +77,7 @@ class Dashboard:
         self, glass: Glass, url: str, writable: Callable[[], SqliteLog], token: str | None = None
     ) -> None:
         self.glass, self.url, self.writable, self.token = glass, url, writable, token
-        self.templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self.templates.filters.update(words.FILTERS)
-        self.templates.globals.update(words.GLOBALS)
+        self.templates = templates()
 
     def app(self, hosts: Hosts) -> Starlette:
         """The application, which follows the log while it is up."""

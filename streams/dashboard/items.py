@@ -25,6 +25,20 @@ USES_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
+class Among:
+    """All members of a scope: how many are right, of how many that were graded."""
+
+    right: int
+    graded: int
+    members: int
+
+    @property
+    def share(self) -> float | None:
+        """Share of the graded ones that were right."""
+        return self.right / self.graded if self.graded else None
+
+
+@dataclass(frozen=True, slots=True)
 class Worth:
     """What became of the episodes that had an item in their prompts, beside all of its scope's.
 
@@ -35,8 +49,8 @@ class Worth:
     right: int
     wrong: int
     """The rest of its uses is without a grade, or no answer was given."""
-    among: float | None
-    """Share of all graded members of the scope that were right."""
+    among: Among
+    """All members of its scope."""
 
     @property
     def other(self) -> int:
@@ -60,16 +74,15 @@ class Item:
     effects: Sequence[Probed]
 
 
-def worth(life: Life, among: float | None) -> Worth:
+def worth(life: Life, among: Among) -> Worth:
     """What became of an item's uses."""
     return Worth(life.uses, life.right, life.wrong, among)
 
 
-def share_right(batches: Mapping[tuple[str, int], BatchFigures], scope: str) -> float | None:
-    """Share of a scope's graded members that were right."""
+def among_all(batches: Mapping[tuple[str, int], BatchFigures], scope: str) -> Among:
+    """All members of a scope."""
     mine = [b for b in batches.values() if b.scope == scope]
-    graded = sum(b.graded for b in mine)
-    return sum(b.right for b in mine) / graded if graded else None
+    return Among(*(sum(getattr(b, name) for b in mine) for name in ("right", "graded", "members")))
 
 
 def items(
@@ -91,7 +104,7 @@ def items(
     found = [life for life in found if stands(life, fold, number, wanted.get("all", ""))]
     found.sort(key=_order(wanted.get("order", ""), measured))
     first = int(wanted["from"]) if wanted.get("from", "").isdecimal() else 0
-    among = share_right(batches, scope)
+    among = among_all(batches, scope)
     return {
         "kind": kind,
         "scope": scope,
@@ -165,7 +178,7 @@ def item(
         "life": life,
         "key": key,
         "scope": scope,
-        "worth": worth(life, share_right(batches, scope)),
+        "worth": worth(life, among_all(batches, scope)),
         "effects": most_probed(measured.get((scope, key), {})),
         "uses": [_graded(state, log, episode) for episode in used[:USES_SHOWN]],
         "more": max(len(used) - USES_SHOWN, 0),

@@ -41,6 +41,7 @@ class ScopeLine:
     rules: int
     right: int
     graded: int
+    members: int
 
 
 # ── Scopes and versions ──────────────────────────────────────────────────────────────────────
@@ -65,6 +66,7 @@ def _scope(name: str, fold: MemoryFold, batches: Sequence[BatchFigures]) -> Scop
         rules,
         sum(b.right for b in batches),
         sum(b.graded for b in batches),
+        sum(b.members for b in batches),
     )
 
 

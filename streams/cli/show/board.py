@@ -123,7 +123,9 @@ def trend(found: Sequence[BatchFigures]) -> list[str | Span]:
     if not half:
         return ["accuracy ", (bars, "good")]
     first, second = _share(graded[:half]), _share(graded[half:])
-    return ["accuracy ", (bars, "good"), f"  {first:.0%} → {second:.0%}", (" by half", "dim")]
+    left = sum(one.members - one.graded for one in found)
+    said = " by half" + (f", {left} not graded" if left else "")
+    return ["accuracy ", (bars, "good"), f"  {first:.0%} → {second:.0%}", (said, "dim")]
 
 
 def _share(found: Sequence[BatchFigures]) -> float:

@@ -13,6 +13,7 @@ from streams.bench.compare import frontier, mcnemar_matrix, progress
 from streams.bench.metrics import METRICS
 from streams.bench.pages import sections
 from streams.bench.results import Episode
+from streams.bench.tables import measured_table
 from streams.cli.demo.local import right_of
 
 
@@ -68,6 +69,36 @@ def test_the_page_says_so_too() -> None:
     [(_, lines)] = sections(made)
     assert "one (50.0 % of the 66.7 % graded at 1.0)" in lines[0]
     assert "McNemar, one against other 1:0 p 1 (2 not graded in both)" in lines
+
+
+def test_the_page_says_of_how_many_a_cost_is_known_and_of_whom_it_is_not() -> None:
+    """A run whose tokens nobody knew was missing without a word, and a mean over half of them stood as one of all."""
+    half = [episode("a", "right"), episode("b", "right")]
+    half[0].case.closed.usage = Usage(calls=1, prompt_tokens=40, completion_tokens=2)
+    groups = {"half": half, "none": OTHER}
+    made: dict[str, Any] = {
+        "comparisons": {
+            "d": {f"by_{cost}": frontier(groups, cost) for cost in ("calls", "tokens")}
+            | {"mcnemar": {}}
+        },
+        "measured": [],
+    }
+    [(_, (_, tokens))] = sections(made)
+    assert tokens == "not beaten by tokens: half (100.0 % at 42.0, 1 of 2); tokens unknown of none"
+
+
+def test_what_was_measured_says_of_how_many_each_figure_is() -> None:
+    nothing = {"value": None, "known": 0, "unknown": 0, "seeds_unknown": 0}
+    part = {"value": 0.25, "known": 3, "unknown": 2, "seeds_unknown": 0}
+    names = ("accuracy", "coverage", "calls", "tokens", "ece", "aurc", "f1")
+    each = {
+        "data": "d", "run": "r", "episodes": 5, "accuracy_interval": None, "learning": {"calls": 0},
+        "metrics": {name: part if name in ("ece", "f1") else nothing for name in names},
+        "outcomes": dict.fromkeys(("commission", "omission", "undecided", "not_graded"), 0),
+    }  # fmt: skip
+    head, [row] = measured_table({"measured": [each]})
+    found = dict(zip(head, row, strict=True))
+    assert (found["ECE"], found["AURC"], found["F1"]) == ("0.250, 3 of 5", "–", "0.250, 3 of 5")
 
 
 def test_progress_says_how_many_were_graded() -> None:
