@@ -15,7 +15,7 @@ import msgspec
 from handlers.answers.extract import mentioned
 from handlers.answers.grade import References, grade_reference
 from schemas.events.episode import Completed
-from streams.analysis.cases import Case
+from streams.analysis.cases import RIGHT, Case
 from streams.analysis.report import number, share, table
 from streams.analysis.statistics import paired_interval
 
@@ -29,13 +29,13 @@ Cause: TypeAlias = Literal["reading", "cutting", "grammar", "model"]
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """One reply to one problem, and whether what was read of it is right."""
+    """One reply to one problem, and whether what was read of it is right; unknown where no grader can tell."""
 
     id: str
     text: str
     finish: str
     answer: str | None
-    right: bool
+    right: bool | None
     completion_tokens: int | None = None
     prompt_tokens: int | None = None
 
@@ -57,9 +57,11 @@ class Odd:
     cot: str | None
 
 
-def is_right(answer: str | None, reference: References) -> bool:
-    """Whether an answer is right by the data set's rule."""
-    return grade_reference(answer, reference, dataset=DATASET).outcome == "right"
+def is_right(answer: str | None, reference: References) -> bool | None:
+    """Whether an answer is right by the data set's rule; unknown where that cannot tell. None at all is not."""
+    if answer is None:
+        return False
+    return RIGHT.get(grade_reference(answer, reference, dataset=DATASET).outcome)
 
 
 def plain_said(
@@ -87,7 +89,7 @@ def cot_said(case: Case) -> Said:
         text=reply.text,
         finish=reply.finish,
         answer=case.closed.answer,
-        right=case.reference is not None and is_right(case.closed.answer, case.reference),
+        right=None if case.reference is None else is_right(case.closed.answer, case.reference),
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
     )
@@ -99,15 +101,23 @@ def cot_said(case: Case) -> Said:
 def odd_ones(arms: Mapping[str, Arm], references: Mapping[str, str]) -> Iterator[Odd]:
     """Each problem on which the plain call and `cot` differ, with the cause."""
     plain, cot, free = (arms.get(name, {}) for name in (PLAIN, COT, FREE))
-    for name in plain:
-        one, other = plain[name], cot.get(name)
-        if other is None or one.right == other.right:
+    for name in _pairs_of(plain, cot):
+        one, other = plain[name], cot[name]
+        if one.right == other.right:
             continue
         reference = references[name]
         cause = cause_of(
             other if one.right else one, reference, free.get(name) if one.right else None
         )
-        yield Odd(name, one.right, cause, reference, one.answer, other.answer)
+        yield Odd(name, one.right is True, cause, reference, one.answer, other.answer)
+
+
+def _pairs_of(plain: Arm, cot: Arm) -> list[str]:
+    """The problems that both were asked and of which both replies could be graded."""
+    return [
+        name for name, one in plain.items()
+        if name in cot and one.right is not None and cot[name].right is not None
+    ]  # fmt: skip
 
 
 def cause_of(failed: Said, reference: str, free: Said | None = None) -> Cause:
@@ -124,11 +134,12 @@ def figures(arms: Mapping[str, Arm], references: Mapping[str, str]) -> dict[str,
     odd = list(odd_ones(arms, references))
     lost, won = (sum(each.lost is which for each in odd) for which in (True, False))
     plain, cot, free = (arms.get(name, {}) for name in (PLAIN, COT, FREE))
-    both = [name for name in plain if name in cot]
+    asked, both = [name for name in plain if name in cot], _pairs_of(plain, cot)
     interval = paired_interval(won, lost, len(both))
     return {
         "ways": {name: _sums(arm) for name, arm in arms.items()},
         "pairs": len(both),
+        "left_out": len(asked) - len(both),
         "lost": lost,
         "won": won,
         "difference": (won - lost) / len(both) if both else None,
@@ -152,7 +163,8 @@ def _sums(arm: Arm) -> dict[str, Any]:
     said = list(arm.values())
     return {
         "problems": len(said),
-        "right": sum(each.right for each in said),
+        "right": sum(each.right is True for each in said),
+        "undecided": sum(each.right is None for each in said),
         "no_answer": sum(each.answer is None for each in said),
         "cut": sum(each.finish == "length" for each in said),
         "prompt_tokens": _total([each.prompt_tokens for each in said]),
@@ -178,7 +190,7 @@ def _total(tokens: Sequence[int | None]) -> int | None:
 
 # ── The page ─────────────────────────────────────────────────────────────────────────────────
 
-HEAD = ("way", "n", "right", "no answer", "cut", "prompt tokens", "completion tokens")
+HEAD = ("way", "n", "right", "undecided", "no answer", "cut", "prompt tokens", "completion tokens")
 
 
 def markdown(found: Mapping[str, Any]) -> str:
@@ -186,7 +198,7 @@ def markdown(found: Mapping[str, Any]) -> str:
     rows = [
         [
             name,
-            *(str(sums[each]) for each in ("problems", "right", "no_answer", "cut")),
+            *(str(sums[each]) for each in ("problems", "right", "undecided", "no_answer", "cut")),
             *(number(sums[each], 0) for each in ("prompt_tokens", "completion_tokens")),
         ]
         for name, sums in found["ways"].items()
@@ -196,8 +208,9 @@ def markdown(found: Mapping[str, Any]) -> str:
 
 def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
     low, high = found["interval"] or (None, None)
+    left = f" ({found['left_out']} more are undecided)" if found["left_out"] else ""
     yield (
-        f"Of {found['pairs']} pairs {found['lost']} were right by {PLAIN} only, {found['won']} by cot only: "
+        f"Of {found['pairs']} pairs{left} {found['lost']} were right by {PLAIN} only, {found['won']} by cot only: "
         f"cot - plain {share(found['difference'])}, 95 % {share(low)} to {share(high)}."
     )
 

@@ -74,7 +74,8 @@ def test_the_page_says_so_too() -> None:
 def test_the_page_says_of_how_many_a_cost_is_known_and_of_whom_it_is_not() -> None:
     """A run whose tokens nobody knew was missing without a word, and a mean over half of them stood as one of all."""
     half = [episode("a", "right"), episode("b", "right")]
-    half[0].case.closed.usage = Usage(calls=1, prompt_tokens=40, completion_tokens=2)
+    paid = Usage(calls=1, prompt_tokens=40, completion_tokens=2)
+    vars(half[0].case.closed)["usage"] = paid
     groups = {"half": half, "none": OTHER}
     made: dict[str, Any] = {
         "comparisons": {

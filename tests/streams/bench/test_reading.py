@@ -73,6 +73,20 @@ def test_pairs_are_those_that_both_were_asked() -> None:
     assert figures["ways"][COT]["no_answer"] == 1
 
 
+def test_what_no_grader_can_tell_is_no_loss_and_is_counted() -> None:
+    """A reply that nobody could grade counted as wrong, and so as lost by the other way."""
+    unsure = said("", "It is \\boxed{\\alpha + 1}.", "\\alpha + 1")
+    assert unsure.right is None
+    assert said("", SAID, None).right is False
+    figures = reading.figures(
+        {PLAIN: {"a": said("", BOXED, "7"), "b": unsure}, COT: {"a": unsure, "b": unsure}},
+        {"a": "7", "b": "7"},
+    )
+    assert (figures["pairs"], figures["left_out"], figures["odd"]) == (0, 2, [])
+    assert figures["ways"][PLAIN] | {"right": 1, "undecided": 1} == figures["ways"][PLAIN]
+    assert "Of 0 pairs (2 more are undecided) 0 were right" in reading.markdown(figures)
+
+
 def test_the_grammar_is_held_against_the_same_problems_without_it() -> None:
     assert found()["grammar"] == {"problems": 3, "with": 30, "without": 40, "times": 0.75}
     without = {name: arm for name, arm in arms().items() if name != FREE}
