@@ -1,1 +1,1 @@
-"""What is remembered: journals, folds and tables."""
+"""State: everything that is remembered, as journals, folds and tables."""

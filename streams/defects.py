@@ -1,4 +1,4 @@
-"""What a policy's own defect is called: the same words each time it happens."""
+"""Names for the defects of policies: the same defect gets the same words each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker grants the episodes that it opens: limits for those without, and prices for those of cost."""
+"""Grants of a worker to the episodes that it opens: limits for those without any, prices under a cost limit."""
 
 from __future__ import annotations
 

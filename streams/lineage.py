@@ -1,4 +1,4 @@
-"""What forgetting a problem would do, told before anything is done; and what stays on the log."""
+"""The lineage of a problem: what forgetting it would do, told before anything is done, and what stays on the log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ QUOTED = "select count(*) from records where topic = 'learning' and episode like
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What one scope made of a problem, and what withdrawing it takes."""
+    """The things that one scope made of a problem, and the steps that withdraw them."""
 
     scope: str
     episodes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a log would not take: an episode whose record is too large for it ends, and says so in its closing.
+"""Records that a log refuses for their size: the episode ends, and its closing says so.
 
 Nothing is recorded at the place of what was too large. The closing names the record, its place, its size and what
 the log takes, so that a replay meets the same end there, on any log and by any build that derives the same record.

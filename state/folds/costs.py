@@ -1,4 +1,4 @@
-"""What was spent, in three columns that are never added up: episodes, learning, probes."""
+"""A fold over spending, in three columns that are never added up: episodes, learning, probes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Spent:
 
 @dataclass(slots=True)
 class CostsFold:
-    """What each column spent."""
+    """The spending of each column."""
 
     columns: dict[Column, Spent] = field(
         default_factory=lambda: {name: Spent() for name in COLUMNS}

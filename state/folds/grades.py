@@ -1,4 +1,4 @@
-"""What is known of each episode's answer: one rule for everything that learns from it or shows it.
+"""A fold over grades: one rule for what counts as known of an answer, for all that learn from it or show it.
 
 A person's verdict stands until the next one. Where nobody gave one, the newest comparison with a reference
 counts, else what the domain's own checker said. Verdicts of earlier builds (``verdict@1``) stood only until
@@ -73,7 +73,7 @@ def word_of(event: Graded) -> Word:
 
 @dataclass(slots=True)
 class GradesFold:
-    """What is known of every episode's answer."""
+    """The grades of every episode's answer."""
 
     known: dict[str, Known] = field(default_factory=dict[str, Known])
 

@@ -1,4 +1,4 @@
-"""What one learning episode has said so far: lessons, vectors and rules, in the order of addresses.
+"""The lessons, vectors and rules that one learning episode has stated so far, in the order of addresses.
 
 Source: MC² eq. (10), (11).
 """

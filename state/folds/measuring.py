@@ -1,4 +1,4 @@
-"""What the members of a batch measured: what rules learn from, and what items are retired on."""
+"""Measures of a batch: learning rules learn from what its members measured, and items are retired on it."""
 
 from __future__ import annotations
 

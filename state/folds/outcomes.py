@@ -1,4 +1,4 @@
-"""What is known of each episode's answer, with the place of the newest grade: what rows of tables need."""
+"""The outcome of each episode, with the place of its newest grade, as the rows of tables need it."""
 
 from __future__ import annotations
 

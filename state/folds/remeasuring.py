@@ -29,7 +29,7 @@ from state.folds.versions import Versions
 
 
 class Past(Protocol):
-    """What is known of a scope, long ago too."""
+    """The past of a scope: everything that is known of it, however long ago."""
 
     versions: Versions
 

@@ -19,7 +19,7 @@ from state.folds.learned import Learned, rules_of
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What a version holds besides items: learned numbers, what items are retired on, labels."""
+    """The part of a version that is not items: learned numbers, what items are retired on, labels."""
 
     learned: Mapping[str, Any]
     standing: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -49,7 +49,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What stands before every query, and before every passage, when a vector is made of it."""
+    """The prefixes that stand before every query and before every passage when a vector is made of it."""
 
     query: str = ""
     passage: str = ""

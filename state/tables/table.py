@@ -1,4 +1,4 @@
-"""What a table is: its name, its documented columns, which keys it has and how a row is made."""
+"""Tables: each has a name, documented columns, a rule for its keys and a rule for making a row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COMMON = (
 
 
 class Source(Protocol):
-    """What rows are made from: the state, and the records of single episodes up to its offset."""
+    """The source of rows: the state, and the records of single episodes up to its offset."""
 
     state: State
 

@@ -1,4 +1,4 @@
-"""What a search's controller did, and what it was worth: actions by depth, audited prunes, flow.
+"""Figures of a search's controller: its actions by depth, its audited prunes, and the flow from root to outcome.
 
 Source: CoT2-Meta figure 5, § G.2; design/cot2_meta.md D11.
 """

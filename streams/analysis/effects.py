@@ -1,4 +1,4 @@
-"""What memory items were worth, by the probes that stand on a log: episodes that had one, again without it.
+"""The effects of memory items, from the probes on a log: episodes that had an item, run again without it.
 
 No model is asked here: `metalogue effect lesson` made the probes.
 

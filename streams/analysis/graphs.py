@@ -90,7 +90,7 @@ def drawn(memory: Memory) -> Drawn | None:
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """What a problem activates, layer by layer, by propagation. Source: eq. (3), (8), (9)."""
+    """The part of the graph that a problem activates, layer by layer. Source: eq. (3), (8), (9)."""
 
     similar: Mapping[str, float]
     paths: Mapping[str, float]

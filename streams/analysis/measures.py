@@ -1,4 +1,4 @@
-"""What every episode is measured by: whether it is right, what it spent, how sure it was of its answer.
+"""Measures of every episode: whether it is right, what it spent, and how sure it was of its answer.
 
 Recipes and analyses print these figures from here: each has one implementation.
 

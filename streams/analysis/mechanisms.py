@@ -1,4 +1,4 @@
-"""What is measured of mechanisms: decisions, repairs, arms, feelings, replies.
+"""Measures of mechanisms: decisions, repairs, arms, feelings, replies.
 
 What nobody can judge is an unknown unit of its figure: counted, and in no share.
 

@@ -30,7 +30,7 @@ MISSING = "Plots need Matplotlib: pip install 'metalogue[plots]'."
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """What a plot shows: a line or points for each name, or a bar for each name."""
+    """A plot shows a line or points for each name, or a bar for each name."""
 
     title: str
     series: Mapping[str, Points]

@@ -1,4 +1,4 @@
-"""What a rule of sampling would have come to, worked out from chains of thought that were recorded once.
+"""Rules of sampling, computed over chains of thought that were recorded once: which result would each have had?
 
 A bank holds several chains for each problem that do not see each other. Whichever of them a vote of five, or a
 vote that stops early, had drawn, they would have said what they say here: so every such rule is evaluated by
@@ -65,7 +65,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What a rule comes to: shares in [0, 1], means a problem, and intervals of 95 % over problems."""
+    """The result of a rule: shares in [0, 1], means per problem, and intervals of 95 % over problems."""
 
     rule: str
     chains: float | None

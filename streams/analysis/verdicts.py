@@ -1,4 +1,4 @@
-"""What a judge makes of answers that no grader could decide: a side run each, and what those on record say.
+"""Verdicts of a judge on answers that no grader could decide. Each is a side run; recorded ones are read.
 
 A verdict is about one answer and one set of references; where a newer reference came, it counts no more.
 It never becomes an outcome: it has columns of its own, and no policy and no learner sees it.
@@ -41,7 +41,7 @@ _SAID: Mapping[str, Said] = {"right": "right", "wrong": "wrong"}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge said of an answer, and which judge."""
+    """A judge's verdict on an answer, with the judge's name."""
 
     said: Said
     by: str

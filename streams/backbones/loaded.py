@@ -1,4 +1,4 @@
-"""What backbones share that run a model themselves: its file, its name, one loading for all calls, its options."""
+"""Common parts of backbones that run a model themselves: its file, its name, one loading for all calls, options."""
 
 from __future__ import annotations
 

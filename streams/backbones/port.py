@@ -34,7 +34,7 @@ class ModelRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """What came back. Numbers that the server did not say are ``None``: unknown, never zero.
+    """A model's reply. Numbers that the server did not state are ``None``: unknown, never zero.
 
     ``finish`` is one of ``stop length refusal timeout error``: the last three are replies too, and
     are recorded like any other. ``attempts`` counts transport attempts, this one included; ``free``
@@ -86,7 +86,7 @@ Silence: TypeAlias = Literal["lost", "busy", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What was spent on a question that got no reply, and what its endpoint did for others.
+    """The effort that a question without a reply took, and what its endpoint did for others meanwhile.
 
     ``answered`` counts all replies of the endpoint so far, ``failures`` those of its failures in a row;
     ``again`` tells whether it may be asked now. ``pause_s`` is what the endpoint asked for at last, if it did.

@@ -34,7 +34,7 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What the rest of the command line says of models; it matters to the kinds that have them."""
+    """The other options of the command line that concern models; each kind of backbone takes those that it has."""
 
     model: str | None = None
     base_url: str | None = None

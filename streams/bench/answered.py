@@ -1,4 +1,4 @@
-"""Whose figure a cell is: one run is printed only in the row or block of the model that answered.
+"""Figures belong to the model that answered: a run is printed only in that model's row or block.
 
 A table that prints the same run under several models (or judges, or inducers) has one of them measured at
 most. Where none of them is the model that answered, our figures stand in a table of their own.

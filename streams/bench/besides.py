@@ -1,4 +1,4 @@
-"""What a recipe pays besides its episodes: learning, queries beside them, audits of prunes, and a judge.
+"""Costs of a recipe beside its episodes: learning, queries beside them, audits of prunes, and a judge.
 
 Each is a row of the forecast: how much is left at most, and how much that is as what is on the log went.
 """

@@ -1,4 +1,4 @@
-"""What a recipe would do, before a call is paid: data, rows, calls and tokens, and what stays unmeasured.
+"""A forecast of a recipe before a call is paid: data, rows, calls, tokens, and what stays unmeasured.
 
 Nothing is asked and nothing is announced. How much a problem takes is known only from episodes of the same
 run that the log holds already; without one it is unknown, and what limits and settings allow is said beside it.

@@ -1,4 +1,4 @@
-"""What the worker's appends cost beside plain aiokafka, on one broker in one run; latency; replay."""
+"""The cost of the worker's appends beside plain aiokafka, on one broker in one run, with latency and replay."""
 
 from __future__ import annotations
 

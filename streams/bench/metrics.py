@@ -1,4 +1,4 @@
-"""What a recipe may measure, by name: each a pure function of closed episodes.
+"""Metrics that a recipe may name: each is a pure function of closed episodes.
 
 Shares are in percent where papers print percent. Nothing known is ``None``, never 0; what is unknown is in
 no figure, and counted beside it. A figure has one implementation: this one is tested, and printed.

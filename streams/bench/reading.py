@@ -1,4 +1,4 @@
-"""What a prompt, a reader and a grammar do to a model: `cot` beside the same problem put bare, greedily.
+"""The effect of a prompt, a reader and a grammar on a model: `cot` beside the same problem put bare, greedily.
 
 The bare chat call is the problem alone, with nothing of ours around it; its answer is what the reply marks, or else
 mentions last. What it solves and `cot` does not was lost on the way, and each such problem is told with its cause.

@@ -106,7 +106,7 @@ class Runs(Part):
 
 
 class Place(Part):
-    """What a row or column of a paper's table stands for."""
+    """The meaning of a row or column in a paper's table."""
 
     run: str | None = None
     data: str | None = None

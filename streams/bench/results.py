@@ -1,4 +1,4 @@
-"""What came of a recipe's cells, read off the log: episodes by run and data set, and any figure of them."""
+"""Results of a recipe's cells, read off the log: episodes by run and data set, and any figure of them."""
 
 from __future__ import annotations
 

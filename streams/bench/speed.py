@@ -1,4 +1,4 @@
-"""What durability costs, beside a hand-written SQLite append of the same bytes, in one run.
+"""The cost of durability, beside a hand-written SQLite append of the same bytes in the same run.
 
 A step is one completion of 240 characters with its fact. CPU times are medians of five alternating
 measurements. Waiting is wall time against 1 000 tasks that only sleep, though the worker's admits, opens,

@@ -1,4 +1,4 @@
-"""What Kafka's client libraries say of themselves: the first line of each kind, then how many more there were.
+"""Messages of Kafka's client libraries: the first line of each kind is shown, later ones are counted.
 
 A broker that is away makes them say the same hundreds of times a second. What it means for the work is said
 by the worker, once.

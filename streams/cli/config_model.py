@@ -1,4 +1,4 @@
-"""What can be configured: names, types and defaults. Importing this costs pydantic-settings."""
+"""The configuration: names, types and defaults. Importing this costs pydantic-settings."""
 
 from __future__ import annotations
 

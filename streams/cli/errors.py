@@ -6,7 +6,7 @@ OK, FAILED, USAGE, DIVERGED, SPENT, SETUP, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3
 
 
 class CliError(Exception):
-    """What happened, where, and what to do; with the code that the process ends with.
+    """An error for people: what happened, where, and what to do, with the exit code of the process.
 
     ``error`` is the stable code in brackets, such as ``log.missing``. ``where`` is a file, line or URL,
     ``field`` the field or option that is wrong.

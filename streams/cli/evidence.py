@@ -72,7 +72,7 @@ def _all(folders: Sequence[Path]) -> dict[Path, Derived]:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What one log gives: its tables, and what this build would do otherwise than it says."""
+    """Results from one log: its tables, and where this build would act otherwise than the log says."""
 
     tables: str
     diverged: tuple[str, ...]

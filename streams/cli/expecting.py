@@ -1,4 +1,4 @@
-"""What work is expected to take, said before the first call that is paid for.
+"""Expectations of what work will take, said before the first call that is paid for.
 
 Measured means of this log come first, then what a policy's own settings and limits allow; what neither
 says is unknown, and said to be. Nothing is said where nobody is asked: of the simulator and of recordings.
@@ -54,7 +54,7 @@ select count(*), avg(calls), avg(prompt), avg(completion), count(prompt + comple
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """What one problem takes: means of ``measured`` episodes, else calls at most; ``None`` is unknown."""
+    """The expected effort for one problem: means of ``measured`` episodes, else calls at most; ``None`` is unknown."""
 
     measured: int = 0
     calls: float | None = None

@@ -31,7 +31,7 @@ SHOWN = 3
 
 @dataclass(slots=True)
 class Told:
-    """What came of the lines."""
+    """Counts of what became of the lines."""
 
     refusals: Refusals
     published: int = 0

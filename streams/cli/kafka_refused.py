@@ -1,4 +1,4 @@
-"""What a broker refused, for people: an append by its name, and whom it let in at all.
+"""Refusals of a broker, told to people: an append by its name, and whether it let anybody in at all.
 
 Why it let nobody in, aiokafka's client says in its log alone, and raises that nobody answered.
 """

@@ -33,7 +33,7 @@ select 1 from messages where topic = 'dead-letters' and key = ?
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a letter says of its whole, of which it holds the first bytes: its topic took no more."""
+    """The description of a whole letter of which only the first bytes were kept, since its topic took no more."""
 
     size: int
     digest: str

@@ -40,7 +40,7 @@ class View(Protocol):
 
 
 class Watcher:
-    """What a worker calls at every change: a look at the clock, unless a drawing is due.
+    """A watcher is called at every change. It looks at the clock, and draws if a drawing is due.
 
     A view that fails (its terminal is gone) is given up; the work goes on.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a log's file, for people: it is full, read-only, damaged or held by another process."""
+"""Faults of a log's file, told to people: it is full, read-only, damaged or held by another process."""
 
 from __future__ import annotations
 

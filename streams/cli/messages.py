@@ -1,4 +1,4 @@
-"""What libraries and our own modules log: to standard error, as text or as JSON lines."""
+"""Log messages of libraries and of our own modules: they go to standard error, as text or as JSON lines."""
 
 from __future__ import annotations
 

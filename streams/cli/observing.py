@@ -1,4 +1,4 @@
-"""What a worker or projector shows of itself while it runs: its web pages, and spans that it sends on."""
+"""The view of a running worker or projector: its web pages, and the spans that it sends on."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitOptions:
-    """What an episode may spend."""
+    """The limits of an episode."""
 
     call_limit: Annotated[
         Optional[int], typer.Option("--call-limit", metavar="N", min=1, help="Calls an episode.")
@@ -159,7 +159,7 @@ class LimitOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalOptions:
-    """What a process may spend before it pauses."""
+    """The totals that a process may spend before it pauses."""
 
     total_calls: Annotated[
         Optional[int], typer.Option("--total-calls", metavar="N", min=1, help="Calls of this run.")

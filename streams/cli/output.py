@@ -1,4 +1,4 @@
-"""What a command says: results on standard output, messages for people on standard error.
+"""Output of a command: results go to standard output, messages for people to standard error.
 
 What models, sources and files said is among it. Nothing of that may steer a terminal, and what is piped now is
 shown on one later: text leaves with controls made visible, JSON with controls escaped.

@@ -1,4 +1,4 @@
-"""What is told of refused lines: the first of each cause as they are, then how many each cause has.
+"""Refused lines as they are told: the first of each cause in full, then how many each cause has.
 
 A file of the wrong form is refused line by line: six thousand times the same two lines hide the one
 refusal that is another. Scripts get all of them, an object a line.

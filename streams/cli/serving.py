@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What a server offers, and to whom."""
+    """The offer of a server, and for whom it is."""
 
     policies: Sequence[str] = ()
     names: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""What several worlds of one command may spend together: who works, who judges, and whoever makes side runs."""
+"""Totals that several worlds of one command share: the worker's, the judge's, and those of side runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page looks through: the log's figures, its folds and what is open, kept up with the log.
+"""The live view that every page looks through: the log's figures, its folds and its open episodes, kept up to date.
 
 One thread reads what is new, a stretch at a time; pages read under the same lock. Nothing is written.
 """

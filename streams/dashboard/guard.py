@@ -1,4 +1,4 @@
-"""Who may do what: which hosts are answered, what a browser may load, and whose token may change anything."""
+"""Guards of the dashboard: which hosts it answers, what a browser may load, and which token may change anything."""
 
 from __future__ import annotations
 

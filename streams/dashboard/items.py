@@ -40,7 +40,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What became of the episodes that had an item in their prompts, beside all of its scope's.
+    """The outcomes of episodes that had an item in their prompts, beside those of the whole scope.
 
     A difference is no effect: what was hard may have called for the item.
     """

@@ -1,4 +1,4 @@
-"""What scopes have learned: their memory versions over time."""
+"""The page on learning: the memory versions of scopes over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each page looks at: from the glass and what was asked for to the values that its template shows."""
+"""Views of pages: each turns the live view and a request into the values that a template shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What learning rules keep in numbers: arms, beliefs, and the graph of cases, paths and principles."""
+"""Numbers that learning rules keep: arms, beliefs, and the graph of cases, paths and principles."""
 
 from __future__ import annotations
 

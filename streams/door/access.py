@@ -1,4 +1,4 @@
-"""Who may come in: holders of tokens, each with a memory and limits of its own; or, on loopback, anybody."""
+"""Access to a door: holders of tokens, each with a memory and limits of its own, or anybody on loopback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AGAIN_S = 2
 
 
 class Holder(BaseModel):
-    """What the tokens' file says of a holder; ``sha256`` is the digest of the token, which is never written down."""
+    """A holder as the tokens' file describes it; ``sha256`` is the digest of the token, which is never written down."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,7 +46,7 @@ class TokensFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """Who came in: the memory that is theirs, and their limits."""
+    """A guest of the door: the memory that is theirs, and their limits."""
 
     name: str
     at_once: int = AT_ONCE
@@ -75,7 +75,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Access:
-    """Whom a door lets in, and how many requests of each it works on now."""
+    """The holders that a door lets in, and how many requests of each it works on now."""
 
     holders: Mapping[str, Holder] = field(default_factory=dict[str, Holder])
     busy: Counter[str] = field(default_factory=Counter[str])

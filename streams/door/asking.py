@@ -1,4 +1,4 @@
-"""What a program says of a problem that it wants solved, and of who is to answer."""
+"""A problem as a program asks for it, with how it is to be solved and who is to answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs are told when something is wrong: the same words as on the command line, without its options."""
+"""Errors as programs are told them: the same words as on the command line, without its options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.cli.log_faults import fault_of
 
 
 class Error(Exception):
-    """What went wrong, where, in which field, and what helps.
+    """An error says what went wrong, where, in which field, and what helps.
 
     ``code`` is stable, such as ``log.missing`` or ``input.duplicate``; ``field`` names the parameter or the
     field of a record that is wrong, or is empty.

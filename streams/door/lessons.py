@@ -23,7 +23,7 @@ from streams.embedders.hashed import HashedEmbedder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a lesson was worth in batches where other episodes did without it.
+    """The effect of a lesson in batches where other episodes did without it.
 
     ``points`` is the share of right answers with it minus the share that the others led to expect, in points of
     accuracy; it is unknown while no such episode has a known outcome.

@@ -70,7 +70,7 @@ Awaited: TypeAlias = str | Marks
 
 @dataclass(slots=True)
 class News:
-    """What came since the last look, by what is awaited."""
+    """Records that came since the last look, by what is awaited."""
 
     answers: dict[Awaited, Answer] = field(default_factory=dict[Awaited, Answer])
     parked: dict[Awaited, str] = field(default_factory=dict[Awaited, str])

@@ -1,4 +1,4 @@
-"""What a client reads of a log: answers, and what keeps an answer from coming."""
+"""Messages that a client reads from a log: answers, and reasons why no answer comes."""
 
 from __future__ import annotations
 

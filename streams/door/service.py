@@ -1,4 +1,4 @@
-"""What a server of any protocol does for those who come in: submit within their limits, wait, and find their own.
+"""A service of any protocol: it submits its guests' problems within their limits, waits, and finds their episodes.
 
 The HTTP door and the MCP server are two spellings of this. Whatever is a rule (which policies are offered, whose
 episodes are whose, what a holder may spend) stands here, so that no protocol can be let off one of them.
@@ -23,7 +23,7 @@ PATIENCE_S = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What a server offers: policies by name, and how long one request may take."""
+    """The offer of a server: policies by name, and how long one request may take."""
 
     policies: Sequence[str]
     patience_s: float = PATIENCE_S

@@ -19,7 +19,7 @@ KEPT = 20_000
 
 
 class Cached:
-    """What is asked within one turn of the event loop goes in batches; what is known is not asked again."""
+    """An embedder that batches requests of one turn of the event loop and asks for no known text again."""
 
     def __init__(self, inner: Embedder, *, together: int = TOGETHER, kept: int = KEPT) -> None:
         self.inner, self.together, self.kept = inner, together, kept

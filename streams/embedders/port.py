@@ -33,7 +33,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What an endpoint was asked for vectors. ``tokens`` are unknown where it did not say them.
+    """The cost of vectors at an endpoint. ``tokens`` are unknown where it did not state them.
 
     ``free`` says that the attempts which brought nothing can have cost nothing.
     """

@@ -1,4 +1,4 @@
-"""What an embeddings endpoint said: bytes in, vectors or a fault out. Pure; never raises."""
+"""Reading an embeddings endpoint's answer: bytes go in, vectors or a fault come out. Pure; it never raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log of a real run shows, derived from its replies and grades: a table by policy, one by role, one by chains.
+"""Figures of a real run's log, derived from its replies and grades: tables by policy, by role and by chains.
 
 No model is asked. Answers count as graders recorded them, and what nobody could judge is in no share.
 """
@@ -71,7 +71,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """What rules of sampling come to on the recorded chains of a run's problems, of one data set or of all."""
+    """Results of rules of sampling on the recorded chains of a run's problems, of one data set or of all."""
 
     name: str
     dataset: str | None

@@ -1,1 +1,1 @@
-"""What leaves the log as files: Parquet tables, JSON Schemas, the AsyncAPI document."""
+"""Export: everything that leaves the log as files, that is Parquet tables, JSON Schemas and the AsyncAPI document."""

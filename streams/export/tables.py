@@ -1,4 +1,4 @@
-"""What an export holds: tables as data, with documented columns, rows read from log and folds."""
+"""The tables of an export as data, with documented columns and rows that are read from log and folds."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What code may take. ``wall_s`` bounds what waits instead of computing: that decides nothing."""
+    """The limits of code that runs. ``wall_s`` bounds code that waits instead of computing; it decides no grade."""
 
     cpu_s: int = 10
     wall_s: float = 120.0

@@ -17,7 +17,7 @@ select offset, value from messages
 
 
 class Others:
-    """What they put there, read from where the last look ended."""
+    """Records that others put on the log, read from where the last look ended."""
 
     def __init__(self, log: SqliteLog, default_policy: str = "cot") -> None:
         self.log, self.default_policy = log, default_policy

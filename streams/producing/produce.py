@@ -36,7 +36,7 @@ KNOWN = "select value from messages where topic = 'problems' and key >= ? and ke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the command line says of every line that does not say it itself."""
+    """The options of the command line for every line that does not state them itself."""
 
     source: str
     find: Callable[[str], Policy[Any]]
@@ -99,7 +99,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class Produced:
-    """What a produce did, for its last line."""
+    """The counts of a produce, for its last line."""
 
     produced: int = 0
     known: int = 0

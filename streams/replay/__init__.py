@@ -1,1 +1,1 @@
-"""What can be done with a record and no model: verify, fork, diff."""
+"""Replay: work with a record and no model, namely verify, fork and diff."""

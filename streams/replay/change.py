@@ -1,4 +1,4 @@
-"""What a counterfactual changes, and a world that pays only for what follows from it.
+"""Changes of a counterfactual, and a world that pays only for what follows from them.
 
 Source: design/architecture.md#verbs.
 """

@@ -1,4 +1,4 @@
-"""What a log itself must keep, whoever's policies are installed: readable records, whole episodes and texts."""
+"""Completeness of a log, whichever policies are installed: readable records, whole episodes and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a memory item is worth: each episode that used it, again without it, at the same limit and seed.
+"""The effect of a memory item: each episode that used it runs again without it, at the same limit and seed.
 
 Source: design/evaluation.md#metrics; design/architecture.md#learning-and-order.
 """

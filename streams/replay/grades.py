@@ -26,7 +26,7 @@ SPOKEN = "select value from messages where topic = 'feedback' order by offset"
 
 @dataclass
 class Grades:
-    """What was said of answers from outside, and what grades that makes."""
+    """Judgements of answers from outside, and the grades that follow from them."""
 
     log: SqliteLog
     left: Leftovers

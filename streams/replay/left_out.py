@@ -1,4 +1,4 @@
-"""What a verification leaves out, and why: what a log does not hold twice, nobody can compare."""
+"""Things that a verification leaves out, and why: nobody can compare what a log does not hold twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Leftovers:
-    """What is left out so far, each sort of thing once."""
+    """The things left out so far, each sort once."""
 
     found: dict[tuple[str, str], int | None] = field(
         default_factory=dict[tuple[str, str], "int | None"]

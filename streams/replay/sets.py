@@ -23,7 +23,7 @@ Record: TypeAlias = dict[str, Event]
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What follows from a set's record. A member that is not closed yet has no end."""
+    """Everything that follows from a set's record. A member that is not closed yet has no end."""
 
     own: list[tuple[str, Event | None, Event]]
     """The set's own named records: address, what is recorded, what follows."""

@@ -62,7 +62,7 @@ select episode from records where kind = 'episode.opened' or address = 'admitted
 
 @dataclass(slots=True)
 class Verified:
-    """What was verified, what diverged, and what this build cannot verify."""
+    """The result of a verification: what was verified, what diverged, and what this build cannot verify."""
 
     episodes: int = 0
     facts: int = 0

@@ -1,4 +1,4 @@
-"""What is wrong with a message of somebody else, in words: the field, and what."""
+"""Faults in messages of others, in words: the field, and what is wrong with it."""
 
 from __future__ import annotations
 

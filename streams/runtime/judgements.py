@@ -1,4 +1,4 @@
-"""What was said from outside of problems and of single episodes, and when."""
+"""Judgements from outside, of problems and of single episodes, with the order in which they came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What work waits for that is away: one line when it goes and one when it is back, whatever happens between."""
+"""An outage is told in one line when it begins and one when it ends, whatever happens between."""
 
 from __future__ import annotations
 

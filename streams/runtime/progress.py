@@ -1,4 +1,4 @@
-"""What a worker did, and how its run ended: for those who watch it and for its exit code."""
+"""The progress of a worker and the end of its run, for those who watch it and for its exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Progress:
-    """What a worker did since it started, for those who watch."""
+    """The work that a worker has done since it started, for those who watch."""
 
     admitted: int = 0
     closed: int = 0

@@ -1,4 +1,6 @@
-"""What labels say of answers that no episode gave: a learner asks, whoever solves never does."""
+"""References tell what labels say of answers that no episode gave. Only learners ask them, never a policy that
+solves.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who waits for a slot: episodes by themselves, and the members of sets until all of them are there."""
+"""Seats of episodes that wait for a slot: single ones, and members of sets until all of them are there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streams.windows import Series
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """What is kept of an episode that has no slot yet; ``partition`` is where its record lies."""
+    """The data that is kept of an episode without a slot; ``partition`` is where its record lies."""
 
     scope: str
     series: str | None

@@ -1,4 +1,4 @@
-"""What a long-running worker sets once for its whole process."""
+"""Settings of the whole process that a long-running worker makes once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log holds, counted through SQL from where the last count ended; the source of all its metrics."""
+"""Counts of a log, made through SQL from where the last count ended. All its metrics come from them."""
 
 from __future__ import annotations
 

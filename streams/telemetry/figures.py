@@ -100,7 +100,7 @@ class Answered:
 
 @dataclass(slots=True)
 class Figures:
-    """What a log holds so far."""
+    """The figures of a log so far."""
 
     problems: int = 0
     admitted: int = 0

@@ -108,7 +108,7 @@ def _context(trace: int, span: int) -> Any:
 
 
 class Export:
-    """What one log still has to send to one endpoint."""
+    """The spans that one log still has to send to one endpoint."""
 
     def __init__(self, log: SqliteLog, send: Callable[[Sequence[Span]], bool], url: str) -> None:
         from streams.projector import log_id

@@ -12,7 +12,7 @@ from streams.telemetry.metrics import CONTENT_TYPE
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a worker says of itself when it is asked.
+    """A worker's account of itself when it is asked.
 
     A supervisor ends a process that is not alive, so only a process that hangs is not; where nothing can be
     read or appended it would find the same after its restart, and is not ready.

@@ -23,7 +23,7 @@ PROCESS_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found."""
+    """The finding of one check."""
 
     check: str
     ok: bool

@@ -1,4 +1,4 @@
-"""What a policy owes, rule by rule: each raises ``Broken`` naming case and address."""
+"""The contract of a policy, rule by rule: each check raises ``Broken`` naming case and address."""
 
 from __future__ import annotations
 

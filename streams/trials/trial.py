@@ -98,7 +98,7 @@ class Bounded(MemoryRecorder):
 
 @dataclass(slots=True)
 class Trial:
-    """What a run left: its record, and its conclusion."""
+    """The result of a run: its record and its conclusion."""
 
     case: Case
     journal: dict[str, Event]

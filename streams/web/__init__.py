@@ -1,1 +1,1 @@
-"""What every server of ours has in front of its pages: which hosts are answered, and how long anybody may take."""
+"""Parts that stand before the pages of every server of ours: which hosts it answers, and how long anybody may take."""

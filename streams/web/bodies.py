@@ -1,4 +1,4 @@
-"""What comes with a request: only where something is taken, no more than is taken, and in time."""
+"""Bodies of requests: they are read only where one is expected, no further than allowed, and in time."""
 
 from __future__ import annotations
 

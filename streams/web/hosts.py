@@ -70,7 +70,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """What a server answers for: what it listens at, and the names that it was given beside that."""
+    """The hosts that a server answers for: those it listens at, and the names that it was given beside them."""
 
     listening: str
     names: frozenset[str]

@@ -1,4 +1,4 @@
-"""What llama.cpp is asked: the chat, how to draw, and the grammar of the reply."""
+"""Requests to llama.cpp: the chat, the sampling, and the grammar of the reply."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ FINISH: dict[Kind, str] = {"timeout": "timeout", "refusal": "refusal"}  # any ot
 
 
 class Asking(Protocol):
-    """What requests go over: one attempt each, as bytes that the chat API could have sent."""
+    """A line that requests go over: one attempt each, as bytes that the chat API could have sent."""
 
     async def complete(self, body: Body, timeout_s: float | None = None) -> Arrived | Fault:
         """One chat completion, within a time of its own if it has one."""

@@ -1,4 +1,4 @@
-"""What is sent: model, messages and seed; all else only where it was set, and where it is not refused."""
+"""The body of a request: model, messages and seed, and anything else only if it was set and is not refused."""
 
 from __future__ import annotations
 

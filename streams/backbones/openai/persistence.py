@@ -17,7 +17,7 @@ from streams.backbones.port import Silence, Tried
 
 
 class Said(Protocol):
-    """What an attempt brought, as far as pace hangs on it: the tokens that came."""
+    """The part of an attempt that the pace depends on: how many tokens came."""
 
     @property
     def size(self) -> int:
@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Said)
 
 @dataclass(slots=True)
 class Tally:
-    """What one call took: its attempts and the pauses between them, but not its wait for a turn."""
+    """The cost of one call in attempts and in pauses between them, without its wait for a turn."""
 
     attempts: int = 0
     seconds: float = 0.0

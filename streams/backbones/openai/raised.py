@@ -1,4 +1,4 @@
-"""What the client and its transport raise, and what that stands for: nothing came, or who stands between."""
+"""Errors that the client and its transport raise, and what each stands for: nothing came, or a proxy answered."""
 
 from __future__ import annotations
 

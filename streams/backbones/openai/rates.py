@@ -1,4 +1,4 @@
-"""What a server says of its own limits beside a reply: how long to hold back before it has to refuse.
+"""Limits that a server states beside a reply: they tell how long to hold back before it has to refuse.
 
 ``x-ratelimit-*`` is the official endpoint's: its reset is when everything is back, so that one request
 is there after a share of it. ``ratelimit-*`` is the draft of the IETF: nothing is back before its reset.

@@ -1,4 +1,4 @@
-"""What a server said, whatever it said: bytes in, reply or fault out. Pure; never raises."""
+"""Reading a server's answer, whatever it is: bytes go in, a reply or a fault comes out. Pure; it never raises."""
 
 from __future__ import annotations
 

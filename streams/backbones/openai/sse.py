@@ -40,7 +40,7 @@ def one_completion(raw: bytes, parse: Callable[[bytes], object]) -> Json | None:
 
 
 class _Whole:
-    """What the chunks said so far."""
+    """The reply as the chunks so far make it."""
 
     def __init__(self) -> None:
         self.ended = self.spoilt = False

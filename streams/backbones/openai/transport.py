@@ -34,7 +34,7 @@ MOST_TOLD = 64 << 10
 
 
 class Response(Protocol):
-    """What came back, as far as it is looked at here."""
+    """The parts of a response that are looked at here."""
 
     @property
     def status_code(self) -> int:

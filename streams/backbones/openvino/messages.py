@@ -1,4 +1,4 @@
-"""What the two processes say to each other, in lines of JSON."""
+"""Messages between the two processes, in lines of JSON."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child is started with."""
+    """The settings that the child is started with."""
 
     path: str
     slots: int

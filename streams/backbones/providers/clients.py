@@ -42,7 +42,7 @@ BEHIND_S = 60.0
 
 @dataclass(slots=True)
 class Wire:
-    """What one call saw on the wire."""
+    """Everything that one call saw on the wire."""
 
     answered: bool = False
     body: bytearray = field(default_factory=bytearray)

@@ -1,4 +1,4 @@
-"""What the library raises, and what that stands for: a refusal, nothing that came, or a reply nobody can read."""
+"""Errors that the library raises, and what each stands for: a refusal, no answer, or an unreadable reply."""
 
 from __future__ import annotations
 

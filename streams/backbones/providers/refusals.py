@@ -1,4 +1,4 @@
-"""What a provider's refusal stands for: its status and words, said so that one judge judges them all. Pure."""
+"""Refusals of providers, put into the status and words by which one judge judges all refusals. Pure."""
 
 from __future__ import annotations
 

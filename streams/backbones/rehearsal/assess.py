@@ -16,7 +16,7 @@ _FEEL_RIGHT, _FEEL_WRONG, _FEEL_SPREAD = 0.8, 0.35, 0.3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an assessment says, right or not."""
+    """The finding of an assessment, right or not."""
 
     fault: bool
     step: str

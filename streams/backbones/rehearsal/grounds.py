@@ -1,4 +1,4 @@
-"""What a kind of problem is to the simulator: its words, its approaches, and what they lead to."""
+"""Kinds of problems as the simulator sees them: their words, their approaches, and where these lead."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Latent:
-    """What is hidden in a problem: hashed from it, never shown."""
+    """The hidden side of a problem, hashed from it and never shown."""
 
     ground: Ground
     problem: str

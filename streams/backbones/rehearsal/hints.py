@@ -1,4 +1,4 @@
-"""What can be learned and passed on in words: in this situation do, or do not, take that approach.
+"""Hints that can be learned and passed on in words: in this situation do, or do not, take that approach.
 
 Hints are written into lessons, rules, guidance and advice, and read back from them; whatever a text
 says besides has no effect on a problem of this ground.

@@ -1,4 +1,4 @@
-"""What a prompt's texts teach together: the hints that hold, the checks named, up-to-date rules."""
+"""Learning from a prompt's texts together: the hints that hold, the checks they name, and rules brought up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a prompt holds: the fields it asks for, and its marked sections.
+"""Prompts taken apart: the fields that one asks for, and its marked sections.
 
 Everything that the simulator knows it reads here, from the messages alone: a prompt that forgets a
 field gets a reply without it, one that forgets a section gets a reply that does not know of it.

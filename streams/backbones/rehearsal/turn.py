@@ -24,7 +24,7 @@ _TOPICS: dict[Topic, tuple[str, ...]] = {
 
 @dataclass
 class Turn:
-    """What a faculty may use, and the fields that are filled already, by label."""
+    """A turn holds what a faculty may use, and the fields that are filled already, by label."""
 
     prompt: Prompt
     latent: Latent

@@ -47,7 +47,7 @@ DEFAULT_LOG = "sqlite:bench.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     recipe: str
     log: str | None

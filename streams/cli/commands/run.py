@@ -50,7 +50,7 @@ def produce(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """What a worker does, and when it ends."""
+    """Options that say what a worker does and when it ends."""
 
     policies: Annotated[
         list[str],

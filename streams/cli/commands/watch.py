@@ -43,7 +43,7 @@ def dashboard(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorOptions:
-    """What a door offers, and to whom."""
+    """Options that say what a door offers, and to whom."""
 
     policies: Annotated[
         list[str],

@@ -52,7 +52,7 @@ policies apart. What is real: every token was computed here, counted and recorde
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a log of this demo says: its closed episodes, how many are open, and seconds by episode."""
+    """The state of this demo's log: its closed episodes, how many are open, and seconds by episode."""
 
     cases: Sequence[Case]
     open: int

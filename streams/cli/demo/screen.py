@@ -34,7 +34,7 @@ SIMULATED = " (SIMULATED)"
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a finished log says of its run."""
+    """The figures of a finished log."""
 
     figures: Figures
     models: list[str]

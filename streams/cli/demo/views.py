@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: a board on a terminal, else a line for each closed batch."""
+"""Views of the running demo: a board on a terminal, otherwise a line for each closed batch."""
 
 from __future__ import annotations
 

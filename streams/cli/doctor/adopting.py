@@ -1,4 +1,4 @@
-"""What a person decides of episodes that cannot go on: one is adopted, or taken out of its batch.
+"""Decisions of a person on episodes that cannot continue: one is adopted, or taken out of its batch.
 
 Those that are parked wait for a person; those of a scope whose policy is not here wait for the policy, and
 may wait for ever. Either decision is a record, so that every worker and every replay goes by it.

@@ -10,7 +10,7 @@ from streams.cli.errors import OK, SETUP
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at and found. ``todo`` says what to do; ``exit`` is the code of a failure."""
+    """A check and its finding. ``todo`` says what to do; ``exit`` is the code of a failure."""
 
     name: str
     state: Literal["ok", "warn", "fail"]

@@ -39,7 +39,7 @@ SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a try takes: calls, tokens of the prompts where each is asked once, tokens of replies, cost."""
+    """The expected cost of a try: calls, prompt tokens if each is asked once, reply tokens, and cost."""
 
     calls: int
     most_calls: int

@@ -78,7 +78,7 @@ MATERIAL: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a role's own reader made of what was said."""
+    """The result of a role's own reader on a reply."""
 
     how: How
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,4 +1,4 @@
-"""What a fact says, in a few words: who spoke, what, in which tone; unknown facts by field."""
+"""Facts in a few words: who spoke, what was said, in which tone. Unknown facts are shown by field."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, version:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Whose confidence a version calibrates, by how many labels, and what it makes of a few."""
+    """A calibrator of a version: whose confidence it calibrates, by how many labels, and a few examples."""
 
     policy: str
     model: str

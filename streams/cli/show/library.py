@@ -1,4 +1,4 @@
-"""What every scope has learned and what became of it: one pass over `learning`."""
+"""A library of what every scope has learned and what became of it, from one pass over `learning`."""
 
 from __future__ import annotations
 

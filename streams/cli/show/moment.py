@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What stands at one address. A fact or a named record has no question."""
+    """The record at one address. A fact or a named record has no question."""
 
     at: str
     question: Ask[Any] | None

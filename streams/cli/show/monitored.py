@@ -1,4 +1,4 @@
-"""What the facts of monitoring say, in a few words."""
+"""Facts of monitoring in a few words."""
 
 from __future__ import annotations
 

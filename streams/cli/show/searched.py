@@ -1,4 +1,4 @@
-"""What a fact of tree search says, in a few words."""
+"""Facts of tree search in a few words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the facts of strategies say, in a few words."""
+"""Facts of strategies in a few words."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Message(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """What a stream is to hold beside the answer."""
+    """Options that say what a stream holds beside the answer."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -1,4 +1,4 @@
-"""What the HTTP door does, route by route, over one client of a log."""
+"""The HTTP door, route by route, over one client of a log."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PutProblem(BaseModel):
 
 
 class Judged(BaseModel):
-    """What an answer was worth: just one of the three."""
+    """A judgement of an answer: exactly one of the three fields."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -60,7 +60,7 @@ class SolveArguments(Given):
 
 
 class Spent(BaseModel):
-    """What the whole episode spent; a figure is null where some call's is unknown."""
+    """The usage of the whole episode; a figure is null where that of some call is unknown."""
 
     calls: int
     prompt_tokens: int | None
@@ -184,7 +184,7 @@ async def explain(
 
 
 class SearchArguments(Given):
-    """What lessons are looked for."""
+    """The search for lessons."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=PROBLEM_CHARS)] = Field(
         description="A problem or a question in words; lessons that are most like it are found."
@@ -193,7 +193,7 @@ class SearchArguments(Given):
 
 
 class ProbedEffect(BaseModel):
-    """What a lesson's episodes came to when they were run again without it."""
+    """The outcomes of a lesson's episodes when they were run again without it."""
 
     by: str = Field(description="Which models answered those runs.")
     episodes: int
@@ -205,7 +205,7 @@ class ProbedEffect(BaseModel):
 
 
 class LessonEffect(BaseModel):
-    """What a lesson was worth, beside episodes of the same batch that did without it."""
+    """The effect of a lesson, beside episodes of the same batch that did without it."""
 
     opportunities: float = Field(description="Graded episodes that had it while others had not.")
     points: float | None = Field(

@@ -1,4 +1,4 @@
-"""What a record on `problems` asks for: a problem of ours, or a line of a foreign client. Pure."""
+"""Admission of a record on `problems`, which is a problem of ours or a line of a foreign client. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an owner notes of its partition: from where a fresh worker must read, and whether anything can move."""
+"""Checkpoints: an owner notes from where a fresh worker must read its partition, and whether anything can move."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _sequence = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a record on a log topic says, before its body is read."""
+    """A record of a log topic, before its body is read."""
 
     episode: str
     address: str

@@ -24,7 +24,7 @@ DRIVER = "streams.runtime.kafka.driver:Transport"
 
 
 class Member(Protocol):
-    """What the group tells of."""
+    """A member of the group is told of assignments and problems."""
 
     def offered(self, event: Any) -> None:
         """A record of `problems` came in."""

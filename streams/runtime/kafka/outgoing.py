@@ -1,4 +1,4 @@
-"""What the command line sends: problems, feedback, dead letters and learning commands, each where it belongs."""
+"""Outgoing messages of the command line: problems, feedback, dead letters and learning commands, each to its topic."""
 
 from __future__ import annotations
 

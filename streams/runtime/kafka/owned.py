@@ -28,7 +28,7 @@ class Shelved:
 
 @dataclass(slots=True)
 class Owned:
-    """What a worker knows of a partition from its claim on."""
+    """A partition as its owner knows it from its claim on."""
 
     index: int
     fold: EventsFold = field(default_factory=EventsFold)

@@ -1,4 +1,4 @@
-"""What was closed long ago: an index in the worker's own file, rebuilt from the log in the background.
+"""The past: an index of episodes closed long ago, in the worker's own file, rebuilt from the log in the background.
 
 It recognises a user's duplicates of what lies before a partition's checkpoint. Until a partition is whole in it
 nothing of that partition is admitted: a duplicate would run once more. What is open goes on meanwhile.

@@ -1,4 +1,4 @@
-"""What a broker refused, told apart from a broker that is not there.
+"""Refusals of a broker, told apart from a broker that is not there.
 
 A refusal is an answer: asking again brings the same one, and the broker is up. What a *record* was refused
 for (its size above all) is that record's matter; what a *topic* was refused for (a right that is missing) is

@@ -1,4 +1,4 @@
-"""What a broker with an authoriser must allow, by what a program does: lines for Kafka's own ``kafka-acls.sh``.
+"""Rights that a program needs from a broker with an authoriser, as lines for Kafka's own ``kafka-acls.sh``.
 
 A log under a prefix needs one rule for all of its topics, dead letters among them; one without a prefix two.
 """

@@ -24,7 +24,7 @@ NUMBERS: Final = ("none", "one", "two", "three", "four", "five", "six", "seven",
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """What each known broker did when it was asked."""
+    """The result of asking each known broker."""
 
     found: dict[str, Found]
 

@@ -43,7 +43,7 @@ class Unplaced(Exception):
 
 
 class Unrecorded(Exception):
-    """What was to be appended was given up: no broker took it in time."""
+    """A batch was given up, because no broker took it in time."""
 
 
 def passes(error: Exception) -> bool:

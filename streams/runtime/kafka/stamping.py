@@ -17,7 +17,7 @@ def _nothing(episode: str) -> Mapping[str, Said]:
 
 
 class Stamps:
-    """What is known of the records of open episodes. A closing of which not all is known is not stamped."""
+    """Stamps of the records of open episodes. A closing is stamped only if all of its records are known."""
 
     def __init__(self) -> None:
         self.read: Callable[[str], Mapping[str, Said]] = _nothing

@@ -1,4 +1,4 @@
-"""What the records of our own partitions of `events` mean for the worker, once they count."""
+"""Tailing our own partitions of `events`: each record that counts tells the worker something."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _raise_for(response: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What a cluster says of a log's topics."""
+    """A cluster's description of the topics of a log."""
 
     brokers: int
     topics: dict[str, Described]

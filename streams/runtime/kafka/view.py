@@ -1,4 +1,4 @@
-"""What every worker knows of the whole log: learning, feedback and checkpoints, read from their beginning."""
+"""The view that every worker has of the whole log: learning, feedback and checkpoints, read from their beginning."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _is_kept(event: Event) -> bool:
 
 
 class ViewRecords:
-    """What forgetting reads back, from what a worker keeps of `learning` in memory."""
+    """Records for forgetting, from the part of `learning` that a worker keeps in memory."""
 
     def __init__(self, view: View) -> None:
         self.view = view

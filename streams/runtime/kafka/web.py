@@ -1,4 +1,4 @@
-"""What a worker on Kafka says of itself: is it alive, does it work, and how much."""
+"""Web pages of a worker on Kafka: whether it is alive, whether it works, and its metrics."""
 
 from __future__ import annotations
 
