@@ -9,7 +9,7 @@ from math import cos, sin
 
 import pytest
 
-from handlers.policies.mc2.measure import Guided, fits, relevance, without_question
+from handlers.policies.mc2.measure import Guided, fits, without_question
 from streams.analysis.statistics import t_half_width
 from streams.bench.metrics import METRICS
 from tests.papers.mc2_says import PROBLEM, answering, episode, full_memory, rounds
@@ -54,11 +54,13 @@ def test_relevance_of_guidance() -> None:
     """Own guidance against another's of the batch; batch 1 and lone episodes left out."""
     across, up = (1.0, 0.0), (0.0, 1.0)
     fitting = [Guided(across, (across, (3.0, 4.0))), Guided(up, (up,))]
-    rows = relevance({1: fitting, 2: fitting, 3: fitting[:1], 4: [*fitting, Guided(up, ())]})
-    assert [number for number, _, _ in rows] == [2, 4]
-    for _, own, other in rows:
-        assert own == pytest.approx((0.8 + 1.0) / 2)
-        assert other == pytest.approx((0.0 + (0.0 + 0.8) / 2) / 2)
+    assert fits(fitting, 1) == [None, None]
+    assert fits(fitting[:1], 3) == [None]
+    for batch in (fitting, [*fitting, Guided(up, ())]):
+        one, other, *unguided = fits(batch, 2)
+        assert one == pytest.approx(((1.0 + 0.6) / 2, 0.0))
+        assert other == pytest.approx((1.0, (0.0 + 0.8) / 2))
+        assert unguided == [None] * (len(batch) - 2)
 
 
 @pytest.mark.claim("mc2-fig-06")
@@ -81,8 +83,7 @@ def test_another_is_never_oneself() -> None:
     basis = [tuple(float(i == j) for j in range(5)) for i in range(5)]
     batch = [Guided(vector, (vector,)) for vector in basis]
     for seed in range(20):
-        [(_, own, other)] = relevance({2: batch}, seed)
-        assert (own, other) == (1.0, 0.0)
+        assert fits(batch, 2, seed) == [(1.0, 0.0)] * len(batch)
 
 
 @pytest.mark.claim("mc2-fig-06")

@@ -5,7 +5,7 @@ Source: MC² figure 6, App. E.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TypeAlias
@@ -31,26 +31,12 @@ def without_question(prompt: str, question: str) -> str:
     return prompt.replace(question, "")
 
 
-def relevance(
-    batches: Mapping[int, Sequence[Guided]], seed: int = 0
-) -> list[tuple[int, float, float]]:
-    """Batch, mean cosine of questions to their own guidance, and to another's of the same batch.
-
-    Means over rounds, then over the batch's episodes; from batch 2 on, since the first has none.
-    Batches in which no two episodes were guided are left out. Source: MC² App. E, figure 6.
-    """
-    rows: list[tuple[int, float, float]] = []
-    for number in sorted(batches):
-        found = [each for each in fits(batches[number], number, seed) if each is not None]
-        if found:
-            rows.append(
-                (number, fmean(own for own, _ in found), fmean(other for _, other in found))
-            )
-    return rows
-
-
 def fits(batch: Sequence[Guided], number: int, seed: int = 0) -> list[tuple[float, float] | None]:
-    """For each episode of a batch its cosine to its own guidance and to another's; none where there is none."""
+    """For each episode of a batch its cosine to its own guidance, in the mean of its rounds, and to another's.
+
+    None where there is none: the first batch has no guidance, and one that was guided alone has no other.
+    Source: MC² App. E, figure 6.
+    """
     guided = [one for one in batch if one.guidance]
     if number < 2 or len(guided) < 2:
         return [None] * len(batch)

@@ -32,9 +32,9 @@ def show(
         if at is not None:
             return _moment(opened, sheet, at, json)
         if json:
-            from streams.cli.show.plain import episode_json
+            from streams.cli.show.plain import episode_json, history_json
 
-            out_json(episode_json(sheet))
+            out_json(episode_json(sheet) | history_json(sheet))
             return OK
         return _page(opened, sheet, log)
 

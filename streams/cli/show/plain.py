@@ -6,10 +6,12 @@ from typing import Any
 
 from msgspec import structs
 
+from handlers.policies.mc2.trace import history
 from schemas.events.codec import plain
 from schemas.questions import Complete
 from streams.cli.show.moment import Moment
 from streams.cli.show.sheet import Sheet
+from streams.relay import trace_of
 
 
 def episode_json(sheet: Sheet) -> dict[str, Any]:
@@ -41,6 +43,13 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "summary": sheet.summary,
         "steps": [{"at": at, "act": event.act, **plain(event)} for at, event in sheet.numbered],
     }
+
+
+def history_json(sheet: Sheet) -> dict[str, Any]:
+    """What MC² keeps of an episode, a record a round (§ C.6); nothing of another policy's."""
+    if sheet.opened is None or sheet.opened.policy != "mc2":
+        return {}
+    return {"history": history(trace_of(sheet.journal))}
 
 
 def _graded(sheet: Sheet) -> dict[str, str | None]:

@@ -49,6 +49,17 @@ def test_problem_id_episode_id_and_unique_prefix_mean_the_same(cut: int) -> None
     assert {shown(name, "--json").json["episode"] for name in names} == {episode}
 
 
+def test_an_episode_of_mc2_is_told_as_the_paper_keeps_it_too() -> None:
+    """§ C.6: a record a round. Nothing of this build gave it away."""
+    told = shown(latest(), "--json").json
+    history = told["history"]
+    assert [each["iteration"] for each in history] == [*range(1, len(history) + 1)]
+    assert {"reasoner", "monitor", "controller"} < history[0].keys()
+    acted = [each["controller"]["final_answer"] for each in history if each["controller"]]
+    said = [each["reasoner"]["final_answer"] for each in history]
+    assert told["answer"] in (*acted, *said)
+
+
 def test_an_id_that_means_nothing_or_several() -> None:
     unknown, several = shown("zzz"), shown("n9")
     assert (unknown.code, several.code) == (2, 2)
