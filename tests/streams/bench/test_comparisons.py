@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from handlers.policies.registry import find
 from schemas.events.graph import ExperienceShown
 from streams.analysis.cases import read
 from streams.bench.printed import read_printed
-from streams.bench.recipe import load
+from streams.bench.recipe import load, names
 from streams.bench.report import simplified
 from streams.bench.tables import shown
 from streams.runtime.embedded.log import SqliteLog
@@ -81,6 +82,22 @@ def test_differences_and_models_that_answer_alone_have_figures_of_ours() -> None
     io = load("mr-tab-02").runs["IO (best of 100)"]
     settings = find(io.policy).settings.resolve("paper", io.settings)
     assert (settings.samples, settings.pick, settings.reasoning) == (100, "checker", False)
+
+
+def test_whose_arms_begin_untrained_and_when_they_learn_is_said_in_every_recipe() -> None:
+    """Most of them said neither, and an ablation without training stood beside the full method with it."""
+    for name in names():
+        recipe = load(name)
+        mine = [run for run in recipe.runs.values() if run.policy == "meta_reasoner"]
+        if not mine or not name.startswith("mr-"):
+            continue
+        learned = [run for run in mine if run.settings.get("choice") != "cot"]
+        fresh = [run for run in learned if not run.continues and not run.settings.get("training")]
+        assert "after every ten problems" in " ".join(recipe.differs.split()), name
+        assert not fresh or re.search("begin (untrained|fresh)", recipe.differs), name
+    runs = load("mr-tab-06").runs.values()
+    arms = [run for run in runs if run.settings.get("choice") != "cot"]
+    assert all(run.continues or run.settings.get("training") for run in arms)
 
 
 def test_what_cannot_be_measured_says_so() -> None:
