@@ -176,7 +176,9 @@ def _after(page: Page, sheet: Sheet, others: int) -> None:
         lessons = plural(len(sheet.taught), "lesson")
         words.append(f"taught {lessons}: {' '.join(lesson.id for lesson in sheet.taught)}")
     elif sheet.taught is not None:
-        words.append(f"taught nothing to batch {sheet.batch}")
+        left = ", ".join(plural(*each) for each in sheet.counted)
+        words.append(f"left {left} to batch" if left else "taught nothing to batch")
+        words[-1] += f" {sheet.batch}"
     if others:
         words.append(f"{plural(others, 'other episode')} of this problem")
     page.line()
@@ -200,3 +202,6 @@ def _next(page: Page, sheet: Sheet, found: list[Row], name: str, log: str | None
     if lessons:
         used = command("lessons", "show", lessons[0], log=log)
         hint(page, "lesson", used, "where it was used", column=8)
+    if sheet.learned_in is not None:
+        learned = command("show", sheet.learned_in, log=log)
+        hint(page, "batch", learned, "what was learned", column=8)

@@ -40,6 +40,7 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "items": list(closed.items) if closed is not None else [],
         "resumed": sheet.resumed,
         "taught": [lesson.id for lesson in sheet.taught or ()],
+        "learned_in": sheet.learned_in,
         "summary": sheet.summary,
         "steps": [{"at": at, "act": event.act, **plain(event)} for at, event in sheet.numbered],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from schemas.answer import Judgements
 from schemas.events.base import Event
@@ -29,6 +29,10 @@ EPOCHS = """
 select count(distinct epoch) from records
   where episode = ? and topic = ? and epoch > 0 and address not in ('admitted', 'batch')
 """
+
+
+COUNTED = {"pulls": "reward", "proposals": "proposal", "tuples": "attempt"}
+"""What a summary holds that a scope learns by counting, by its name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,24 @@ class Sheet:
         """What the policy itself says of the episode in short."""
         reflected = self.journal.get("reflected")
         return reflected.summary if isinstance(reflected, Reflected) else {}
+
+    @property
+    def learned_in(self) -> str | None:
+        """The episode in which its scope learned from it, once it has."""
+        if self.taught is None or self.batch is None or self.admitted is None:
+            return None
+        return learning_id(self.admitted.scope, self.batch)
+
+    @property
+    def counted(self) -> list[tuple[int, str]]:
+        """What it left that is counted and not written down: how many of what. Arms and beliefs have no lessons."""
+        left = ((self.summary.get(name), what) for name, what in COUNTED.items())
+        found = [
+            (len(cast("list[object]", each)), what) for each, what in left if isinstance(each, list)
+        ]
+        if self.summary.get("phase") in ("build", "weigh"):
+            found.append((1, "run"))
+        return [each for each in found if each[0]]
 
 
 def read(log: SqliteLog, episode: str) -> Sheet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,26 @@ def test_a_person_lists_retires_and_restores_an_arm(log: Path) -> None:
     passed(log, 909)
     assert all("a2" in each for each in scored(log, 4))
     assert arms(log)["a2"]["said"] == "restored"
+
+
+def test_an_episode_says_what_it_left_to_the_arms_and_where_they_were_learned(log: Path) -> None:
+    [(episode,)] = rows_of(log)
+    shown = call("show", episode, "--log", log)
+    rewards = len(call("show", episode, "--json", "--log", log).json["summary"]["pulls"])
+    assert f"left {rewards} reward" in shown.out
+    assert "to batch 1" in shown.out
+    assert "taught nothing" not in shown.out
+    learned = call("show", episode, "--json", "--log", log).json["learned_in"]
+    assert learned.startswith("b/game24/meta_reasoner/")
+    assert f"batch   metalogue show {learned}" in shown.out
+    assert call("show", learned, "--log", log).code == 0
+
+
+def rows_of(path: Path) -> list[tuple[str]]:
+    """An episode that a reward was credited in."""
+    with closing(SqliteLog(path)) as log:
+        wanted = "select distinct episode from records where kind = 'strategy.chosen' limit 1"
+        return [(str(row[0]),) for row in log.db.execute(wanted)]
 
 
 def test_the_last_arm_in_service_is_not_retired(log: Path) -> None:

@@ -104,7 +104,7 @@ def test_every_call_has_its_row_and_lines_fit(episode: int) -> None:
     assert {step["at"] for step in calls} <= addresses
     assert len(calls) == value["usage"]["calls"]
     assert sum(step["prompt_tokens"] for step in calls) == value["usage"]["prompt_tokens"]
-    commands = ("step", "what if", "lesson")
+    commands = ("step", "what if", "lesson", "batch  ")
     assert all(len(line) <= 80 for line in called.lines if not line.startswith(commands))
 
 
@@ -148,8 +148,8 @@ def test_lessons_taught_are_those_whose_evidence_it_is() -> None:
 
 
 def test_commands_to_try_can_be_pasted() -> None:
-    offered = [line for line in shown().lines if line.startswith(("step", "lesson"))]
-    assert len(offered) == 2
+    offered = [line for line in shown().lines if line.startswith(("step", "lesson", "batch  "))]
+    assert len(offered) == 3
     for line in offered:
         words = line[8:].partition("   #")[0].split()
         assert call(*words[1:]).code == 0
