@@ -37,7 +37,7 @@ _LIFE = attrgetter(
 
 
 def life_body(life: Life) -> bytes:
-    """What became of a memory item."""
+    """Return the uses of a memory item as they are saved."""
     return orjson.dumps(_LIFE(life))
 
 
@@ -118,7 +118,7 @@ def load_uses(state: State, episode: str, body: bytes) -> None:
 
 
 def batch_body(fold: MemoryFold, episode: str) -> bytes | None:
-    """What a learning episode has said so far, its batch's closing first; none once it is over."""
+    """Return what a learning episode has stated so far, its batch's closing first; none once it is over."""
     learned = fold.learning.get(episode)
     closed = fold.batches.get(number_of(episode))
     if closed is not None and learning_id(fold.scope, closed.batch, closed.revision) != episode:
@@ -194,7 +194,7 @@ def _stated(bodies: list[tuple[str, bytes]], known: dict[str, Stated]) -> None:
 
 
 def scope_body(fold: MemoryFold) -> bytes:
-    """What persons said that no version heeds yet, and what is being forgotten."""
+    """Return what persons said that no version has taken in yet, and what is being forgotten."""
     words = {address: word.to_json().decode() for address, word in fold.words.items()}
     it = fold.forgetting
     limits = it.limits.model_dump(exclude_none=True)

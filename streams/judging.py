@@ -33,7 +33,7 @@ def is_read(fact: Event) -> bool:
 
 
 def words(said: Judgements) -> str:
-    """What people must know of it; nothing where all could be read."""
+    """Return what people must know of the judgements; nothing where all could be read."""
     if not said.unread:
         return ""
     if not said.read:

@@ -125,7 +125,7 @@ class Tracing:
             self.origins[event.scope] = event.origin
 
     def of(self, scope: str, domain: str, problem_id: str, episodes: list[str]) -> Lineage | None:
-        """What forgetting would do to a scope; none where that forgot the problem before.
+        """Return what forgetting would do to a scope; none if it forgot the problem before.
 
         Raises ``NoPolicy`` where the scope's policy is not here: nobody could say what would be asked again.
         """
@@ -193,7 +193,7 @@ class Tracing:
 
 
 def remains(log: SqliteLog, domain: str, problem_id: str) -> dict[str, int]:
-    """What the log goes on to hold of a problem, whoever forgets it."""
+    """Return what the log continues to hold of a problem, whoever forgets it."""
     first = episode_id(domain, problem_id, "")
     last = first[:-1] + chr(ord(first[-1]) + 1)
     held = {

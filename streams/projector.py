@@ -46,13 +46,13 @@ def tables_path(log: Path) -> Path:
 
 
 def log_id(log: SqliteLog) -> str:
-    """What tells this log from another at the same path: its first record."""
+    """Return what tells this log from another at the same path: its first record."""
     query = "select episode, address, at_ms, body from records order by offset limit 1"
     return digest(log.db.execute(query).fetchone())
 
 
 def log_mark(log: SqliteLog, offset: int) -> int:
-    """What tells a log up to an offset from others that began alike: its last record, with its time."""
+    """Return what tells a log up to an offset from others that began alike: its last record, with its time."""
     return int(digest(log.db.execute(MARK, (offset,)).fetchone()), 16)
 
 

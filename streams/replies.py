@@ -19,7 +19,7 @@ class NotInMemory(ReplayError, LookupError):
 
 
 def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) -> Any:
-    """What the question's author gets for this recorded answer."""
+    """Return what the author of a question gets for its recorded answer."""
     match answer:
         case Completed():
             said = spoken(answer.text)

@@ -165,7 +165,7 @@ async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
 
 
 def _concluded(work: SetWork, found: object) -> tuple[Conclusion, ...]:
-    """What a policy returned of a set, if it is a conclusion for each member. Raises ``TypeError``."""
+    """Return what a policy returned of a set, if it is a conclusion for each member. Raises ``TypeError``."""
     members = len(work.members)
     if not isinstance(found, tuple | list) or len(cast("Sequence[Any]", found)) != members:
         raise TypeError(f"a set ends with a Conclusion for each of its {members} members")
@@ -180,7 +180,7 @@ def _all(work: SetWork, conclusion: Conclusion) -> tuple[Conclusion, ...]:
 def closings(
     work: SetWork, conclusions: Sequence[Conclusion], room: int | None = None
 ) -> list[Closing]:
-    """What each member's end leaves: a pure function of its part of the set's record.
+    """Return what each member's end leaves: a pure function of its part of the set's record.
 
     ``room`` is what its log takes, while it is not closed yet.
     """

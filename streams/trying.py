@@ -70,7 +70,7 @@ class Trying:
         return worn and self.silence == "error"
 
     def told(self, now_s: float) -> str:
-        """What happened, for the person who has to look."""
+        """Say what happened, for the person who has to look."""
         whom = f"while {self.others} other calls were answered" if self.others else "and no other"
         what = f"{self.attempts} attempts in {now_s - self.began_s:.0f} s got no reply, {whom}"
         return f"{self.last}: {what}"

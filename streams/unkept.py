@@ -30,13 +30,13 @@ class Unkept(Exception):
         self.kind, self.address, self.size, self.room = kind, address, size, room
 
     def __str__(self) -> str:
-        """What was too large, where, and what the log takes."""
+        """Say what was too large, where, and how much the log takes."""
         what = f"{self.kind} at {self.address} comes to {self.size} bytes"
         return f"too large: {what}, its log takes {self.room}"
 
     @property
     def ended_by(self) -> str:
-        """What an episode that ends with it says of its end."""
+        """The end that an episode states which ends for this."""
         return f"error: {self}"
 
     def again(self, address: str, event: Event) -> bool:
@@ -52,7 +52,7 @@ def is_unkept(ended_by: str) -> bool:
 
 
 def unkept_of(closed: Event | None) -> Unkept | None:
-    """What an episode's closing says was too large, if it does."""
+    """Return what an episode's closing says was too large, if it does."""
     if not isinstance(closed, EpisodeClosed):
         return None
     found = _SAID.fullmatch(closed.ended_by)
@@ -60,12 +60,12 @@ def unkept_of(closed: Event | None) -> Unkept | None:
 
 
 def refused_by(unkept: Unkept | None) -> dict[str, Unkept]:
-    """What a replay must not find recorded, by address."""
+    """Return the records that a replay must not find, by address."""
     return {} if unkept is None or unkept.address == AT_THE_END else {unkept.address: unkept}
 
 
 def room_by(unkept: Unkept | None) -> int | None:
-    """What the log takes of an end that was too large for it."""
+    """Return what the log takes of an end that was too large for it."""
     return unkept.room if unkept is not None and unkept.address == AT_THE_END else None
 
 

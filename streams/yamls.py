@@ -28,7 +28,7 @@ class TooMuch(ValueError):
 
 
 def reader() -> type[Any]:
-    """What reads YAML into plain values alone; ten times as fast where PyYAML was built with libyaml."""
+    """Return a reader of YAML into plain values alone; it is ten times as fast where PyYAML was built with libyaml."""
     import yaml
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -65,7 +65,7 @@ class Forgetting:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """What names of forgotten episodes begin with."""
+        """Prefixes of the names of forgotten episodes."""
         return tuple(self.subjects)
 
     def add(self, event: ProblemForgotten) -> str:
@@ -126,7 +126,7 @@ class Forgetting:
         return withdrawn, self.stale | set(_stale(withdrawn, journal, rests))
 
     def left(self, journal: Mapping[str, Event]) -> list[Event]:
-        """What learning rules took from a batch, less what is forgotten.
+        """Return the facts of a batch that learning rules took, less those that are forgotten.
 
         A principle that names no problem goes unless its batch kept all members.
         """
@@ -178,7 +178,7 @@ def _stale(withdrawn: set[str], journal: Mapping[str, Event], rests: bool) -> It
 
 
 def blank(item: MemoryItem) -> MemoryItem:
-    """What tables keep of a withdrawn item: that there was one."""
+    """Return what tables keep of a withdrawn item: only that there was one."""
     return MemoryItem(
         id=item.id,
         kind=item.kind,

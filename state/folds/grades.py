@@ -89,7 +89,7 @@ class GradesFold:
         self.known[episode] = _shared(known)
 
     def of(self, episode: str) -> Known:
-        """What is known of an episode's answer."""
+        """Return everything that is known of an episode's answer."""
         return self.known.get(episode, NOTHING)
 
     def outcome(self, episode: str) -> Outcome:

@@ -22,7 +22,7 @@ KNOWN = {"right": True, "wrong": False}
 
 @lru_cache(maxsize=4096)
 def _shared(*key: str) -> tuple[str, ...]:
-    """Whose confidence it is: one for all episodes that have it alike."""
+    """Return the key of a confidence, shared by all episodes that have it alike."""
     return key
 
 

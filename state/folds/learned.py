@@ -48,12 +48,12 @@ class Learned:
 
     @property
     def facts(self) -> list[Event]:
-        """What learning rules take from, in order."""
+        """Facts that learning rules take, in order."""
         return [event for event in self._ordered() if type(event) in MEASURED]
 
     @property
     def embedder(self) -> str | None:
-        """What made the vectors, if there are any."""
+        """The embedder that made the vectors, if there are any."""
         return next((event.embedder for event in self._all(Embedded)), None)
 
     @property
@@ -69,7 +69,7 @@ class Learned:
 
     @property
     def rules(self) -> Mapping[str, KnowledgeConsolidated]:
-        """What was said last of the rules of each role."""
+        """The last statement of the rules of each role."""
         return {event.role: event for event in self._all(KnowledgeConsolidated)}
 
     def items(self, batch: int) -> list[MemoryItem]:
@@ -100,7 +100,7 @@ def rules_of(event: KnowledgeConsolidated, batch: int) -> list[MemoryItem]:
 
 
 def pairs_of(facts: Sequence[Event], before: Memory) -> Iterator[tuple[str, float, float]]:
-    """What runs with and without a principle earned, by the mark that it had."""
+    """Return the rewards of runs with and without a principle, by the mark that it had."""
     marks = {item.id: item.mark for item in before.items if item.kind == "rule"}
     for fact in facts:
         if isinstance(fact, PairCompared) and fact.principle in marks:

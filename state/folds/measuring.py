@@ -18,7 +18,7 @@ Reflection: TypeAlias = Callable[[str], Reflected]
 
 
 def members_of(closed: BatchClosed, reflection: Reflection) -> list[Measured]:
-    """What the members of a batch measured, if its rule asks."""
+    """Return the measures of a batch's members, if its rule asks for them."""
     if closed.rule is None:
         return []
     pairs = zip(closed.members, closed.outcomes, strict=True)

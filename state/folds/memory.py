@@ -75,7 +75,7 @@ class MemoryFold:
         return self.versions.latest
 
     def learned(self, closed: BatchClosed) -> Learned:
-        """What the learning episode of a batch has said so far."""
+        """Return what the learning episode of a batch has stated so far."""
         episode = learning_id(self.scope, closed.batch, closed.revision)
         return self._begun(episode)
 
@@ -196,7 +196,7 @@ class MemoryFold:
         return Measures(numbers, standing, labels, closed.retirement)
 
     def reflection(self, episode: str) -> Reflected:
-        """What an episode left to learn from, also long ago. Raises ``LookupError``."""
+        """Return an episode's reflection, however old it is. Raises ``LookupError``."""
         found = self.reflected.get(episode) or self._found(episode, "reflected")
         if not isinstance(found, Reflected):
             raise LookupError(f"{episode} left no reflection")
@@ -282,7 +282,9 @@ class MemoryFold:
         return assembled(previous, number, rules, lessons, measures, closed.revision or 0)
 
     def facts_kept(self, number: int) -> list[Event]:
-        """What learning rules took from a batch, as it was first closed, less what is forgotten."""
+        """Return the facts that learning rules took from a batch when it was first closed, less those that are
+        forgotten.
+        """
         return self.forgetting.left(self.journal(learning_id(self.scope, number)))
 
     def _episode(self, number: int) -> str:

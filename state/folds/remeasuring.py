@@ -34,7 +34,7 @@ class Past(Protocol):
     versions: Versions
 
     def reflection(self, episode: str) -> Reflected:
-        """What an episode left to learn from."""
+        """Return an episode's reflection."""
         ...
 
     def journal(self, episode: str) -> Mapping[str, Event]:
@@ -46,7 +46,7 @@ class Past(Protocol):
         ...
 
     def facts_kept(self, number: int) -> list[Event]:
-        """What learning rules took from a batch, less what is forgotten."""
+        """Return the facts that learning rules took from a batch, less those that are forgotten."""
         ...
 
 
@@ -112,7 +112,7 @@ class Remeasuring:
         return closed
 
     def _members(self, before: Memory, closed: BatchClosed) -> list[Measured]:
-        """What members measured; where the closing says that there were two embedders, by one."""
+        """Return the members' measures, by one embedder where the closing says that there were two."""
         made, wanted = members_of(closed, self.past.reflection), made_by(self.past, before, closed)
         if closed.measured is None or closed.rule is None or wanted is None:
             return made
@@ -152,7 +152,7 @@ def held_anew(
 
 
 def embedder_of(past: Past, closed: BatchClosed) -> str | None:
-    """What made the vectors that a batch's members measured, if its rule takes any.
+    """Return the embedder of the vectors that a batch's members measured, if its rule takes any.
 
     Where reflections of an earlier build do not say it, the members' own records do, as far as they are at hand.
     """
@@ -183,7 +183,7 @@ def aligned(past: Past, closed: BatchClosed) -> BatchClosed:
 
 
 def wanted(past: Past, closed: BatchClosed) -> Anew:
-    """What a closing's measures look for: all that was ever measured, or what its members did.
+    """Return the texts that a closing's measures need: of all that was ever measured, or of its members.
 
     A batch that only loses a forgotten problem needs no more than was made for it before.
     """

@@ -66,7 +66,7 @@ class Touched:
 
 
 def _placed(take: Callable[[Any, int, str, str, Any], object]) -> Take:
-    """What takes a record where its kind stands; elsewhere nobody of ours wrote it."""
+    """Return the method that takes a record, if the record stands where its kind belongs."""
 
     def checked(state: State, offset: int, episode: str, address: str, event: Event) -> None:
         if stands(episode, address, event):

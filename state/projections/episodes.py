@@ -49,7 +49,7 @@ def episode(source: Source, name: str, found: Found) -> Row | None:
 
 
 def _graded(source: Source, name: str, *, answered: bool, ended: bool = True) -> Row:
-    """What is known of an answer, and whose word it is."""
+    """Return the outcome of an answer, and who gave it."""
     known = source.state.outcomes.of(name)
     return {
         "outcome": known.outcome,
@@ -111,7 +111,7 @@ def _reflected(found: Found) -> Reflected | None:
 
 
 def reflection(source: Source, name: str, found: Found) -> Row | None:
-    """What an episode left to learn from."""
+    """Return an episode's reflection."""
     event = _reflected(found)
     if event is None:
         return None

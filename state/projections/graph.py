@@ -46,7 +46,7 @@ def metacognitions(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
 
 
 def _standing(source: Source, life: Life) -> Mapping[str, Any]:
-    """What the newest version knows of a principle; nothing once its text was replaced."""
+    """Return what the newest version knows of a principle; nothing once its text was replaced."""
     held: Mapping[str, Mapping[str, Any]] = learned(source, life.scope).get("principles", NONE)
     return held.get(life.item.id, NONE) if life.until is None else NONE
 

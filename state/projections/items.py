@@ -35,7 +35,7 @@ LESSON = (
 
 
 def row(life: Life) -> Row:
-    """What lessons and rules have in common."""
+    """Return the columns that lessons and rules have in common."""
     item = life.item
     return {
         "key": "/".join(life.key),

@@ -195,7 +195,7 @@ def arrow() -> Any:
 
 
 def arrow_type(column: Column, dimensions: int | None) -> Any:
-    """What arrow calls the column's kind."""
+    """Return arrow's name for the kind of a column."""
     pa = arrow()
     match column.kind:
         case "text":

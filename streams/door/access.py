@@ -86,7 +86,7 @@ class Access:
         return not self.holders
 
     def guest(self, authorization: str | None) -> Guest:
-        """Who says this in the header ``Authorization``. Raises ``Refused`` for nobody whom we know."""
+        """Return the guest who sends this header ``Authorization``. Raises ``Refused`` for nobody whom we know."""
         if self.is_open:
             return Guest(ANYBODY)
         kind, _, token = (authorization or "").partition(" ")
@@ -115,7 +115,9 @@ class Access:
 
 
 def access_of(path: str | None) -> Access:
-    """Who is let in by a tokens' file; anybody without one. Raises an ``Error`` that names what is wrong in it."""
+    """Return the access that a tokens' file grants; anybody without one. Raises an ``Error`` naming what is wrong in
+    it.
+    """
     if path is None:
         return Access()
     try:

@@ -85,7 +85,7 @@ def models_of(
     limits: Limits | None = None,
     tools: str | None = None,
 ) -> Models:
-    """Who answers: one backbone for all roles, and perhaps others for some of them."""
+    """Return who answers: one backbone for all roles, and perhaps others for some of them."""
     named = [f"{role}={each}" for role, each in (roles or {}).items()]
     told = [f"{model}={paid},{earned}" for model, (paid, earned) in (prices or {}).items()]
     return Models(backbone=backbone, roles=named, prices=told, limits=limits, tools=tools)

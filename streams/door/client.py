@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 def reaching(url: str, work: Callable[[], T]) -> T:
-    """What some work with a log gives. Raises a ``CliError`` where brokers are away or will not."""
+    """Do some work with a log. Raises a ``CliError`` where brokers are away or refuse."""
     if not is_kafka(url):
         return work()
     return reached(place_of(url), work)
@@ -181,7 +181,7 @@ class Client:
         return self._mailbox
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """What some work with the log gives. Raises an ``Error`` in our words."""
+        """Do some work with the log in its thread. Raises an ``Error`` in our words."""
         if self._thread is None:
             raise Error("use it in `async with`", code="client.closed")
         with in_our_words():
@@ -424,7 +424,7 @@ def marks_of(headers: Mapping[str, str]) -> Marks:
 
 
 def _told(awaited: Awaited) -> str:
-    """What is awaited, in words."""
+    """Say in words what is awaited."""
     if isinstance(awaited, str):
         return awaited
     return ", ".join(f"{name}={value}" for name, value in sorted(awaited))

@@ -211,7 +211,7 @@ class Mailbox:
         return list(lessons_of(self.library, memory))
 
     def news(self, waiting: Iterable[Awaited]) -> News:
-        """What came for those that wait: since the last look, and at all for those that wait since then."""
+        """Return what came since the last look, and for those who wait since then everything that came for them."""
         found, wanted = News(), frozenset(waiting)
         fresh, self.awaited = wanted - self.awaited, wanted
         # A log on Kafka counts what it brought in itself; another process may have brought it into the same file.
@@ -228,7 +228,7 @@ class Mailbox:
         return found
 
     def _since(self, wanted: frozenset[Awaited], found: News) -> None:
-        """What came since the last look."""
+        """Return the records since the last look."""
         marked = [each for each in wanted if not isinstance(each, str)]
         episodes = [each for each in wanted if isinstance(each, str)]
         for at, episode, answer, headers in answers_after(self.log, self.answered):
@@ -248,7 +248,7 @@ class Mailbox:
             found.refused |= dict.fromkeys(theirs, why(letter))
 
     def _so_far(self, episode: str, found: News) -> None:
-        """What came for an episode before anybody looked for its news."""
+        """Return the records of an episode from before anybody looked for its news."""
         answer, parked = answer_of(self.log, episode), self._parked(episode)
         if answer is not None:
             found.answers[episode] = answer

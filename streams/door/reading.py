@@ -93,7 +93,7 @@ class Log:
         return (answer for _, _, answer, _ in answers_after(self._log, after))
 
     def memories(self) -> Iterator[Memory]:
-        """What each scope knows now: its latest memory version."""
+        """Each scope's latest memory version."""
         learner = Learner(find, LogRecords(self._log))
         for record in self._log.records("learning"):
             learner.feed(record.episode, record.address, record.event)
@@ -152,7 +152,7 @@ def fork(
     edit: str | None = None,
     sample: int = 0,
 ) -> Forked:
-    """What if: an episode anew from an address on, with another model, policy, settings or an edited reply.
+    """Run an episode anew from an address on, with another model, policy, settings or an edited reply.
 
     Everything before ``at`` is kept, and what still holds behind it is not paid again: see ``made``, ``reused``.
     ``edit`` is the reply at ``at`` as it might have been, ``sample`` another draw of what follows. Raises an

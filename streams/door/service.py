@@ -82,5 +82,5 @@ class Service:
 
 
 def _least(asked: int | None, most: int | None) -> int | None:
-    """What is asked for, but no more than is allowed."""
+    """Return the limits that are asked for, but none above those that are allowed."""
     return min((each for each in (asked, most) if each is not None), default=None)

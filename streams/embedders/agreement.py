@@ -10,7 +10,7 @@ OTHERWISE = ", or have them made anew: metalogue lessons embed"
 
 
 def embedder_of(run: Run) -> str | None:
-    """Whose vectors a run is to be given: those of its scope by now, of the memory that it knows, or its own."""
+    """Return the embedder whose vectors a run is given: its scope's, its memory's, or its own."""
     return run.embedder or run.memory.embedder or run.tally.embedder()
 
 

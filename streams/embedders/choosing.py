@@ -28,7 +28,7 @@ def installed() -> Embedder | None:
 
 
 def usual(*, simulated: bool) -> Embedder:
-    """Who makes the vectors of a new memory: MiniLM where it is installed, else hashed n-grams.
+    """Return the embedder of a new memory: MiniLM where it is installed, else hashed n-grams.
 
     What a simulator says means nothing, and its runs are to be the same on every machine: there it is hashed
     n-grams too.

@@ -35,7 +35,7 @@ class MiniLm:
 
     @property
     def name(self) -> str:
-        """What vectors hang on: the model, its weights, how much of a text it reads."""
+        """The things that vectors depend on: the model, its weights, how much of a text it reads."""
         return f"minilm-{WEIGHTS[:8]}-{LONGEST}"
 
     @property

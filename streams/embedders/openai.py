@@ -89,7 +89,7 @@ class OpenAIEmbedder:
         return found.vectors
 
     def bill(self, texts: Sequence[str]) -> Bill:
-        """What was spent on requests that began with one of these texts, once."""
+        """Return the cost of requests that began with one of these texts, once."""
         return sum((self._bills.pop(text, Bill()) for text in texts), Bill())
 
     def _book(self, first: str, took: Bill) -> None:

@@ -44,7 +44,7 @@ class Change:
     purpose: str = "fork"
 
     def said(self, backbones: str) -> list[Any]:
-        """What names a fork: everything that is changed."""
+        """Return everything that is changed, which names the fork."""
         extra: dict[str, Any] = {
             "policy": self.policy,
             "edit": self.edit,

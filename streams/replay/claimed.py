@@ -50,7 +50,7 @@ END = 1 << 62
 
 
 def sort_of(log: SqliteLog) -> Sort:
-    """What sort of log this is, by its claims: a log that was worked on has some."""
+    """Return the sort of a log by its claims; a log that was worked on has some."""
     row = log.db.execute(CLAIMS + " limit 1").fetchone()
     if row is not None:
         return "kafka" if row[4].count(".") > 1 else "file"
@@ -112,7 +112,7 @@ def misnumbered(log: SqliteLog, sort: Sort) -> Iterator[Diverged]:
 
 
 def cut_off(log: SqliteLog, sort: Sort) -> Iterator[Diverged]:
-    """What claims and readers say was there, and is not: records or messages cut off at the end."""
+    """Return records and messages that claims and readers say were there, and that were cut off at the end."""
     claims = claims_of(log, sort)
     for topic, partition, epoch, worker in log.db.execute(HELD):
         if epoch not in claims[topic, partition]:

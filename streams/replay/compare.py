@@ -39,7 +39,7 @@ def _alike_objects(left: dict[str, Any], right: dict[str, Any]) -> bool:
 
 
 def as_recorded(recorded: Event, derived: Event) -> Event:
-    """What is derived as the build that recorded it would have said it."""
+    """Return a derived event as the build that recorded it would have written it."""
     later, latest = type(derived).later, type(derived).latest
     if recorded.kind != derived.kind:
         return derived
@@ -50,7 +50,7 @@ def as_recorded(recorded: Event, derived: Event) -> Event:
 
 
 def as_placed(recorded: Event, derived: Event) -> Event:
-    """What is derived, with what no derivation says: stamps, and a defect's line where it was recorded."""
+    """Return a derived event with what no derivation tells: stamps, and a defect's line where it was recorded."""
     if not (isinstance(recorded, EpisodeClosed) and isinstance(derived, EpisodeClosed)):
         return derived
     derived = structs.replace(derived, stamps=recorded.stamps)

@@ -43,7 +43,7 @@ class Cut:
 
 
 def cut_out(log: SqliteLog, episode: str, *, learned: bool = False) -> Cut:
-    """What belongs to an episode; with what it had ``learned`` from others, if that is asked for."""
+    """Return the records that belong to an episode; on request also those that its memory was made of."""
     found = Cut()
     for name in _together(log, episode):
         found.records |= {record.offset for record in log.records(episode=name)}
@@ -93,7 +93,7 @@ def _add_texts(log: SqliteLog, found: Cut) -> None:
 
 
 def _add_learned(log: SqliteLog, found: Cut) -> None:
-    """What the memory versions that are pinned here were made of, and those which these began from."""
+    """Add what the pinned memory versions were made of, and those from which these began."""
     scopes: dict[str, str] = {}
     wanted: list[tuple[str, int, int | None]] = []
     for record in list(_of(log, found)):

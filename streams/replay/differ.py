@@ -46,7 +46,7 @@ class Difference:
 
     @property
     def said(self) -> str:
-        """What the second way cost or saved, in words."""
+        """Say in words what the second way cost or saved."""
         tokens = "tokens unknown" if self.tokens is None else _more(self.tokens, "tokens")
         return f"{_more(self.calls, 'calls')}, {tokens}"
 
@@ -86,7 +86,7 @@ def _difference(address: str, what: tuple[str, str, str], a: Record, b: Record) 
 
 
 def spent_from(journal: Record, address: str) -> Usage:
-    """What an episode spent from an address on."""
+    """Return the usage of an episode from an address on."""
     start = address_order(address)
     return total(
         event
@@ -96,6 +96,6 @@ def spent_from(journal: Record, address: str) -> Usage:
 
 
 def paid(journal: Record) -> Usage:
-    """What an episode spent itself: replies that it did not take over."""
+    """Return the usage of replies that an episode did not take over."""
     replies = (event for event in journal.values() if isinstance(event, Completed))
     return total(reply for reply in replies if not reply.reused)

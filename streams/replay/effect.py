@@ -35,7 +35,7 @@ class Pair:
 
     @property
     def calls_without(self) -> int:
-        """What its probe took, replies that were taken over among them."""
+        """The calls of its probe, including replies that were taken over."""
         return self.probe.closed.usage.calls
 
 
@@ -56,7 +56,7 @@ class Effect:
 
     @property
     def spent(self) -> Usage:
-        """What the probes paid for themselves."""
+        """The usage that the probes paid for themselves."""
         return total(pair.probe.spent for pair in self.pairs)
 
     @property

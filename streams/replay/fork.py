@@ -119,7 +119,7 @@ def _opened(
 def _parent(
     parent: str, journal: dict[str, Event], change: Change
 ) -> tuple[ProblemAdmitted, EpisodeOpened]:
-    """What is forked. Raises ``CannotFork`` where that cannot be."""
+    """Return the episode that is forked. Raises ``CannotFork`` where that is impossible."""
     admitted, opened = journal.get("admitted"), journal.get("opened")
     if not isinstance(admitted, ProblemAdmitted) or not isinstance(opened, EpisodeOpened):
         raise CannotFork(f"{parent} was never opened as a problem's episode")

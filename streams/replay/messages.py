@@ -121,7 +121,9 @@ class Messages:
 
     @cached_property
     def _sent(self) -> defaultdict[tuple[str, str], list[Problem]]:
-        """What was put, by domain and id: on Kafka admissions name other offsets than this file's."""
+        """Return the problems that were put, by domain and id: on Kafka admissions name other offsets than this
+        file's.
+        """
         found: defaultdict[tuple[str, str], list[Problem]] = defaultdict(list)
         for _, _, _, value in self.log.db.execute(EVERY, ("problems",)):
             problem = problem_of(value)

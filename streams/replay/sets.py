@@ -32,7 +32,7 @@ class Derived:
     work: SetWork
 
     def part(self, member: Work) -> Trace:
-        """What of the set's record is about one member."""
+        """Return the part of the set's record that is about one member."""
         return self.work.together.part(trace_of(self.run.journal), member.task.subject)
 
 

@@ -154,7 +154,7 @@ class Verifier:
             self._note(gaps(log))
 
     def _told_elsewhere(self) -> None:
-        """What topics, texts and series say, compared with all episodes."""
+        """Compare topics, texts and series with all episodes."""
         self.left.add("what may be cut off at the end", "no head of the log is kept", None)
         self._note(self.messages.forged())
         self._note(self.messages.unadmitted())
@@ -276,7 +276,7 @@ class Verifier:
             self._not_verifiable(episode, self.not_here[opened.within])
 
     def _accounts(self, episode: str, journal: dict[str, Event]) -> None:
-        """What an episode's records say, compared with what the log says of it elsewhere."""
+        """Compare an episode's records with what the log says of it elsewhere."""
         for address, event in journal.items():
             self._refers(episode, address, event)
         admitted = journal.get("admitted")

@@ -42,7 +42,7 @@ class Judgements:
         return True
 
     def of(self, episode: str, reflected: Reflected) -> list[Feedback]:
-        """What was said of an episode or of its problem, the newest last: of verdicts that one stands."""
+        """Return the judgements of an episode or of its problem, the newest last. Of verdicts that one counts."""
         said = [
             *self.of_problem.get((reflected.domain, reflected.problem_id), ()),
             *self.of_episode.get(episode, ()),

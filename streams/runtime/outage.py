@@ -14,7 +14,7 @@ class Trouble:
     since_s: float
 
     def told(self, now_s: float) -> str:
-        """What it is and for how long it has been."""
+        """Say what the trouble is and for how long it has lasted."""
         return f"{self.what} for {now_s - self.since_s:.0f} s"
 
 

@@ -119,7 +119,7 @@ class Schedule:
                     yield episode, seat
 
     def held(self) -> list[str]:
-        """What cannot go on by itself: episodes without a version, and the places that series wait for."""
+        """Return what cannot continue by itself: episodes without a version, and the places that series wait for."""
         places = waiting_places(self.learner, self.sets.gathered)
         return [episode for episode, _ in self.waiting()] + places
 

@@ -29,7 +29,7 @@ class Desk(Protocol):
 
     @property
     def world(self) -> World:
-        """Whom questions are asked."""
+        """The world that questions go to."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class Desk(Protocol):
 
     @property
     def grant(self) -> Grant:
-        """What a set may spend."""
+        """The limits of a set."""
         ...
 
     @property

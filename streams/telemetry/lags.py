@@ -27,7 +27,7 @@ HEAD = "select body from parts where part = 'meta' and key = 'head'"
 
 
 def lags(db: sqlite3.Connection, figures: Figures, answers: int) -> dict[str, int]:
-    """What waits before each stage: problems, episodes, closings, reflections, records, answers."""
+    """Return what waits before each stage: problems, episodes, closings, reflections, records, answers."""
     found = {
         "intake": _intake(db, figures.problems - figures.admitted),
         "driver": max(figures.admitted - figures.closed - figures.parked, 0),

@@ -154,7 +154,7 @@ def graded(log: str, record: Record) -> Span:
 
 
 def provider(backbones: str, role: str) -> str:
-    """Who answers a role, by the kind of its backbone: ``openai``, ``llamacpp``, ``rehearsal``."""
+    """Return who answers a role, by the kind of its backbone: ``openai``, ``llamacpp``, ``rehearsal``."""
     found: dict[str, str] = {}
     for said in backbones.split(", "):
         named = _BACKBONE.match(said)
@@ -239,5 +239,5 @@ def _assessments(records: Sequence[Record]) -> dict[str, list[Noted]]:
 
 
 def _given(said: Mapping[str, Attribute | None]) -> Attributes:
-    """What is known: an unknown number is left out, never 0."""
+    """Return what is known: an unknown number is left out, and is never 0."""
     return {name: value for name, value in said.items() if value is not None}

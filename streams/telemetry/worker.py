@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def under_way(worker: Worker) -> list[Sample]:
-    """What one worker does just now, and has done since it started."""
+    """Return what one worker does just now, and has done since it started."""
     schedule, writer = worker.schedule, worker.writer
     return plain(
         {
@@ -69,7 +69,7 @@ class Pages:
 
     @property
     def told(self) -> Told:
-        """What they say. Whatever answers at all is alive: there is one event loop."""
+        """Return what its pages say. Whatever answers at all is alive: there is one event loop."""
         return Told(lambda: True, self._unready, self._metrics)
 
     async def _unready(self) -> str | None:

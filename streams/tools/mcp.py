@@ -48,7 +48,7 @@ class McpTools:
         return cls(stdio.StdioServerParameters(command=command, args=arguments), what)
 
     async def call(self, question: UseTool) -> ToolResult:
-        """What the tool returned. Raises ``SetupBroken`` where the server cannot be reached."""
+        """Call the tool and return its result. Raises ``SetupBroken`` where the server cannot be reached."""
         client = await self._connected()
         name = self._tool(question.tool)
         if name is None:

@@ -16,7 +16,7 @@ class Tools(Protocol):
     """Whatever calls tools."""
 
     async def call(self, question: UseTool) -> ToolResult:
-        """What the tool returned."""
+        """Call the tool and return its result."""
         ...
 
     async def close(self) -> None:

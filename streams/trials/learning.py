@@ -38,7 +38,7 @@ def closes_batches(policy: Policy[Any], case: Case) -> None:
 
 
 def reflection(policy: Policy[Any], trial: Trial) -> Reflected:
-    """What a run leaves to learn from. Raises ``Broken``."""
+    """Return what a run leaves to learn from. Raises ``Broken``."""
     case, task = trial.case, trial.case.task()
     problem = Problem(id=task.id, problem=task.problem, domain=task.domain, profile=case.profile)
     admitted = ProblemAdmitted(problem=problem, scope=SCOPE, offset=1)

@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 def play(steps: Steps[R], *replies: str) -> R:
-    """What a policy comes to if the model says this: a reply for each completion, in order.
+    """Return what a policy comes to if the model says this: a reply for each completion, in order.
 
     It is driven as a worker drives it, without limits. Lanes take their replies one lane after
     another. Raises ``LookupError`` where the policy asks for more than there is, or for anything

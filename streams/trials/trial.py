@@ -48,12 +48,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What tells it apart, for people."""
+        """The name that tells it apart, for people."""
         calls = "" if self.calls is None else f", {self.calls} calls"
         return f"{self.problem[:20]!r}, {self.manner} replies, profile {self.profile}{calls}"
 
     def task(self) -> Task:
-        """What the policy is given."""
+        """The task that the policy is given."""
         seed = seed_of("check", self.problem, self.manner)
         return Task("check-1", self.problem, "default", seed, self.memory.number)
 
@@ -128,7 +128,7 @@ async def resumed(policy: Policy[Any], case: Case, journal: dict[str, Event]) ->
 
 
 async def crashed(policy: Policy[Any], case: Case, after: int) -> dict[str, Event]:
-    """What is on the log if it stops after so many records."""
+    """Return the log as it is if it stops after so many records."""
     recorder = Bounded(stop_after=after)
     with suppress(Crashed):
         await _solved(policy, case, _run(case, {}, recorder))

@@ -108,7 +108,7 @@ def _said(answer: Answer) -> tuple[str, str | None, str]:
 
 
 def extras(answer: Answer) -> dict[str, Any]:
-    """What a chat completion has no field for."""
+    """Return the fields that a chat completion does not have."""
     return {
         "episode": answer.episode,
         "status": answer.status,

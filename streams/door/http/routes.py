@@ -27,7 +27,7 @@ ADoor = Annotated[Door, Depends(door_of)]
 
 
 def guest_of(door: ADoor, authorization: Annotated[str | None, Header()] = None) -> Guest:
-    """Who asks. Raises ``Refused``."""
+    """Return the guest who asks. Raises ``Refused``."""
     return door.access.guest(authorization)
 
 

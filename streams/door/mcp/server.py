@@ -112,7 +112,7 @@ def _failed(why: str) -> CallToolResult:
 
 
 def _guest(ctx: Context) -> Guest:
-    """Who calls: the holder of the request's token, or whoever started the process that speaks on its streams."""
+    """Return the guest who calls: the holder of the request's token, or whoever started a process on its streams."""
     if ctx.request is None:
         return Guest(ANYBODY)
     guest = ctx.request.scope[GUEST]

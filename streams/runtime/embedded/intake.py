@@ -112,7 +112,9 @@ class Intake:
         return self.log.db.execute(POSITION, (scope, series, position)).fetchone() is not None
 
     def commands(self) -> Iterator[Record]:
-        """What others said on ``learning`` since; what this worker said itself was fed when it was said."""
+        """Return what others stated on ``learning`` since the last look; this worker's own words were fed when
+        stated.
+        """
         end = self.log.end()
         yield from self.log.records("learning", after=self.commands_read, upto=end, epoch=0)
         self.commands_read = end

@@ -97,7 +97,7 @@ class Labels:
                 yield episode, judged
 
     def _judged(self, episode: str) -> Judged | None:
-        """What is judged of an episode that is closed: a solve's answer too, which nothing learns from."""
+        """Return the judgements of a closed episode; also of a solve's answer, from which nothing learns."""
         reflected = self.log.find(episode, "reflected")
         if isinstance(reflected, Reflected):
             return reflected

@@ -237,7 +237,7 @@ class SqliteLog:
             self.db.execute(ended, (writer.partition, writer.epoch))
 
     def claims(self) -> dict[int, str]:
-        """Who has which partition."""
+        """The claims on each partition."""
         query = "select partition, worker from claims where topic = 'events'"
         return dict(self.db.execute(query).fetchall())
 

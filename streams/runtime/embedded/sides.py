@@ -98,7 +98,7 @@ async def alone_on(
 
 
 def _owner(log: SqliteLog, episode: str) -> str:
-    """Who claimed a partition for an episode, such as ``solve, process 123``."""
+    """Return who claimed a partition for an episode, such as ``solve, process 123``."""
     for worker in log.claims().values():
         who, _, its = worker.partition(" ")
         if its == episode:

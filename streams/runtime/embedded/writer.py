@@ -165,7 +165,7 @@ class Writer:
         return latest is not None and latest[0] == self.epoch
 
     def lost(self) -> Fenced:
-        """What a worker is told whose claim is no longer the latest."""
+        """Return the error for a worker whose claim is no longer the latest."""
         return Fenced(f"partition {self.partition} was claimed by another worker")
 
     def _check_claim(self, rows: list[tuple[Any, ...]]) -> None:

@@ -45,7 +45,7 @@ def asked(
     find: Find,
     default_policy: str,
 ) -> Asked:
-    """What a record asks for. Raises ``Refused``."""
+    """Return what a record asks for. Raises ``Refused``."""
     problem: Problem | None = None
     try:
         body, ours = data_of(headers, value)

@@ -90,6 +90,6 @@ def spot(topic: str, partition: int) -> Any:
 
 
 def kafka_error() -> type[Exception]:
-    """What all of aiokafka's errors are."""
+    """Return the base class of aiokafka's errors."""
     found: type[Exception] = module(".errors").KafkaError
     return found

@@ -83,7 +83,7 @@ class Appender:
 
     @property
     def standing(self) -> Standing:
-        """What waits for a broker, and since when."""
+        """Return how much waits for a broker, and since when."""
         begun = [since for lane in self.lanes.values() if (since := lane.since_s) is not None]
         waiting = sum(len(lane.rows) + lane.flying for lane in self.lanes.values())
         return Standing(waiting, min(begun, default=None), self.appended_s)

@@ -27,7 +27,7 @@ PATIENT_S: Final = 30.0
 
 
 async def unless(told: asyncio.Event, work: Coroutine[Any, Any, T], grace_s: float = 0) -> T | None:
-    """What some work comes to; nothing where it was told to end before that and does not in so much more time."""
+    """Do some work. Returns nothing if it was told to end before that and does not end within so much more time."""
     task, asked = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
     try:
         await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
@@ -43,7 +43,7 @@ async def unless(told: asyncio.Event, work: Coroutine[Any, Any, T], grace_s: flo
 
 
 def _hear(task: asyncio.Task[Any]) -> None:
-    """What becomes of work that was given up is of no interest."""
+    """Take note of work that was given up; its result is of no interest."""
     if not task.cancelled():
         task.exception()
 

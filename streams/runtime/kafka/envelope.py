@@ -102,7 +102,7 @@ def named(headers: Given) -> dict[str, bytes]:
 
 
 def read(headers: Given, value: bytes | None) -> Said:
-    """What a record says. Raises ``NotOurs``."""
+    """Return what a record says. Raises ``NotOurs``."""
     found = named(headers)
     name = found.get("ce_id")
     if name is None:

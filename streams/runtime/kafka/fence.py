@@ -142,7 +142,7 @@ class EventsFold:
         return True
 
     def journal(self, episode: str) -> Journal:
-        """What is kept of an episode."""
+        """Return the kept records of an episode."""
         return self.open.get(episode) or {}
 
     def lighten(self, episode: str) -> None:

@@ -68,7 +68,9 @@ class Idle:
         return {p for c in checkpoints for name, p in c.get("gathered", ()) if name == series}
 
     def _owed(self, partition: int) -> list[tuple[Scope, list[Statement]]]:
-        """What settling would say of the scopes of a partition. Who is parked or waits keeps its place."""
+        """Return what settling would state in the scopes of a partition. Parked and waiting episodes keep their
+        places.
+        """
         parked = self.parked_seats()
 
         def of(scope: Scope) -> list[Statement]:
@@ -146,7 +148,7 @@ class Idle:
                     await self.worker.teacher.settle(scope, found)
 
     def held(self) -> list[str]:
-        """What waits for a batch that something holds back."""
+        """Episodes that wait for a batch which something holds back."""
         noted = [self.worker.view.checkpoints[p] for p in sorted(self.worker.view.checkpoints)]
         held = [episode for each in noted for episode in each["held"]]
         return held + waiting_places(self.worker.learner, self.gathered)

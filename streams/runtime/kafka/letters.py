@@ -69,7 +69,7 @@ class Letter:
     """Why it was refused, and where it lies."""
 
     def row(self, sizes: Sizes, topic: str) -> Row:
-        """What is appended: cut where it does not fit, and shorter still where the broker refuses that."""
+        """Return the row to append: cut where it does not fit, and shorter still where the broker refuses that."""
         most = sizes.most(topic)
 
         def shorter(refused: RefusedByBroker) -> Row | None:

@@ -120,7 +120,7 @@ def _command(
 
 
 def name_of(topic: str, record: Any) -> str:
-    """What a message is known by: what it speaks of, else where it lies."""
+    """Return the name of a message: what it speaks of, or else where it lies."""
     found = named(record.headers)
     place = f"{record.partition}/{record.offset}"
     if topic in ("answers", "dead-letters") and record.key:

@@ -101,7 +101,7 @@ class Owned:
         return any(isinstance(each, EpisodeAdopted) and each.void for each in found)
 
     def unit(self, episode: str) -> str:
-        """What an episode ends with: the set that it was opened in, else itself."""
+        """Return what an episode ends with: the set that it was opened in, or itself."""
         return self.fold.within.get(episode, episode)
 
     def members(self, unit: str) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ class Ownership:
         await self.worker.teacher.catch_up(index)
 
     async def _open_first(self) -> None:
-        """What was closed long ago waits until what is open goes on: one loop serves both."""
+        """Let open episodes continue before the index of closed ones is rebuilt: one loop serves both."""
         if self.taking:
             await asyncio.wait(list(self.taking.values()), timeout=FIRST_S)
 

@@ -72,7 +72,7 @@ class Place:
         return [*map(self.topic, LOG_TOPICS), *map(self.dead, DEAD)]
 
     def connection(self) -> dict[str, Any]:
-        """What every aiokafka client is made with."""
+        """Return the options with which every aiokafka client is made."""
         return {"bootstrap_servers": self.servers.split(","), **self.clients}
 
 

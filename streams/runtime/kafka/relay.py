@@ -69,7 +69,7 @@ class Relay:
         return lane
 
     def _ends_here(self, owned: Owned, unit: str) -> list[tuple[str, Closing]] | None:
-        """What the ends of a unit's members leave, unless only another build could say."""
+        """Return what the ends of a unit's members leave, unless only another build could tell."""
         try:
             return self._ends(owned, unit)
         except (ReplayError, LookupError, BadSetting) as error:
@@ -77,7 +77,7 @@ class Relay:
             return None
 
     def _ends(self, owned: Owned, unit: str) -> list[tuple[str, Closing]]:
-        """What the ends of a unit's members leave: as worked out, else derived from the record again."""
+        """Return what the ends of a unit's members leave: as worked out, or derived from the record again."""
         closed = owned.closed(unit)
         known = {each: owned.closings.pop(each) for each in closed if each in owned.closings}
         if len(known) < len(closed):

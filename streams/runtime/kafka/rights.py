@@ -46,7 +46,7 @@ def lines(place: Place, who: Who, principal: str) -> Iterator[str]:
 
 
 def _prefixes(place: Place) -> tuple[str, ...]:
-    """What the names of all topics of the log begin with."""
+    """Return the prefixes of the names of all topics of the log."""
     return (f"{place.prefix}.",) if place.prefix else ("metalogue.", "dlq.metalogue.")
 
 

@@ -63,7 +63,7 @@ def _ask_all(place: Place, servers: list[str]) -> dict[str, tuple[Found, list[st
 
 
 def _ask(place: Place, server: str) -> tuple[Found, list[str]]:
-    """What one broker does, and which others it knows of."""
+    """Ask one broker for its state, and for the other brokers that it knows."""
     host, _, port = server.rpartition(":")
     try:
         with closing(socket.create_connection((host.strip("[]"), int(port)), WAIT_S)) as plain:

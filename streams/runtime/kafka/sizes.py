@@ -35,7 +35,7 @@ class Sizes:
         self.asked = False
 
     async def ask(self) -> None:
-        """What the topics say of themselves, where we may know it; once."""
+        """Ask the topics for their limits once, if we may know them."""
         if self.asked:
             return
         admin = aio.admin(self.place)
@@ -67,7 +67,7 @@ class Sizes:
 
 
 def lowered(size: int, most: int) -> int:
-    """What to try where a record of this size was refused."""
+    """Return the size to try where a record of this size was refused."""
     return max(LEAST_BYTES, min(size, most) * 3 // 4)
 
 

@@ -66,7 +66,7 @@ class Copies:
 
     @property
     def config(self) -> dict[str, str]:
-        """What a topic's settings say of it."""
+        """Return what a topic's settings say of it."""
         return {MIN_ISR: str(self.min_isr)}
 
 
@@ -125,7 +125,7 @@ def config_of(place: Place, topic: str) -> dict[str, str]:
 
 
 def faults(place: Place, found: Mapping[str, Described], brokers: int) -> list[str]:
-    """What is wrong with the topics, a line each; nothing if they are sound."""
+    """Return what is wrong with the topics, a line each; nothing if they are sound."""
     wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
     counts = {len(found[name].replicas) for name in place.topics() if name in found}
     if len(counts) > 1:

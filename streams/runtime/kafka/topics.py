@@ -174,7 +174,7 @@ class Replication:
 
 
 async def replication(admin: Any, names: list[str]) -> Replication:
-    """What the cluster says now of these topics' copies."""
+    """Return what the cluster says now of these topics' copies."""
     brokers = len((await admin.describe_cluster())["brokers"])
     told = await _configs(admin, names, MIN_ISR)
     least = {name: int(config[MIN_ISR]) for name, config in told.items() if MIN_ISR in config}

@@ -109,7 +109,7 @@ class View:
         self._names[place.dead("feedback")] = "letters"
 
     def topics(self) -> list[str]:
-        """What is followed, by full names."""
+        """The full names of the topics that are followed."""
         return list(self._names)
 
     def take(self, topic: str, partition: int, record: Any) -> None:

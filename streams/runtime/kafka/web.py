@@ -79,7 +79,7 @@ def copies(worker: KafkaWorker, now_s: float) -> list[Sample]:
 
 
 def figures(worker: KafkaWorker) -> dict[str, float]:
-    """What a worker counts of its own work; all workers together are the whole."""
+    """Return a worker's own counts; the sum over all workers is the whole."""
     owned = list(worker.owning.partitions.values())
     progress, schedule = worker.progress, worker.schedule
     return {
@@ -104,7 +104,7 @@ def figures(worker: KafkaWorker) -> dict[str, float]:
 
 
 def waits(standing: Standing, now_s: float) -> dict[str, float]:
-    """What waits for a broker. When one last took something is unknown before the first."""
+    """Return how much waits for a broker. When one last took something is unknown before the first."""
     found: dict[str, float] = {
         "metalogue_appends_waiting": standing.waiting,
         "metalogue_append_wait_seconds": 0.0

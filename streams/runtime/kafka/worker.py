@@ -107,7 +107,7 @@ class KafkaWorker:
         self._wire(learning_limits)
 
     def _wire(self, limits: Limits) -> None:
-        """What needs the other parts."""
+        """Make the parts that need other parts."""
         self.teacher = Teacher(
             self.learner,
             self.view,
@@ -198,7 +198,7 @@ class KafkaWorker:
         self.drain()
 
     def _mark(self) -> object:
-        """What changes when anything moves."""
+        """Return a mark that changes when anything moves."""
         read = (self.appender.appended, self.relay.relayed, self.world.calls_begun, self.past.read)
         return read, sum(self.view.upto), sum(o.fold.upto for o in self.owning.partitions.values())
 
@@ -234,7 +234,7 @@ class KafkaWorker:
             self.guard.cancel()
 
     async def _settle_relay(self) -> None:
-        """What was closed leaves before we do, as far as that takes no time."""
+        """Relay what was closed before we leave, as far as that takes no time."""
         for _ in range(50):
             self.owning.dispatch()
             if self.owning.relayed():
