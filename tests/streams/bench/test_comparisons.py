@@ -41,6 +41,20 @@ def test_mc2_s_table_1_decodes_as_endpoints_do_by_default() -> None:
         assert runs[name].settings["parameters"] == {"*": default}, name
 
 
+def test_meta_reasoner_s_baselines_decode_as_its_paper_says_of_all_models() -> None:
+    """At temperature .7 and top_p 1: chains went at the endpoint's defaults, best of n at .4 and .95."""
+    trees = 0
+    for name in names():
+        for run in load(name).runs.values() if name.startswith("mr-") else ():
+            if run.policy != "meta_reasoner":
+                assert run.settings["parameters"] == {"*": {"temperature": 0.7, "top_p": 1.0}}, name
+            if run.policy == "tot" and name != "mr-tab-08":
+                settings = run.settings | run.per_data.get("game24", {})
+                assert settings["depth"] == 3, "three operations make 24"
+                trees += 1
+    assert trees == 5
+
+
 def test_mc2_is_measured_with_its_outcome_tag_too() -> None:
     rows = load("mc2-tab-02").tables[0].rows
     tagged = [row.run for row in rows.values() if row.run and "tag on" in row.run]
