@@ -90,7 +90,9 @@ def test_omission_only_under_negative_dominance_and_thresholds_fall(
         tied = tie == "stop" and abs(last.known - last.unknown) <= 1e-9
         assert last.unknown > last.known or tied
         assert ran.result.answer is None
-    confidences = [event.confidence for event in ran.of(ThresholdsSet)]
+    first, *_ = thresholds = ran.of(ThresholdsSet)
+    assert first.factor == 1, "nothing is lowered before anything was tried"
+    confidences = [event.confidence for event in thresholds]
     assert confidences == sorted(confidences, reverse=True)
 
 
