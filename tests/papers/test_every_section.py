@@ -6,6 +6,7 @@ that none of them shows is named here, with the test that asserts it, or with th
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -154,13 +155,27 @@ NEVER: Mapping[str, str] = {
     **dict.fromkeys(("judge.scalar.strategy", "judge.scalar.weights"), FORMS),
 }
 """Sections that no episode fills."""
+INDUCER = "tests/papers/test_graph_says.py::test_every_analysis_is_told_the_machine_the_principles_and_what_was_said"
+PATHS = "tests/papers/test_graph_says.py::"
+SUCCESS, FAILURE = (
+    f"{PATHS}test_a_contrast_shows_the_success_as_success_and_the_failure_as_failure",
+    f"{PATHS}test_a_neighbours_success_is_not_shown_as_the_problems_own",
+)
+REPAIR = (
+    "tests/papers/test_cot2_lines.py::"
+    "test_repair_rewrites_the_suffix_and_leaves_the_nodes_before_it_alone"
+)
+TAUGHT = "tests/papers/test_mc2_teaching.py::test_a_restart_that_helped_teaches_every_role_from_both_attempts"
 ELSEWHERE: Mapping[str, str] = {
-    "inducer": "tests/papers/test_graph_says.py",
-    "inducer.how_many_there_are": "tests/papers/test_graph_inducer.py",
-    "inducer.principles_so_far": "tests/papers/test_graph_inducer.py",
-    "distiller.rejected_attempt": "tests/papers/test_mc2_teaching.py",
-    "repairer.trajectory": "tests/papers/test_cot2_lines.py",
-    "answer_judge": "tests/papers/test_every_section.py",
+    "inducer": INDUCER,
+    "inducer.path_that_succeeded": SUCCESS,
+    "inducer.path_that_failed": FAILURE,
+    "inducer.path_that_succeeded_on_a_similar_problem": FAILURE,
+    "inducer.work_that_failed": f"{PATHS}test_the_inducer_sees_excerpts_of_both_runs_where_it_is_set",
+    "inducer.work_that_succeeded": f"{PATHS}test_the_inducer_sees_excerpts_of_both_runs_where_it_is_set",
+    "distiller.rejected_attempt": TAUGHT,
+    "repairer.trajectory": REPAIR,
+    "answer_judge": "tests/papers/test_every_section.py::test_the_judge_of_answers_sees_problem_references_and_answer",
 }
 """Sections that the simulator does not come to, by role or by role and section: the tests that assert them."""
 
@@ -235,13 +250,30 @@ def test_every_section_holds_what_it_is_for() -> None:
     assert wrong == {}
 
 
-def test_what_is_asserted_elsewhere_is_named_there() -> None:
-    named = {each: page for each in sections() if (page := elsewhere(each)) is not None}
+def source_of(test: str) -> str:
+    """The text of a test; ``FILE::NAME``. Raises where there is none."""
+    page, _, name = test.partition("::")
+    code = (ROOT / page).read_text(encoding="utf-8")
+    (found,) = (
+        node
+        for node in ast.parse(code).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    )
+    return ast.get_source_segment(code, found) or ""
+
+
+SHOWN_AS = {"trajectory": "[Step 1]", "rejected_attempt": "### Rejected attempt"}
+"""How a test asserts a section by its heading, or by the mark that what it holds begins with."""
+
+
+def test_what_is_asserted_elsewhere_is_asserted_there() -> None:
+    named = {each: test for each in sections() if (test := elsewhere(each)) is not None}
     assert {each.partition(".")[0] for each in named} == {
         each.partition(".")[0] for each in ELSEWHERE
     }
-    for each, page in named.items():
-        assert each.rpartition(".")[2] in (ROOT / page).read_text(encoding="utf-8"), (each, page)
+    for each, test in named.items():
+        variable = each.rpartition(".")[2]
+        assert SHOWN_AS.get(variable, f'"{variable}"') in source_of(test), (each, test)
 
 
 def test_the_judge_of_answers_sees_problem_references_and_answer() -> None:

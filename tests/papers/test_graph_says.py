@@ -189,6 +189,30 @@ def test_the_inducer_sees_excerpts_of_both_runs_where_it_is_set() -> None:
     assert "I just know." not in shown(bare.asks("inducer")[0])
 
 
+@pytest.mark.parametrize(
+    ("analysis", "outcome", "before", "work"),
+    [
+        ("contrast", "right", {PROBLEM: {BAD: "wrong"}}, {"work_that_succeeded"}),
+        ("speculative", "wrong", {NEAR: {OTHER: "right"}}, {"work_that_failed"}),
+        ("positive", "right", {}, {"work_that_succeeded"}),
+    ],
+)
+def test_every_analysis_is_told_the_machine_the_principles_and_what_was_said(
+    analysis: str, outcome: str, before: dict[str, dict[str, str]], work: set[str]
+) -> None:
+    memory = remembering({FAR: {OTHER: "right"}, **before}, {OTHER: {"m": 1.0, "n": 1.0}})
+    own = member(outcome, GOOD if outcome == "right" else BAD, excerpt="I look at the map of Thun.")
+    said = [principle()]
+    ran = learning(own, script=said, memory=memory, speculate=True, distil_success=True)
+    [question] = ran.asks("inducer")
+    assert question.template.name == f"inducer.{analysis}"
+    seen = sections(question)
+    assert "GS (GoalSetting, takes in" in seen["transitions"]
+    assert "[m] (medium, 60) advice m\n\n[n] (medium, 60) advice n" in seen["principles_so_far"]
+    assert seen["how_many_there_are"] == "2"
+    assert {name for name, text in seen.items() if text == "I look at the map of Thun."} == work
+
+
 def test_a_principle_stands_beside_its_negation() -> None:
     """To an embedder both are much alike; the model that created it saw the other and kept both."""
     summary = "search for the missing fact before you give any answer to the question"
