@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -20,6 +21,11 @@ fills in the form is said before it."""
 ABOUT = "What goes where:"
 REASONING = "reasoning"
 """The place to think in a reply by JSON Schema: its first property, and no field of any role."""
+_THOUGHT = re.compile(
+    r"thought|think|reason|rationale|analysis|justif|finding|compar|reflect|assess|feedback|check|ground|step|result",
+    re.IGNORECASE,
+)
+"""What labels of texts are called in which somebody thinks; behind others stands what was thought out already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +154,11 @@ class Reply:
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of a structured reply, for servers that constrain their output by one.
 
-        Where no text opens the reply, a property to reason in comes first: who must answer before it may
-        think answers badly.
+        Where no text to think in opens the reply, a property to reason in comes first: who must answer before
+        it may think answers badly.
         """
-        thinks = bool(self.fields) and self.fields[0].kind == "text"
+        first = self.fields[0] if self.fields else None
+        thinks = first is not None and first.kind == "text" and bool(_THOUGHT.search(first.label))
         place = {"type": "string", "description": "the whole reasoning, before anything else"}
         fields = {field.label: field.schema() for field in self.fields}
         properties = fields if thinks else {REASONING: place} | fields

@@ -92,6 +92,8 @@ class Run:
     """The embedder whose vectors this run is given; ``None`` means that of its memory."""
     seeded: bool = False
     """Whether somebody chose the seed, so that endpoints are told it."""
+    in_text: bool = False
+    """Whether replies are asked for in text alone, as in the papers, and no schema goes along."""
     in_turn: bool = False
     """Whether lanes go one after another although a world answers: one that never waits."""
     visited: set[str] = field(default_factory=set[str])

@@ -80,6 +80,7 @@ class Work:
             *(self.episode, self.journal, self.opened.seed, self.memory),
             *(topic, recorder, world, self.embedder),
             seeded=is_chosen(self.admitted.problem, self.opened),
+            in_text=self.admitted.problem.profile == "paper",
             refused=refused_by(self.unkept),
         )
 

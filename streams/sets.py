@@ -71,6 +71,7 @@ class SetWork:
         return Run(
             *(self.episode, self.journal, seed, memory, "events", recorder, world),
             seeded=any(is_chosen(each.admitted.problem, each.opened) for each in self.members),
+            in_text=any(each.admitted.problem.profile == "paper" for each in self.members),
             refused=refused_by(unkept),
         )
 

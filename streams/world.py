@@ -248,7 +248,7 @@ class World:
             capped(question.sampling, reserved.max_tokens),
             call_seed(run.seed, luck(run.journal, address)),
             question.draw,
-            template.schema,
+            None if run.in_text else template.schema,
             template.reply,
             is_used(run, question, asked, address),
             template.tools,

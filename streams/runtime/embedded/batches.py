@@ -115,6 +115,7 @@ async def learn(
     run = Run(
         *(episode, journal, closed.seed, memory, "learning", recorder, world, embedder),
         seeded=scope.profile == "paper",
+        in_text=scope.profile == "paper",
         refused=refused_by(unkept),
     )
     if watch is not None:

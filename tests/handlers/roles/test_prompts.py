@@ -6,7 +6,7 @@ from handlers.roles.form import Unreadable
 from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
 from schemas.fence import sections_of
-from schemas.reply import ABOUT, LEADS
+from schemas.reply import ABOUT, LEADS, REASONING
 from tests.handlers.roles.every import PAGE, page, roles
 
 LAST = {
@@ -62,6 +62,40 @@ def test_who_answers_is_told_to_reason_before_the_form() -> None:
     assert {name for name, role in first.items() if not role.reply.reasons} == {"direct"}
     for name, role in first.items():
         assert name == "direct" or "Write your reasoning first" in role.template.system
+
+
+def test_a_reply_by_schema_begins_with_a_place_to_think() -> None:
+    """Nobody has to name a kind of problem, a rule or a path before the first thought."""
+    opens: set[str] = set()
+    for role in roles():
+        schema = role.template.schema
+        names = list(schema["properties"])
+        assert schema["required"] == names
+        assert schema["additionalProperties"] is False
+        assert names[-len(role.reply.fields) :] == [field.label for field in role.reply.fields]
+        opens.add(names[0])
+    assert opens == {
+        *(
+            REASONING,
+            "Analysis",
+            "Assessment",
+            "Brief_rationale",
+            "Checks",
+            "Comparison",
+            "Feedback",
+            "Finding",
+        ),
+        *(
+            "Groundwork",
+            "Justification",
+            "Next_step",
+            "Reason",
+            "Reasoning",
+            "Reflection",
+            "Result",
+            "Thought",
+        ),
+    }
 
 
 def test_forms_say_their_counts_as_people_do() -> None:
