@@ -24,7 +24,8 @@ JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
 """How scores and confidence are drawn (§ B.5)."""
 
 NAMES = ("Semantic", "Logical", "Fix")
-LINE = "Step {}: Semantic=0.xx, Logical=0.xx, Fix=0.xx"
+LINE = "Step {}: Semantic=?, Logical=?, Fix=?"
+"""What is to be filled in is read last, and a small model completes it: 24 of 24 times ``0.xx`` became 0.0."""
 PROMPT = f"""\
 You evaluate processes of reasoning. Given are a problem and a trajectory. Each of its steps begins \
 with a mark like [Step i], and whatever is numbered below a mark is part of that one step. Score \
@@ -34,10 +35,10 @@ Logical: how coherent and valid the step is in itself, and how well it supports 
 Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it; 0 where \
 nothing was to be corrected.
 If the trajectory is not finished, judge what is there. {FAIR} Think it through briefly, then give the \
-lines of the section "Steps", with your numbers in them."""
+lines of the section "Steps", with a number for each question mark."""
 
 AGAIN = f"""\
-Give the scores again in exactly this format, one line for each step:
+Give the scores again in exactly this format, one line for each step and a number for each question mark:
 {LINE.format("i")}
 Write these lines and nothing else."""
 

@@ -59,7 +59,9 @@ is given again; one that does not hold leaves the problem OPEN. Also say how far
 }
 
 THOUGHT = text("Thought", "the thought, whole")
-STATE = choice("State", ("OPEN", "ANSWERED"), "whether the problem remains open after this thought")
+STATE = choice(
+    "State", ("OPEN", "ANSWERED"), "ANSWERED where this thought settles the problem, OPEN where not"
+)
 SETTLED = Field(
     "Final_answer", "answer", "the final answer, nothing else", when=("State", ("ANSWERED",))
 )

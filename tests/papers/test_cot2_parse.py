@@ -158,7 +158,7 @@ def test_the_oracle_prompt_has_slots_meanings_format_and_scores_a_line_each() ->
     ):
         assert meaning in said
     assert [head for head, _ in question.variables] == ["problem", "trajectory", "steps"]
-    lines = [f"Step {i + 1}: Semantic=0.xx, Logical=0.xx, Fix=0.xx" for i in range(len(STEPS))]
+    lines = [f"Step {i + 1}: Semantic=?, Logical=?, Fix=?" for i in range(len(STEPS))]
     assert said.endswith("\n".join(lines)), "what a small model reads last it does"
     assert not read_scores("\n".join(lines), 1, len(STEPS)).whole, "and what it copies is no score"
 
@@ -168,7 +168,7 @@ def test_the_reprompt_asks_for_the_exact_format_and_nothing_else() -> None:
     second = run(oracle.score(PROBLEM, STEPS, Meter(spare=1)), ["?", WELL]).requests[1]
     assert second.messages()[:2] == oracle.question(PROBLEM, STEPS, 1).messages()
     assert second.history[0] == ("assistant", "?")
-    assert "Step i: Semantic=0.xx, Logical=0.xx, Fix=0.xx" in second.history[1][1]
+    assert "Step i: Semantic=?, Logical=?, Fix=?" in second.history[1][1]
     assert "nothing else" in second.history[1][1]
 
 

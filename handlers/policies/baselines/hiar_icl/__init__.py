@@ -17,7 +17,7 @@ __all__ = ["HIAR_ICL", "CardSettings"]
 
 HIAR_ICL = Policy(
     name="hiar_icl",
-    version="2",
+    version="3",
     about="after HiAR-ICL, simplified: thought cards from a tree search over a first batch, matched "
     "by complexity",
     settings=CardSettings,
