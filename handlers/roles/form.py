@@ -146,13 +146,13 @@ def _meant(field: Field, found: Found, reply: Reply, text: str) -> str | None:
     for other in reply.fields:
         if other.kind == "answer" and other.when is not None and other.when[0] == field.label:
             value = _value(other, found.get(other.label, ()), "")
-            settled = not isinstance(value, Unreadable) and (bool(raws) or _is_figure(str(value)))
+            settled = not isinstance(value, Unreadable) and (bool(raws) or is_figure(str(value)))
             given = settled or (not raws and boxed(text) is not None)
             return other.when[1][0] if given and len(other.when[1]) == 1 else None
     return None
 
 
-def _is_figure(said: str) -> bool:
+def is_figure(said: str) -> bool:
     """Whether an answer is a number or a formula, with its unit at most: "not yet" is none."""
     return any(map(str.isdigit, said)) and len(_SPOKEN.findall(said)) < 3
 

@@ -18,6 +18,7 @@ import pytest
 
 from handlers.answers.extract import extract
 from handlers.roles.again import Meter
+from handlers.roles.atomic import ACTIONS as ATOMIC
 from handlers.roles.confidence import read_confidence
 from handlers.roles.consolidator import CONSOLIDATORS
 from handlers.roles.distiller import DISTILLERS
@@ -210,6 +211,36 @@ def test_a_thought_that_comes_in_several_blocks_is_read_whole() -> None:
         "9 eggs * $2 = $18",
         "Final answer: 18",
     ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "answer"),
+    [
+        ("State: OPEN\n\nFinal_answer: 366", "366"),
+        ("State: OPEN\n\nFinal_answer: $18", "$18"),
+        ("State: OPEN\nThought: Now add.\nState: OPEN\nFinal_answer: \\boxed{694}", "694"),
+        (
+            "State: OPEN\nThought: It is double.\nFinal_answer: $160,000\n\nFinal_answer: $30,000",
+            "$30,000",
+        ),
+        ("State: OPEN\nFinal_answer: (not yet)", None),
+        ("State: OPEN\nFinal_answer: N/A", None),
+        ("State: OPEN\nFinal_answer: none yet, x is 3 so far", None),
+        ("State: OPEN", None),
+    ],
+)
+def test_an_answer_below_the_word_open_is_one(ends: str, answer: str | None) -> None:
+    """Worked out to its end and called OPEN: right first answers of five problems in twelve went that way."""
+    said = f"Thought: 60 + 180 + 126 is all.\n\n{ends}"
+    for role, to_the_end in ((THINKERS["direct"], True), (ATOMIC["step"], False)):
+        question = role.question({"problem": "p"})
+        steps = think(question, role, Meter(), to_the_end=to_the_end)
+        next(steps)
+        with pytest.raises(StopIteration) as ended:
+            steps.send(Completion("1", said, "stop", "m"))
+        thought: Thought = ended.value.value
+        assert thought.readable
+        assert thought.answer == (answer if to_the_end else None), "one step's result is no answer"
 
 
 SCORED = "Semantic=0.5, Logical=0.5, Fix=0.0"

@@ -122,7 +122,7 @@ def act(problem: str, done: Sequence[str], action: Action, draw: int) -> Steps[T
     role = ACTIONS[action]
     said = [text for text in done if text]  # a reply that could not be read is no step
     question = role.question({"problem": problem, "trajectory": shown(said)}, draw=draw)
-    thought = yield from think(question, role, Meter())
+    thought = yield from think(question, role, Meter(), to_the_end=False)
     yield Generated(
         round=len(done),
         role=role.name,
