@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streams.analysis.cases import Case, read
+from streams.analysis.cases import RIGHT, Case, read
 from streams.analysis.statistics import mcnemar
 from streams.cli.demo.run import prepare, world_described
 from streams.cli.errors import SETUP, CliError
@@ -205,12 +205,16 @@ def verdict(cases: Sequence[Case]) -> Iterable[str]:
     if not both:
         yield "No problem was closed by both yet."
         return
-    told = [(plain[each].outcome == "right", other[each].outcome == "right") for each in both]
+    pairs = [(RIGHT.get(plain[each].outcome), RIGHT.get(other[each].outcome)) for each in both]
+    told = [pair for pair in pairs if None not in pair]
+    left = len(pairs) - len(told)
     alone, other_alone = told.count((True, False)), told.count((False, True))
     p = mcnemar(alone, other_alone)
+    unknown = f" that both were graded on ({left} more are undecided)" if left else ""
     yield (
-        f"Of {plural(len(both), 'problem')} only {POLICIES[0]} had {alone} right, only {POLICIES[1]} {other_alone} "
-        f"(McNemar's p = {p:.2f}): {'no difference is shown' if p > 0.05 else 'they differ'}."
+        f"Of {plural(len(told), 'problem')}{unknown} only {POLICIES[0]} had {alone} right, "
+        f"only {POLICIES[1]} {other_alone} (McNemar's p = {p:.2f}): "
+        f"{'no difference is shown' if p > 0.05 else 'they differ'}."
     )
     spent, more = (total(by[each][one].closed.usage for one in both).tokens for each in POLICIES)
     if spent and more is not None:

@@ -105,8 +105,8 @@ def _learned(page: Page, figures: Figures, library: Library) -> None:
     version = shelf.memory.latest.number
     backed = plural(len(shelf.backing(rule, version)), "lesson")
     seen = plural(len(shelf.uses_of(rule)), "episode")
-    right = _right(library, shelf, rule)
-    page.wrapped(f"{words} {rule.id}, from {backed}, in {seen}, {right} right:")
+    right = library.right_of(shelf.uses_of(rule))
+    page.wrapped(f"{words} {rule.id}, from {backed}, in {seen}, {right}:")
     page.wrapped(f'"{one_line(rule.text)}"', indent=2, style="note")
     page.line()
 

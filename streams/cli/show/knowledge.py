@@ -60,8 +60,8 @@ def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, version:
     for line in lines[1:]:
         page.line("      ", line)
     uses = shelf.uses_of(rule)
-    right = library.outcomes(uses).get("right", 0)
-    used = f"in {plural(len(uses), 'episode')}, {right} right" if uses else "not used yet"
+    seen = plural(len(uses), "episode")
+    used = f"in {seen}, {library.right_of(uses)}" if uses else "not used yet"
     read = plural(len(shelf.backing(rule, version)), "lesson")
     page.line("      ", (f"since version {shelf.since(rule, version)}, from {read}; {used}", "dim"))
     for effect in library.effects(shelf, rule):

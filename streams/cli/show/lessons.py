@@ -78,13 +78,15 @@ def _list(page: Page, library: Library, shelf: Shelf, memory: Memory, role: str 
     )
     for item in live:
         uses = shelf.uses_of(item)
-        right = library.outcomes(uses).get("right", 0)
+        found = library.outcomes(uses)
+        right, graded = found.get("right", 0), len(uses) - found.get("unknown", 0)
+        said = count(right) if graded == len(uses) else f"{right}/{graded}"
         page.line(
             (pad(item.id, 8), "strong"),
             f" {pad(item.role, 10)} ",
             (pad(item.polarity or "", 5), TONES.get(item.polarity or "", "")),
             f" {pad(clean(item.subject.rpartition('/')[2]), 9)} {count(len(uses)):>5} ",
-            f"{count(right) if uses else '':>5}  ",
+            f"{said if uses else '':>5}  ",
             pad(headline(item.text), page.width - 49),
         )
         for effect in library.effects(shelf, item):

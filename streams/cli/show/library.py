@@ -211,6 +211,12 @@ class Library:
         found = [self.known(use.episode).outcome for use in uses]
         return {name: found.count(name) for name in ("right", "wrong", "unknown") if name in found}
 
+    def right_of(self, uses: list[Use]) -> str:
+        """How many of the uses are right, and of how many nobody can say."""
+        found = self.outcomes(uses)
+        unknown = found.get("unknown", 0)
+        return f"{found.get('right', 0)} right" + (f", {unknown} not graded" if unknown else "")
+
     def standings(self, uses: list[Use]) -> dict[Standing, int]:
         """The same for people."""
         found = Counter(self.standing(use.episode) for use in uses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,7 +15,8 @@ from streams.bench.metrics import METRICS
 from streams.bench.pages import sections
 from streams.bench.results import Episode
 from streams.bench.tables import measured_table
-from streams.cli.demo.local import right_of
+from streams.cli.demo.local import POLICIES, right_of, verdict
+from streams.cli.show.library import Library
 
 
 def episode(problem: str, outcome: str, confidence: float | None = None) -> Episode:
@@ -111,6 +113,23 @@ def test_progress_says_how_many_were_graded() -> None:
 def test_calibration_says_what_it_leaves_out() -> None:
     found = confidences(cases(ONE))["stated"]
     assert (found["answers"], found["left_out"]) == (2, 1)
+
+
+def test_the_local_demo_compares_what_both_were_graded_on() -> None:
+    """An answer that nobody could grade counted as lost to the other policy."""
+    for policy, group in zip(POLICIES, (ONE, OTHER), strict=True):
+        for one in group:
+            vars(one.case)["opened"] = SimpleNamespace(policy=policy)
+    first, *_ = verdict(cases([*ONE, *OTHER]))
+    assert first.startswith("Of 1 problem that both were graded on (2 more are undecided) only ")
+    assert f"only {POLICIES[0]} had 1 right, only {POLICIES[1]} 0 " in first
+
+
+def test_lessons_and_rules_say_of_how_many_uses_nobody_can_say_what_became() -> None:
+    library: Any = SimpleNamespace(outcomes=Counter)
+    some: Any = ["right", "unknown", "wrong", "right"]
+    assert Library.right_of(library, some) == "2 right, 1 not graded"
+    assert Library.right_of(library, some[2:]) == "1 right"
 
 
 def test_the_local_demo_counts_them() -> None:
