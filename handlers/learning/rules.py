@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from handlers.learning import bandits, beliefs, contexts, graph
+from handlers.learning import bandits, beliefs, cascade, contexts, graph
 from handlers.learning.contexts import Folded
 from handlers.learning.measured import Measured as Measured
 from handlers.learning.measured import VectorOf
@@ -63,6 +63,7 @@ class Vectors:
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         "beliefs@1": _of_members(beliefs.after),
+        "cascade@1": cascade.after,
         "graph@2": graph.after,
         "linucb@1": _of_members(bandits.linucb),
     }
@@ -71,6 +72,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 VECTORS: Final[Mapping[str, Vectors]] = MappingProxyType(
     {
         "beliefs@1": Vectors(_by_itself(beliefs.anew), beliefs.measured_anew),
+        "cascade@1": Vectors(_by_itself(beliefs.anew), beliefs.measured_anew),
         "graph@2": Vectors(_by_itself(graph.anew), text_of=graph.embedded_text),
         "linucb@1": Vectors(contexts.anew, contexts.measured_anew),
     }

@@ -10,6 +10,7 @@ from handlers.policies.answer_judge import JUDGED
 from handlers.policies.base import Policy
 from handlers.policies.baselines.trusted import TRUSTED
 from handlers.policies.bases import BASELINES, SYSTEMS
+from handlers.policies.cascade import CASCADE
 from handlers.policies.cot2_meta.rescored import RESCORED
 from handlers.policies.graph_memory import GRAPH_MEMORY
 
@@ -21,6 +22,7 @@ class UnknownPolicy(LookupError):
 POLICIES: Mapping[str, Policy[Any]] = {
     **SYSTEMS,
     GRAPH_MEMORY.name: GRAPH_MEMORY,
+    CASCADE.name: CASCADE,
     **BASELINES,
 }
 

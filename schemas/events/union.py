@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemas.events import episode, graph, learning, monitoring, reasoning, search, strategy
+from schemas.events import (
+    cascade,
+    episode,
+    graph,
+    learning,
+    monitoring,
+    reasoning,
+    search,
+    strategy,
+)
 from schemas.events.base import AnswerEvent, Event
 
 ANSWERS: tuple[type[AnswerEvent], ...] = (
@@ -62,6 +71,8 @@ FACTS: tuple[type[Event], ...] = (
     graph.PairSkipped,
     graph.NoteLinked,
     graph.InsightVoted,
+    cascade.AnswerWeighed,
+    cascade.CandidatesGraded,
     learning.LessonDistilled,
     learning.LessonDropped,
     learning.KnowledgeConsolidated,

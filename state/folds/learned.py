@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from schemas.events.base import Event
+from schemas.events.cascade import CandidatesGraded
 from schemas.events.episode import Embedded
 from schemas.events.graph import PairCompared, PathGrounded, PrincipleInduced
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
 from schemas.identity import address_order, text_digest
 from schemas.memory import Memory, MemoryItem
 
-MEASURED = (PathGrounded, PrincipleInduced, PairCompared)
+MEASURED = (PathGrounded, PrincipleInduced, PairCompared, CandidatesGraded)
 """What learning rules take from."""
 TAUGHT: frozenset[type[Event]] = frozenset(
     {LessonDistilled, KnowledgeConsolidated, Embedded, *MEASURED}

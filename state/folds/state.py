@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from schemas.events.base import Event
+from schemas.events.cascade import CandidatesGraded
 from schemas.events.episode import (
     Completed,
     Embedded,
@@ -262,6 +263,7 @@ class State:
         PathGrounded: _placed(_learned),
         PrincipleInduced: _placed(_learned),
         PairCompared: _placed(_learned),
+        CandidatesGraded: _placed(_learned),
         BatchClosed: _placed(_closed),
         MemoryVersioned: _placed(_versioned),
         Reflected: _placed(_reflected),

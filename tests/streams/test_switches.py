@@ -72,9 +72,11 @@ HANGS_ON: Mapping[str, tuple[dict[str, Any], ...]] = {
         {"phase": "build", "rollouts": 1, "principle_limit": 1},
         {"phase": "weigh"},
     ),
+    "cascade": ({"arms": ("check", "guided"), "strong": True, "worth": 100.0},),
 }
 """What else has to be set for some settings of a policy to show."""
 PAPERS = "tests/papers"
+CASCADE = "tests/handlers/policies/cascade"
 LATE = f"{PAPERS}/test_late_switches.py"
 """Where no series of eight problems comes to where they count."""
 OTHERS = "it is of another of the three policies that share these settings"
@@ -135,6 +137,12 @@ QUIET: Mapping[str, Mapping[str, str]] = {
         "step_size": f"{PAPERS}/test_graph_weigh.py",
         **dict.fromkeys(("initial_weight", "min_similarity", "path_cycles"), LATE),
         "principle_limit": f"{PAPERS}/test_graph_inducer.py",
+    },
+    "cascade": {
+        **dict.fromkeys(
+            ("excerpt_chars", "lessons", "unlabelled"), f"{CASCADE}/test_cascade_learns.py"
+        ),
+        "min_cases": f"{CASCADE}/test_cascade.py",
     },
     "rest_mcts": {"exploration": LATE},
     "buffer_of_thought": {"threshold": f"{PAPERS}/test_learning_baselines.py"},

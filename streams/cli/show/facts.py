@@ -20,6 +20,7 @@ from schemas.spoken import spoken
 from streams.cli.show.monitored import monitored
 from streams.cli.show.searched import searched
 from streams.cli.show.steered import steered
+from streams.cli.show.weighed import weighed
 from streams.cli.show.words import one_line, plural, ranges
 
 Saying = tuple[str, str, str]
@@ -66,7 +67,9 @@ def _learned(fact: Event) -> Saying:
             read = plural(len(fact.lessons), "lesson")
             tone = "warn" if fact.result == "fallback" else ""
             return f"rules {fact.role[:1].upper()}", f"{fact.result}: {made}, from {read}", tone
-        case _ if (saying := searched(fact) or steered(fact) or monitored(fact)) is not None:
+        case _ if (
+            saying := searched(fact) or steered(fact) or monitored(fact) or weighed(fact)
+        ) is not None:
             return saying
         case _:
             values = {k: v for k, v in plain(fact).items() if k not in _HIDDEN}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.events.base import Event
+from schemas.events.cascade import AnswerWeighed, CandidatesGraded
 from schemas.events.monitoring import (
     Allocated,
     CasesReached,
@@ -35,6 +36,15 @@ SAID: list[tuple[Event, str, str]] = [
      "stop: known 0.10, unknown 0.80 at 0.50"),
     (EpisodeAbandoned(round=0, criterion="effort"), "given up", "by effort"),
     (ExperienceKept(rounds=(1, 2), of=3), "keeps", "2 of 3 rounds"),
+    (AnswerWeighed(round=0, answer="31", chance=0.75, votes=2, runner_up=0, of=2, spent=2.0), "weighed",
+     "31   chance 0.75, 2 of 2 chains, 2.0 calls' worth"),
+    (AnswerWeighed(round=1, arm="check", came="36", answer="36", chance=0.6, votes=2, runner_up=1, of=3,
+                   spent=1.5),
+     "weighed", "36   chance 0.60, 2 against 1 of 3 chains; check says 36, 1.5 calls' worth"),
+    (AnswerWeighed(round=0, chance=0.0, votes=0, runner_up=0, of=2, spent=2.0), "weighed",
+     "no answer yet, of 2 chains"),
+    (CandidatesGraded(episode="p/d/a/r", subject="d/a", by="label", outcomes=("wrong", "right")), "graded",
+     "1 of 2 answers right, by label"),
 ]  # fmt: skip
 
 

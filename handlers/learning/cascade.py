@@ -1,0 +1,184 @@
+"""What a scope learns of sampling and asking: who is right how often, and what asking more is worth.
+
+``leads`` counts how often the leading answer was right, by its votes among so many chains; ``opinions`` how
+often each arm's own answer was; ``arms`` are the regressions of a contextual bandit on what each arm gained,
+less its price; ``cases`` are past problems, by which the difficulty of the next one is felt. All of it is
+plain JSON, folded from graded candidates.
+
+Source: Meta-Reasoner § 3.3.2 (LinUCB); MGV eq. (2) (learned rates); Beta priors and prices are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+from handlers.learning.bandits import Arm, arms_of, pulled, written
+from handlers.learning.measured import Measured
+from handlers.learning.texts import features
+from schemas.events.base import Event
+from schemas.events.cascade import CandidatesGraded
+from schemas.vectors import pack
+
+State = Mapping[str, Any]
+KNOWN: Final = {"right": True, "wrong": False}
+Rate: TypeAlias = Sequence[int]
+"""Right ones, and all."""
+
+
+def lead_key(votes: int, runner_up: int, of: int) -> str:
+    """The name of a state of the vote: ``3:1:5`` is three votes against one among five chains."""
+    return f"{votes}:{runner_up}:{of}"
+
+
+def shrunk(rate: Rate, prior: float, weight: float) -> float:
+    """A share of right ones, drawn towards a prior that counts like ``weight`` observations."""
+    right, seen = rate
+    return (right + weight * prior) / (seen + weight)
+
+
+def chance_of_lead(
+    state: State, votes: int, runner_up: int, of: int, ease: float, weight: float
+) -> float:
+    """The chance that the leading answer is right; 0 where no chain has an answer.
+
+    Where nothing was learned of such a vote it is the mean of a Beta posterior whose prior, worth two chains,
+    is the felt ease.
+    """
+    if not votes:
+        return 0.0
+    prior = (votes + 2 * ease) / (of + 2)
+    return shrunk(_rates(state, "leads").get(lead_key(votes, runner_up, of), (0, 0)), prior, weight)
+
+
+def reliability(state: State, arm: str, prior: float, weight: float) -> float:
+    """How often an arm's own answer is right where it is asked."""
+    return shrunk(_rates(state, "opinions").get(arm, (0, 0)), prior, weight)
+
+
+def joined(lead: float, opinion: float, *, agrees: bool) -> tuple[float, float]:
+    """The chances of the leading answer and of an independent opinion, once both are known.
+
+    Two wrong answers are the same one with the chance ``COLLIDES``. Where they agree both chances are one.
+    """
+    both_wrong = (1 - lead) * (1 - opinion)
+    if agrees:
+        right = lead * opinion
+        whole = right + both_wrong * COLLIDES
+        return (right / whole,) * 2 if whole else (0.0, 0.0)
+    ours, theirs = lead * (1 - opinion), (1 - lead) * opinion
+    whole = ours + theirs + both_wrong * (1 - COLLIDES)
+    return (ours / whole, theirs / whole) if whole else (0.0, 0.0)
+
+
+COLLIDES: Final = 0.25
+"""How often two wrong answers are the same."""
+
+
+def _rates(state: State, name: str) -> Mapping[str, Rate]:
+    found: Mapping[str, Rate] = state.get(name, {})
+    return found
+
+
+# ── The learning rule ────────────────────────────────────────────────────────────────────────
+
+
+def after(
+    before: State, members: Sequence[Measured], constants: State, said: Sequence[Event] = ()
+) -> dict[str, Any]:
+    """``cascade@1``: each member's case, and what its graded candidates say of votes, opinions and arms."""
+    arms = {arm.id: arm for arm in known_arms(before, constants)}
+    cases = list(before.get("cases", ()))
+    leads, opinions = dict(_rates(before, "leads")), dict(_rates(before, "opinions"))
+    graded = {fact.episode: fact for fact in said if isinstance(fact, CandidatesGraded)}
+    known = {case["id"] for case in cases}
+    for member in members:
+        if not member.summary or member.episode in known:
+            continue
+        fact = graded.get(member.episode)
+        outcomes = () if fact is None else tuple(KNOWN.get(each) for each in fact.outcomes)
+        stages = [_Stage(stage, outcomes) for stage in member.summary["stages"]]
+        cases.append(_case_of(member, stages))
+        for stage in stages:
+            _count(leads if stage.votes else opinions, stage)
+        for was, now in pairwise(stages):
+            _credit(arms, was, now, constants)
+    return {
+        "arms": [written(arm) for arm in arms.values()],
+        "cases": cases[-constants["cases_kept"] :],
+        "leads": leads,
+        "opinions": opinions,
+    }
+
+
+class _Stage:
+    """One weighing of an episode, and what is known by now of its answers."""
+
+    def __init__(self, stage: State, outcomes: Sequence[bool | None]) -> None:
+        self.arm: str | None = stage["arm"]
+        self.context: Sequence[float] = stage["context"]
+        self.margin: int = stage["margin"]
+        self.spent: float = stage["spent"]
+        self.votes: bool = stage["votes"]
+        """Whether chains brought it, so that it says how votes turn out."""
+        self.key: str = stage["key"]
+        self.said = _outcome(stage["said"], outcomes)
+        """Whether what the vote or the arm said is right."""
+        self.leads = (
+            False if stage["leads"] is None and outcomes else _outcome(stage["leads"], outcomes)
+        )
+        """Whether the leading answer is right; none that can be read is not."""
+
+
+def _outcome(at: int | None, outcomes: Sequence[bool | None]) -> bool | None:
+    return None if at is None or not outcomes else outcomes[at]
+
+
+def _case_of(member: Measured, stages: Sequence[_Stage]) -> dict[str, Any]:
+    """A past problem, and whether what its first chains said was right."""
+    return {
+        "id": member.episode,
+        "problem": member.problem,
+        "vector": member.summary.get("vector"),
+        "features": list(features(member.problem)),
+        "easy": stages[0].leads if stages else None,
+    }
+
+
+def _count(rates: dict[str, Rate], stage: _Stage) -> None:
+    if stage.said is not None:
+        right, seen = rates.get(stage.key, (0, 0))
+        rates[stage.key] = [right + stage.said, seen + 1]
+
+
+def _credit(arms: dict[str, Arm], was: _Stage, now: _Stage, constants: State) -> None:
+    """What an arm gained less its price, as far as that is known, added to its regression."""
+    if now.arm in arms and was.leads is not None and now.leads is not None:
+        reward = now.leads - was.leads - now.spent / constants["worth"]
+        residual = reward - expected_reward(now.arm, was.context, was.margin, constants)
+        context = pack(tuple(was.context))
+        arms[now.arm] = pulled(arms[now.arm], context, residual, reward, constants)
+
+
+def known_arms(state: State, constants: State) -> list[Arm]:
+    """The arms of a learned state; in an empty one those of the settings, by their names."""
+    if state.get("arms"):
+        return arms_of(state, constants)
+    return [
+        Arm(id=each["name"], birth=birth, **each)
+        for birth, each in enumerate(constants["start"], 1)
+    ]
+
+
+def expected_reward(arm: str, context: Sequence[float], margin: int, constants: State) -> float:
+    """What a pull of an arm should bring before anything was learned: its regression learns what differs.
+
+    A context begins with 1 and the chance that the leading answer is wrong; its last number is the price of a call.
+    ``margin`` is by how many votes the leading answer leads: fewer chains more than that change nothing.
+    """
+    calls, rescues, hurts = constants["expected"][arm]
+    calls = max(1, margin) if calls is None else calls
+    wrong, price = context[1], context[-1]
+    gain: float = wrong * rescues - (1 - wrong) * hurts - calls * price / constants["worth"]
+    return gain
