@@ -1,4 +1,14 @@
-"""The embedded worker: intake, scheduler, relay and learner over one SQLite log, in one event loop."""
+"""The embedded worker: intake, scheduler, relay and learner over one SQLite log, in one event loop.
+
+Theory of operation. Each turn of the loop takes in what others put on the log (problems first, then commands,
+so that whoever has seen a problem has seen its series), starts what may start, and learns what is due; then it
+waits for a change. Episodes run as tasks of the schedule. They state records through one writer, whose commit
+at the end of the turn holds what all of them stated.
+
+The claim of the writer is looked at once a second and before each question that costs money: a worker that was
+stopped for long, and replaced meanwhile, must not go on paying. A defect in a task that is no outcome of its
+episode ends the worker, since nothing that it would do afterwards could be trusted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""The worker on Kafka: who it is in the group, what it owns, and how its parts move together."""
+"""The worker on Kafka: its membership in the group, the partitions that it owns, and how its parts work together.
+
+Theory of operation. Faust tells ``Ownership`` which partitions are ours and hands problems to ``Intake``. For
+each partition a claim is appended and the log is read up to it; only then episodes of that partition open. The
+``Appender`` writes under the claims; a follower reads our partitions again behind it, and only what it reads
+there and the fence lets count is relayed, graded and learned from. A second follower reads ``learning``,
+``feedback`` and ``checkpoints`` of the whole log into the ``View``, so that every worker knows all memory versions.
+
+What a worker itself appended is therefore never believed before it came back: another owner may have claimed the
+partition in between. Nothing here may wait for a broker while holding up the others, since one loop serves all.
+
+Source: design/kafka.md#ownership.
+"""
 
 from __future__ import annotations
 
