@@ -31,6 +31,7 @@ Section "Assessment" is what was thought when the steps were scored; it need not
     sampling=GENERATION,
     mends=False,
     closing="""\
-Work it out anew now, beginning with Thought: the corrected steps themselves, as far as they go. Then State, once, and \
-Final_answer if the problem is settled.""",
+Work it out anew now, step by step and with its numbers, beginning with Thought. Then State, once, and Final_answer \
+if the problem is settled.""",
 )
+"""What a closing says of a label is never put behind it: a small model wrote that down for the thought, at 4 of 9."""

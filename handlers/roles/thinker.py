@@ -9,7 +9,7 @@ Source: CoT2-Meta § 2.2, § B.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from handlers.answers.extract import extract
@@ -19,7 +19,7 @@ from handlers.roles.role import Role, Said, choice, text
 from handlers.roles.steps import with_answer
 from schemas.asking import Steps
 from schemas.questions import Complete, Sampling
-from schemas.reply import Field
+from schemas.reply import Field, Reply
 
 Strategy: TypeAlias = Literal["direct", "decompose", "verify"]
 STRATEGIES: tuple[Strategy, ...] = ("direct", "decompose", "verify")
@@ -111,14 +111,22 @@ def think(
     """
     completion = yield from question
     meter.calls += 1
-    values = role.hear(completion)
-    if isinstance(values, Unreadable):
+    values = replace(role, least=_thoughtless(role.reply)).hear(completion)
+    said = Said({} if isinstance(values, Unreadable) else values, (completion,), "ok")
+    answer = said.get("Final_answer")
+    if answer is None and said.values and to_the_end:
+        answer = _below_open(role, said)
+    if answer is None and "Thought" not in said.values:
         answer = None if completion.cut else extract(completion.text)
         return Thought(completion.text.strip(), answer, completion.address, False)
-    said = Said(values, (completion,), "ok")
-    answer = said.get("Final_answer") or (_below_open(role, said) if to_the_end else None)
     thought = with_answer(_together(question, role, said), answer)
     return Thought(thought, answer, completion.address, True, said.number("Confidence"))
+
+
+def _thoughtless(reply: Reply) -> Reply:
+    """The form of a thought that may be left out, or copied from the prompt, where the answer is given."""
+    first, *others = reply.fields
+    return Reply((replace(first, required=False), *others), reply.reasons)
 
 
 def _below_open(role: Role, said: Said) -> str | None:
@@ -134,5 +142,9 @@ def _together(question: Complete, role: Role, said: Said) -> str:
     """The thought; of a reply that goes through its form several times, all that is new in its thoughts."""
     known = set(dict(question.variables).get("trajectory", "").split("\n"))
     thoughts = map(str, every(said.text, role.reply, "Thought"))
-    new = dict.fromkeys(each for each in thoughts if not known.issuperset(each.split("\n")))
+    new = dict.fromkeys(
+        each
+        for each in thoughts
+        if not known.issuperset(each.split("\n")) and not role.template.says(each)
+    )
     return "\n".join(new) or said.get("Thought") or ""

@@ -27,6 +27,7 @@ from handlers.roles.grounder import GROUNDER, path_said
 from handlers.roles.monitor import report_of
 from handlers.roles.oracle import Reading, read_scores
 from handlers.roles.reasoner import REASONER
+from handlers.roles.repairer import REPAIRER
 from handlers.roles.role import Role
 from handlers.roles.thinker import THINKERS, Thought, think
 from schemas.questions import Completion
@@ -241,6 +242,28 @@ def test_an_answer_below_the_word_open_is_one(ends: str, answer: str | None) -> 
         thought: Thought = ended.value.value
         assert thought.readable
         assert thought.answer == (answer if to_the_end else None), "one step's result is no answer"
+
+
+def test_an_answer_below_a_thought_that_was_copied_is_read() -> None:
+    """Asked to begin with Thought, the model wrote down our own words behind it, and then the right answer."""
+    role = REPAIRER
+    copied = "Work it out anew now, step by step and with its numbers, beginning with Thought."
+    question = role.question({"problem": "p", "fault": "Step 1"})
+    found: list[tuple[str, str | None, bool]] = []
+    for ends in ("State: OPEN\n\nFinal_answer: \\boxed{64}", "State: OPEN", ""):
+        steps = think(question, role, Meter())
+        next(steps)
+        with pytest.raises(StopIteration) as ended:
+            steps.send(Completion("1", f"Thought: {copied}\n\n{ends}", "stop", "m"))
+        thought: Thought = ended.value.value
+        found.append(
+            (thought.text.removeprefix(f"Thought: {copied}"), thought.answer, thought.readable)
+        )
+    assert found == [
+        ("Final answer: 64", "64", True),
+        ("\n\nState: OPEN", None, False),
+        ("", None, False),
+    ]
 
 
 SCORED = "Semantic=0.5, Logical=0.5, Fix=0.0"
