@@ -6,8 +6,9 @@ each partition a claim is appended and the log is read up to it; only then episo
 there and the fence lets count is relayed, graded and learned from. A second follower reads ``learning``,
 ``feedback`` and ``checkpoints`` of the whole log into the ``View``, so that every worker knows all memory versions.
 
-What a worker itself appended is therefore never believed before it came back: another owner may have claimed the
-partition in between. Nothing here may wait for a broker while holding up the others, since one loop serves all.
+A policy goes on as soon as its answer is acknowledged. The relay and the learner go further: they act only on what
+was read back and counts, since another owner may have claimed the partition in between. No part may hold up the others
+while it waits for a broker, since one loop serves all.
 
 Source: design/kafka.md#ownership.
 """
