@@ -36,11 +36,11 @@ def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], brow
     path, catch_up = _followed(url)
     listening = listening_at(host, port)
     from streams.dashboard.app import Dashboard
-    from streams.dashboard.glass import Glass
+    from streams.dashboard.live_log import LiveLog
     from streams.dashboard.serve import serve
 
     _warn(hosts)
-    pages = Dashboard(Glass(path, catch_up), url, lambda: open_log(url), said.token)
+    pages = Dashboard(LiveLog(path, catch_up), url, lambda: open_log(url), said.token)
     address = f"http://{named(host)}:{listening.getsockname()[1]}/"
     serve(pages.app(hosts), listening, lambda: _ready(address, browser=browser))
     return OK

@@ -23,10 +23,10 @@ from schemas.events.codec import BadEvent
 from streams.analysis.graph_page import STYLE
 from streams.cli.errors import CliError
 from streams.cli.log_faults import fault_of
-from streams.dashboard import letters, looking, numbers, words
-from streams.dashboard.glass import Glass
+from streams.dashboard import letters, numbers, views, words
 from streams.dashboard.guard import Guard, alone
 from streams.dashboard.live import Live
+from streams.dashboard.live_log import LiveLog
 from streams.telemetry.metrics import CONTENT_TYPE, Sample, exposed
 from streams.web.bodies import Bodies
 
@@ -74,9 +74,13 @@ class Dashboard:
     """The pages of one log. ``writable`` opens it where something may be changed: with a token only."""
 
     def __init__(
-        self, glass: Glass, url: str, writable: Callable[[], SqliteLog], token: str | None = None
+        self,
+        live_log: LiveLog,
+        url: str,
+        writable: Callable[[], SqliteLog],
+        token: str | None = None,
     ) -> None:
-        self.glass, self.url, self.writable, self.token = glass, url, writable, token
+        self.live_log, self.url, self.writable, self.token = live_log, url, writable, token
         self.templates = templates()
 
     def app(self, hosts: Hosts) -> Starlette:
@@ -87,7 +91,7 @@ class Dashboard:
                 *pages,
                 Route("/dead-letter/replay", self.replay, methods=["POST"]),
                 Route("/graph/drawn", self.drawn),
-                Route("/live", Live(self.glass), methods=["GET"]),
+                Route("/live", Live(self.live_log), methods=["GET"]),
                 Route("/metrics", self.metrics),
                 Route("/livez", self.livez),
                 Route("/readyz", self.readyz),
@@ -106,21 +110,23 @@ class Dashboard:
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncGenerator[None]:
         """Follow the log in a thread of its own."""
-        thread = threading.Thread(target=self.glass.follow, name="glass", daemon=True)
+        thread = threading.Thread(target=self.live_log.follow, name="live_log", daemon=True)
         thread.start()
         yield
-        self.glass.stopped.set()
+        self.live_log.stopped.set()
         await asyncio.to_thread(thread.join, LAST_S)  # it may wait for a broker that says nothing
 
     # -- pages -------------------------------------------------------------------------------------
 
     def _page(self, path: str) -> Callable[[Request], Response]:
         name, title = PAGES[path]
-        look = looking.PAGES[name]
+        look = views.PAGES[name]
 
         def page(request: Request) -> Response:
-            version = self.glass.version  # as it was before: what comes meanwhile comes as a change
-            found = look(self.glass, request.query_params)
+            version = (
+                self.live_log.version
+            )  # as it was before: what comes meanwhile comes as a change
+            found = look(self.live_log, request.query_params)
             return self.shown(request, name, title, found | {"version": version})
 
         return page
@@ -130,11 +136,11 @@ class Dashboard:
     ) -> HTMLResponse:
         """A page from its template."""
         menu = [(path, PAGES[path][1], path == request.url.path) for path in MENU]
-        own = {"menu": menu, "log_url": self.url, "title": title, "version": self.glass.version}
+        own = {"menu": menu, "log_url": self.url, "title": title, "version": self.live_log.version}
         own |= {
-            "failed": self.glass.failed,
-            "away": self.glass.away,
-            "heard_ms": self.glass.heard_ms,
+            "failed": self.live_log.failed,
+            "away": self.live_log.away,
+            "heard_ms": self.live_log.heard_ms,
             "may_change": bool(self.token),
         }
         said = {name: value for name, value in request.query_params.items() if len(value) < 500}
@@ -144,8 +150,8 @@ class Dashboard:
     def drawn(self, request: Request) -> Response:
         """A graph memory drawn, a page of its own."""
         scope = request.query_params.get("scope", "")
-        with self.glass.lock:
-            text = numbers.graph_drawn(self.glass.state, scope)
+        with self.live_log.lock:
+            text = numbers.graph_drawn(self.live_log.state, scope)
         if text is None:
             raise HTTPException(404, f"{scope or 'no scope'} keeps no graph")
         return HTMLResponse(text, headers=alone(STYLE))
@@ -168,16 +174,16 @@ class Dashboard:
     async def replay(self, request: Request) -> Response:
         """Send a dead letter on again, for whoever has the token."""
         given = await letters.form_of(request, self.token)
-        found = await asyncio.to_thread(letters.replay, self.glass, self.writable, given)
+        found = await asyncio.to_thread(letters.replay, self.live_log, self.writable, given)
         return self.shown(request, "replayed", "Dead letter", found, found["status"])
 
     # -- for programs ------------------------------------------------------------------------------
 
     def metrics(self, request: Request) -> Response:
         """The log's metrics, up to the last look."""
-        age_s = time.monotonic() - self.glass.heard_s
-        with self.glass.lock:
-            counted = self.glass.counts.samples()
+        age_s = time.monotonic() - self.live_log.heard_s
+        with self.live_log.lock:
+            counted = self.live_log.counts.samples()
             text = exposed([*counted, Sample("metalogue_log_read_age_seconds", age_s)])
         return Response(text.encode(), headers={"content-type": CONTENT_TYPE})
 
@@ -187,5 +193,5 @@ class Dashboard:
 
     def readyz(self, request: Request) -> Response:
         """Whether the whole log was read."""
-        ready = self.glass.caught_up
+        ready = self.live_log.caught_up
         return PlainTextResponse("ok\n" if ready else "not yet\n", 200 if ready else 503)

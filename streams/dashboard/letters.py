@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 
 from streams.cli.letters import Letter, letter, letters
 from streams.cli.replaying import send_on
-from streams.dashboard.glass import Glass
 from streams.dashboard.guard import may_change
+from streams.dashboard.live_log import LiveLog
 from streams.producing.sources import BadLine
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ MOST_OF_STRANGERS: Final = 64 << 10
 NOT_THE_TOKEN: Final = "that is not the token"
 
 
-def letters_page(glass: Glass, asked: Mapping[str, str]) -> dict[str, Any]:
+def letters_page(live_log: LiveLog, asked: Mapping[str, str]) -> dict[str, Any]:
     """Dead letters, newest first."""
     said = asked.get("from", "")
     first = int(said) if said.isdecimal() else 0
-    with glass.looking() as log:
+    with live_log.looking() as log:
         found = list(letters(log))
     found.reverse()
     return {
@@ -43,16 +43,16 @@ def letters_page(glass: Glass, asked: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def letter_page(glass: Glass, asked: Mapping[str, str]) -> dict[str, Any]:
+def letter_page(live_log: LiveLog, asked: Mapping[str, str]) -> dict[str, Any]:
     """One dead letter with its headers and bytes."""
-    found = _found(glass, asked.get("n", ""))
+    found = _found(live_log, asked.get("n", ""))
     return {"letter": found, "text": found.text(), "title": f"Dead letter {found.number}"}
 
 
-def _found(glass: Glass, number: str) -> Letter:
+def _found(live_log: LiveLog, number: str) -> Letter:
     if not number.isdecimal() or len(number) > 12:
         raise HTTPException(404, f"no dead letter {number!r}")
-    with glass.looking() as log:
+    with live_log.looking() as log:
         return letter(log, int(number))
 
 
@@ -92,10 +92,10 @@ def _trusted(first: bytes, token: str) -> bool:
 
 
 def replay(
-    glass: Glass, writable: Callable[[], SqliteLog], given: Mapping[str, str]
+    live_log: LiveLog, writable: Callable[[], SqliteLog], given: Mapping[str, str]
 ) -> dict[str, Any]:
     """Send a letter on as it is, or as it was mended; what came of it, and the status to answer with."""
-    found = _found(glass, given.get("n", ""))
+    found = _found(live_log, given.get("n", ""))
     value = _mended(found, given.get("text"))
     with closing(writable()) as log:
         try:

@@ -14,7 +14,7 @@ from streams.web.connections import most
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from streams.dashboard.glass import Glass
+    from streams.dashboard.live_log import LiveLog
 
 LIVE_S: Final = 1.0
 """Browsers are told of changes so often at most."""
@@ -25,8 +25,8 @@ STILL_S: Final = 15.0
 class Live:
     """The streams of one dashboard. They take half of its connections at most: pages need the others."""
 
-    def __init__(self, glass: Glass) -> None:
-        self.glass = glass
+    def __init__(self, live_log: LiveLog) -> None:
+        self.live_log = live_log
         self.open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,15 +45,15 @@ class Live:
             self.open -= 1
 
     async def _changes(self, request: Request) -> AsyncGenerator[str]:
-        glass = self.glass
-        seen, still = glass.version, 0.0
+        live_log = self.live_log
+        seen, still = live_log.version, 0.0
         yield f"retry: 2000\nevent: hello\ndata: {seen}\n\n"
-        while not glass.stopped.is_set() and not await request.is_disconnected():
+        while not live_log.stopped.is_set() and not await request.is_disconnected():
             await asyncio.sleep(LIVE_S)
-            glass.tick()
+            live_log.tick()
             still += LIVE_S
-            if glass.version != seen:
-                seen, still = glass.version, 0.0
+            if live_log.version != seen:
+                seen, still = live_log.version, 0.0
                 yield f"event: changed\ndata: {seen}\n\n"
             elif still >= STILL_S:
                 still = 0.0

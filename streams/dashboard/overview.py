@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from streams.dashboard import flow, listing
-from streams.dashboard.glass import Glass
+from streams.dashboard.live_log import LiveLog
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.figures import BatchFigures
 
@@ -47,9 +47,9 @@ class Bar:
     batch: BatchFigures
 
 
-def running(glass: Glass, log: SqliteLog, most: int = SHOWN) -> list[Running]:
+def running(live_log: LiveLog, log: SqliteLog, most: int = SHOWN) -> list[Running]:
     """The episodes under way, those first that began last."""
-    latest = sorted(glass.open.items(), key=lambda each: -each[1])[:most]
+    latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:most]
     return [_running(log, episode, since) for episode, since in latest]
 
 
@@ -79,27 +79,27 @@ def bars(batches: Sequence[BatchFigures]) -> list[Bar]:
     ]
 
 
-def page(glass: Glass, log: SqliteLog) -> dict[str, Any]:
+def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
     """What the first page shows."""
-    figures, counts = glass.counts.figures, glass.topics()
-    rates = {name: glass.rates.of(name) for name in counts}
-    lags, batches = glass.counts.lags(), list(figures.batches.values())
+    figures, counts = live_log.counts.figures, live_log.topics()
+    rates = {name: live_log.rates.of(name) for name in counts}
+    lags, batches = live_log.counts.lags(), list(figures.batches.values())
     return {
         "figures": figures,
         "counts_of": counts,
         "boxes": flow.boxes(counts, rates, lags),
         "edges": flow.edges(rates, lags),
         "size": flow.SIZE,
-        "running": running(glass, log),
-        "under_way": len(glass.open),
-        "answers": listing.answers(log, glass.state, "", listing.NEWEST).lines[:SHOWN],
-        "statuses": glass.counts.answers,
+        "running": running(live_log, log),
+        "under_way": len(live_log.open),
+        "answers": listing.answers(log, live_log.state, "", listing.NEWEST).lines[:SHOWN],
+        "statuses": live_log.counts.answers,
         "bars": bars(batches[-40:]),
         "chart": CHART,
         "batches": batches,
         "latest_ms": log.db.execute(LATEST).fetchone()[0],
         "models": models(log),
-        "caught_up": glass.caught_up,
+        "caught_up": live_log.caught_up,
     }
 
 

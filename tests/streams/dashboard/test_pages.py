@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams.cli.errors import CliError
 from streams.dashboard import app, flow, listing, words
-from streams.dashboard.glass import OLD_S, Glass
 from streams.dashboard.guard import may_change
+from streams.dashboard.live_log import OLD_S, LiveLog
 from streams.dashboard.rates import Rates
 from streams.dashboard.reading import reading
 from streams.topology import STAGES, TOPICS
@@ -315,17 +315,17 @@ def test_another_log_at_the_same_path_is_read_anew(worked: Path, tmp_path: Path)
     path, other = tmp_path / "a.db", tmp_path / "b.db"
     copied(worked, path)
     assert call("produce", "game24:901-903", "--log", other).code == 0
-    glass = Glass(path)
-    while glass.refresh():
+    live_log = LiveLog(path)
+    while live_log.refresh():
         pass
-    assert glass.counts.figures.closed == 20
+    assert live_log.counts.figures.closed == 20
     other.replace(path)
-    while glass.refresh():
+    while live_log.refresh():
         pass
-    assert glass.counts.figures.closed == 0
-    assert glass.topics()["problems"] == 3
-    with closing(glass.log), closing(glass.counts):
-        assert glass.caught_up
+    assert live_log.counts.figures.closed == 0
+    assert live_log.topics()["problems"] == 3
+    with closing(live_log.log), closing(live_log.counts):
+        assert live_log.caught_up
 
 
 def test_a_source_that_is_away_is_said_and_followed_again(worked: Path) -> None:
@@ -337,14 +337,16 @@ def test_a_source_that_is_away_is_said_and_followed_again(worked: Path) -> None:
         if error is not None:
             raise error
 
-    glass = Glass(worked, catch_up)
+    live_log = LiveLog(worked, catch_up)
     said: list[str | None] = []
-    with closing(glass.log), closing(glass.counts):
+    with closing(live_log.log), closing(live_log.counts):
         for _ in range(3):
-            before = glass.version
-            glass.caught()
-            said.append(glass.away)
-            assert (glass.version > before) == (len(said) > 1), "browsers are told when it changes"
+            before = live_log.version
+            live_log.caught()
+            said.append(live_log.away)
+            assert (live_log.version > before) == (len(said) > 1), (
+                "browsers are told when it changes"
+            )
         assert said == [None, "kafka://b:1: no broker answered", None]
 
 
@@ -359,21 +361,21 @@ def test_a_source_that_says_nothing_at_all_makes_figures_old(
         def __call__(self) -> None: ...
 
     source, now = Source(), [time.monotonic()]
-    glass = Glass(worked, source)
-    monkeypatch.setattr("streams.dashboard.glass.time.monotonic", lambda: now[0])
-    with closing(glass.log), closing(glass.counts):
-        glass.look()
-        glass.tick()
-        version, said = glass.version, list[str | None]()
+    live_log = LiveLog(worked, source)
+    monkeypatch.setattr("streams.dashboard.live_log.time.monotonic", lambda: now[0])
+    with closing(live_log.log), closing(live_log.counts):
+        live_log.look()
+        live_log.tick()
+        version, said = live_log.version, list[str | None]()
         now[0] += OLD_S + 1
-        said.append(glass.away)
-        glass.tick()
-        assert glass.version > version, "browsers are told"
+        said.append(live_log.away)
+        live_log.tick()
+        assert live_log.version > version, "browsers are told"
         source.steps += 1  # what comes in pieces comes
-        said.append(glass.away)
+        said.append(live_log.away)
         now[0] += OLD_S + 1
-        glass.look()
-        said.append(glass.away)
+        live_log.look()
+        said.append(live_log.away)
         assert said == [f"no answer for {OLD_S + 1:.0f} s", None, None]
 
 

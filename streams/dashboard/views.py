@@ -16,14 +16,14 @@ from streams.cli.show.moment import Moment, moment
 from streams.cli.show.rows import rows
 from streams.cli.show.sheet import Sheet, read
 from streams.dashboard import episode, items, learning, letters, listing, numbers, overview
-from streams.dashboard.glass import Glass
+from streams.dashboard.live_log import LiveLog
 from streams.dashboard.reading import reading
 from streams.episodes import PolicyChanged
 from streams.policies import NoPolicy
 from streams.runtime.embedded.log import SqliteLog
 
 Asked: TypeAlias = Mapping[str, str]
-Look: TypeAlias = Callable[[Glass, Asked], dict[str, Any]]
+Look: TypeAlias = Callable[[LiveLog, Asked], dict[str, Any]]
 STATES: Final = (
     ("", "all"),
     ("running", "running"),
@@ -44,27 +44,27 @@ def before(asked: Asked) -> int:
     return int(said) if said.isdecimal() and len(said) < 19 else listing.NEWEST
 
 
-def overview_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def overview_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """The first page."""
-    with glass.looking() as log:
-        return overview.page(glass, log)
+    with live_log.looking() as log:
+        return overview.page(live_log, log)
 
 
-def episodes_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def episodes_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """Episodes, newest first."""
     wanted = {name: asked.get(name, "").strip() for name in ("state", "policy", "domain", "text")}
-    with glass.looking() as log:
-        leaf = listing.episodes(log, glass.state, wanted, before(asked))
-        found = glass.counts.figures
+    with live_log.looking() as log:
+        leaf = listing.episodes(log, live_log.state, wanted, before(asked))
+        found = live_log.counts.figures
         return {"leaf": leaf, "states": STATES, "wanted": wanted, "figures": found}
 
 
-def answers_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def answers_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """Answers, newest first."""
     status = asked.get("status", "")
-    with glass.looking() as log:
-        leaf = listing.answers(log, glass.state, status, before(asked))
-        counted = dict(glass.counts.answers)
+    with live_log.looking() as log:
+        leaf = listing.answers(log, live_log.state, status, before(asked))
+        counted = dict(live_log.counts.answers)
     return {"leaf": leaf, "status": status, "statuses": STATUSES, "counted": counted}
 
 
@@ -81,19 +81,19 @@ def title_of(sheet: Sheet) -> str:
     return listing.name_of(sheet.episode) if sheet.admitted is None else sheet.admitted.problem.id
 
 
-def episode_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def episode_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """One episode."""
-    with glass.looking() as log:
+    with live_log.looking() as log:
         sheet = sheet_of(log, asked)
-        return episode.page(log, glass.state, sheet) | {"title": title_of(sheet)}
+        return episode.page(log, live_log.state, sheet) | {"title": title_of(sheet)}
 
 
-def moment_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def moment_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """One step in full: its policy runs over its record once more, so no lock is held meanwhile."""
     at = asked.get("at", "")
-    with reading(glass.path) as log:
+    with reading(live_log.path) as log:
         sheet = sheet_of(log, asked)
-        found, why = _derived(glass, log, sheet, at)
+        found, why = _derived(live_log, log, sheet, at)
     steps = sorted((row.at for row in rows(sheet.numbered)), key=address_order)
     here = address_order(at)
     around = {
@@ -116,10 +116,12 @@ def moment_page(glass: Glass, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _derived(glass: Glass, log: SqliteLog, sheet: Sheet, at: str) -> tuple[Moment, str]:
+def _derived(live_log: LiveLog, log: SqliteLog, sheet: Sheet, at: str) -> tuple[Moment, str]:
     """The step with its question, or without and why this build cannot derive it."""
     scope = "" if sheet.admitted is None else sheet.admitted.scope
-    fold = glass.state.memories.get(scope) if glass.caught_up and not glass.failed else None
+    fold = (
+        live_log.state.memories.get(scope) if live_log.caught_up and not live_log.failed else None
+    )
     try:
         return moment(log, sheet, at, None if fold is None else fold.versions), ""
     except Diverged as error:
@@ -142,44 +144,44 @@ def _question(found: Moment) -> list[tuple[str, str]]:
             return []
 
 
-def learning_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def learning_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """Scopes and their versions."""
-    with glass.looking():
-        batches = glass.counts.figures.batches
-        return learning.overview(glass.state, batches, asked.get("scope", ""))
+    with live_log.looking():
+        batches = live_log.counts.figures.batches
+        return learning.overview(live_log.state, batches, asked.get("scope", ""))
 
 
-def items_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def items_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """Lessons or rules of a scope."""
-    with glass.looking() as log:
-        scope = asked.get("scope") or next(iter(sorted(glass.state.memories)), "")
-        batches = glass.counts.figures.batches
-        measured = glass.effects.measured(log, glass.state, scope)
-        return items.items(glass.state, batches, measured, scope, asked)
+    with live_log.looking() as log:
+        scope = asked.get("scope") or next(iter(sorted(live_log.state.memories)), "")
+        batches = live_log.counts.figures.batches
+        measured = live_log.effects.measured(log, live_log.state, scope)
+        return items.items(live_log.state, batches, measured, scope, asked)
 
 
-def item_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def item_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """One lesson or rule."""
     scope, key = asked.get("scope", ""), asked.get("key", "")
-    with glass.looking() as log:
-        batches = glass.counts.figures.batches
-        measured = glass.effects.measured(log, glass.state, scope)
-        found = items.item(glass.state, log, batches, measured, scope, key)
+    with live_log.looking() as log:
+        batches = live_log.counts.figures.batches
+        measured = live_log.effects.measured(log, live_log.state, scope)
+        found = items.item(live_log.state, log, batches, measured, scope, key)
     if found is None:
         raise HTTPException(404, f"no lesson or rule {key!r} in {scope or 'any scope'}")
     return found | {"title": found["life"].item.id}
 
 
-def arms_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def arms_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """Arms and beliefs."""
-    with glass.looking():
-        return {"scopes": numbers.arms_page(glass.state), "spark": numbers.SPARK}
+    with live_log.looking():
+        return {"scopes": numbers.arms_page(live_log.state), "spark": numbers.SPARK}
 
 
-def graph_page(glass: Glass, asked: Asked) -> dict[str, Any]:
+def graph_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """The graph memory."""
-    with glass.looking():
-        return {"scopes": numbers.graph_page(glass.state)}
+    with live_log.looking():
+        return {"scopes": numbers.graph_page(live_log.state)}
 
 
 PAGES: Final[Mapping[str, Look]] = {

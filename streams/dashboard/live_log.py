@@ -36,7 +36,7 @@ MESSAGES = "select topic, count(*), max(offset) from messages where offset > ? g
 OPENS = frozenset({"episode.opened", "batch.closed", "episode.adopted"})
 
 
-class Glass:
+class LiveLog:
     """Everything known of one log. ``catch_up`` is called before each look, such as to import."""
 
     def __init__(self, path: Path, catch_up: Callable[[], object] | None = None) -> None:
@@ -175,7 +175,7 @@ class Glass:
 
     @contextmanager
     def looking(self) -> Generator[ReadOnlyLog]:
-        """The log while a page is made; what the glass holds does not change meanwhile."""
+        """The log while a page is made; what the live_log holds does not change meanwhile."""
         with self.lock, reading(self.path) as log:
             yield log
 
