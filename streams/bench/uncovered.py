@@ -26,8 +26,6 @@ UNCOVERED: Final[Mapping[str, Mapping[str, str]]] = {
     "CoT2-Meta": {
         "figure 1": DRAWN,
         "figure 2": DRAWN,
-        "figure 3": "table 12 holds its numbers",
-        "figure 4": "table 17 holds its numbers",
         "figure 8": "not measured: its paper says neither whose vectors they are nor how they were projected",
         "figure 10": PROMPTS,
         "figure 11": DRAWN,
