@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,15 +36,17 @@ from state.snapshot_parts import (
     load_stated,
     load_uses,
     load_waiting,
+    load_window,
     outcome_body,
     scope_body,
     stated_body,
     uses_body,
     version_body,
+    window_body,
 )
 from state.tables.table import unmarked
 
-FORMAT = 6
+FORMAT = 7
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,
@@ -92,6 +94,27 @@ class Snapshots:
         state.dimensions, self.tables = head["dimensions"], head["tables"]
         finalize(state, db.close)
         return state
+
+    def learning(self) -> State | None:
+        """What whoever learns goes on from, read as a whole: it may be written again meanwhile.
+
+        None where there is no snapshot of this log.
+        """
+        if not self.path.exists():
+            return None
+        with (
+            uncollected(),
+            suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError),
+            closing(_connected(self.path)) as db,
+        ):
+            db.execute("begin")
+            head = orjson.loads(dict(_rows(db, "meta")).get("head", b"{}"))
+            if self._is_ours(head):
+                state, items = State(), dict(_rows(db, "item"))
+                _fill_learning(state, db, items.__getitem__)
+                state.offset = head["offset"]
+                return state
+        return None
 
     def _is_ours(self, head: dict[str, Any]) -> bool:
         if head.get("format") != FORMAT or head.get("log") != self.log_id:
@@ -171,7 +194,7 @@ def everything(state: State) -> Touched:
             for scope, fold in state.memories.items()
             for name in (*fold.reflected, *fold.labelling.stated)
         },
-        set(state.memories),
+        {*state.memories, *state.windows.open},
     )
 
 
@@ -209,12 +232,19 @@ def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
         reflected = state.memory(scope).reflected.get(episode)
         yield "waiting", episode, None if reflected is None else reflected.to_json()
         yield "stated", scope + SEPARATOR + episode, stated_body(state.memory(scope), episode)
-    for scope in touched.scopes:
-        yield "scope", scope, scope_body(state.memory(scope))
+    yield from _scopes(state, touched.scopes)
     if state.forgotten:
         yield "forgotten", "all", orjson.dumps(state.forgotten)
     for column, spent in state.costs.columns.items():
         yield "cost", column, cost_body(spent)
+
+
+def _scopes(state: State, scopes: set[str]) -> Iterator[Row]:
+    """What was said in scopes, and their open windows."""
+    for scope in scopes & state.memories.keys():
+        yield "scope", scope, scope_body(state.memory(scope))
+    for scope in scopes & state.windows.open.keys():
+        yield "window", scope, window_body(state.windows, scope)
 
 
 def _outcome_and_uses(state: State, episode: str) -> Iterator[Row]:
@@ -243,11 +273,22 @@ def _versions(state: State, scope: str, number: int) -> Iterator[Row]:
 
 
 def _fill(state: State, db: sqlite3.Connection) -> None:
+    """All of a state; its items are read when they are needed."""
+
     def item(key: str) -> bytes:
         query = "select body from parts where part = 'item' and key = ?"
         body: bytes = db.execute(query, (key,)).fetchone()[0]
         return body
 
+    _fill_learning(state, db, item)
+    for episode, body in _rows(db, "uses"):
+        load_uses(state, episode, body)
+    for column, body in _rows(db, "cost"):
+        load_cost(state, column, body)
+
+
+def _fill_learning(state: State, db: sqlite3.Connection, item: Callable[[str], bytes]) -> None:
+    """What whoever learns goes on from; not who was shown what, nor what it cost."""
     state.lives.known.update(load_life(key, body, item) for key, body in _rows(db, "life"))
     labels = KeptLabels(_rows(db, "labels"))
     for (key, body), (later, _) in pairwise([*_rows(db, "version"), ("", b"")]):
@@ -255,8 +296,6 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         _version(state, key, orjson.loads(body), labels, newest=newest)
     for episode, body in _rows(db, "outcome"):
         load_outcome(state.outcomes, episode, body)
-    for episode, body in _rows(db, "uses"):
-        load_uses(state, episode, body)
     for scope, body in _rows(db, "scope"):
         load_scope(state.memory(scope), body)
     load_stated(state, _rows(db, "stated"))
@@ -266,8 +305,8 @@ def _fill(state: State, db: sqlite3.Connection) -> None:
         load_batch(state, episode, body)
     for episode, body in _rows(db, "waiting"):
         load_waiting(state, episode, body)
-    for column, body in _rows(db, "cost"):
-        load_cost(state, column, body)
+    for scope, body in _rows(db, "window"):
+        load_window(state.windows, scope, body)
 
 
 def _version(state: State, key: str, body: list[Any], labels: KeptLabels, *, newest: bool) -> None:

@@ -24,6 +24,7 @@ from state.folds.lives import Life, LifeKey, name_of
 from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
 from state.folds.state import State, number_of, scope_of
+from state.folds.windows import Head, ScopeWindow, Series, Windows
 
 SEPARATOR = "\x1f"
 
@@ -212,6 +213,43 @@ def load_scope(fold: MemoryFold, body: bytes) -> None:
         assert isinstance(word, KnowledgeRevised)
         fold.words[address] = word
     fold.forgetting = Forgetting(subjects, owed, Limits(**limits), set(withdrawn), set(stale))
+
+
+_WINDOW = attrgetter(*("closed", "versioned", "ticked", "forgotten"))
+
+
+def window_body(windows: Windows, scope: str) -> bytes:
+    """A scope's open window, and what it was first seen by. What is owed follows from the memory."""
+    window, head = windows.open[scope], windows.heads[scope]
+    series = [
+        [s.id, s.size, s.window, sorted(s.filled.items()), sorted(s.voids), s.done, s.ahead]
+        for s in window.series.values()
+    ]
+    awaited = [[episode, sorted(by)] for episode, by in window.awaited.items()]
+    early = {name: sorted(places) for name, places in window.early.items()}
+    waits = [list(window.stream), list(window.late), awaited, early, sorted(window.unordered)]
+    return orjson.dumps([astuple(head), series, waits, _WINDOW(window)])
+
+
+def load_window(windows: Windows, scope: str, body: bytes) -> None:
+    """Put a scope's window back."""
+    (
+        head,
+        series,
+        (stream, late, awaited, early, unordered),
+        (closed, versioned, ticked, forgotten),
+    ) = orjson.loads(body)
+    windows.heads[scope] = Head(*head)
+    window = windows.open[scope] = ScopeWindow(1, windows.checked)
+    for name, size, span, filled, voids, done, ahead in series:
+        places = {int(place): str(episode) for place, episode in filled}
+        window.series[name] = Series(name, size, span, places, set(voids), done, ahead)
+    window.stream, window.late = dict.fromkeys(stream), dict.fromkeys(late)
+    window.awaited = {episode: set(by) for episode, by in awaited}
+    window.early = {name: set(places) for name, places in early.items()}
+    window.unordered = set(unordered)
+    window.closed, window.versioned, window.ticked = closed, versioned, ticked
+    window.forgotten = tuple(forgotten)
 
 
 def load_waiting(state: State, episode: str, body: bytes) -> None:

@@ -43,9 +43,9 @@ from state.folds.memory import Learned, MemoryFold, next_memory
 from state.folds.remeasuring import aligned, wanted
 from state.folds.state import scope_of
 from state.folds.strays import Strays
+from state.folds.windows import Due, ScopeWindow
 from streams.policies import Find, NoPolicy, find_recorded
 from streams.scopes import Lost, Scope, scope_made
-from streams.windows import Due, ScopeWindow
 
 Told = Callable[[str, str], None]
 HEARD: frozenset[type[Event]] = frozenset({*ScopeWindow.TAKES, *MemoryFold.TAKES, *TAUGHT})

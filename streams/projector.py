@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
 from schemas.events.codec import decode
-from schemas.identity import digest, learning_id
+from schemas.identity import learning_id
 from state.folds.state import State
-from state.snapshot import Snapshots
 from state.tables.registry import TABLES
 from state.tables.table import Found
 from state.tables.tableset import TableSet
-from streams.rebuild import fold, snapshot_path
+from streams.rebuild import fold
 from streams.runtime.embedded.log import SqliteLog
+from streams.snapshots import log_mark, snapshots_of
 
 POLL_S = 0.1
 FLUSH_S = 0.3
@@ -34,31 +33,12 @@ select distinct episode from records where kind in ('problem.admitted', 'episode
   and offset <= ? order by episode
 """
 VERSION = "select offset from records where episode = ? and address = 'version'"
-MARK = """
-select episode, address, at_ms, body from records where offset <= ? order by offset desc limit 1
-"""
 AT_ONCE = 200
 
 
 def tables_path(log: Path) -> Path:
     """Where the tables of a log lie."""
     return log.with_name(f"{log.name}.tables")
-
-
-def log_id(log: SqliteLog) -> str:
-    """Return what tells this log from another at the same path: its first record."""
-    query = "select episode, address, at_ms, body from records order by offset limit 1"
-    return digest(log.db.execute(query).fetchone())
-
-
-def log_mark(log: SqliteLog, offset: int) -> int:
-    """Return what tells a log up to an offset from others that began alike: its last record, with its time."""
-    return int(digest(log.db.execute(MARK, (offset,)).fetchone()), 16)
-
-
-def snapshots_of(log: SqliteLog) -> Snapshots:
-    """The snapshot that lies beside a log."""
-    return Snapshots(snapshot_path(log.path), log_id(log), partial(log_mark, log))
 
 
 class LogSource:

@@ -15,9 +15,9 @@ from schemas.identity import canonical
 from schemas.problem import Profile
 from schemas.settings import BadSetting, PolicySettings
 from state.folds.memory import MemoryFold
+from state.folds.windows import ScopeWindow
 from streams.defects import describe
 from streams.policies import NoPolicy
-from streams.windows import ScopeWindow
 
 T = TypeVar("T")
 

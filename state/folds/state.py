@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
+from handlers.answers.grade import CHECKERS
 from schemas.events.base import Event
 from schemas.events.cascade import CandidatesGraded
 from schemas.events.episode import (
@@ -25,8 +26,11 @@ from schemas.events.learning import (
     KnowledgeRevised,
     LessonDistilled,
     MemoryVersioned,
+    PositionVoided,
     ProblemForgotten,
     Reflected,
+    SeriesOpened,
+    TickPassed,
 )
 from schemas.identity import canonical, episode_id
 from schemas.places import stands
@@ -36,6 +40,7 @@ from state.folds.lives import Life, LifeKey, LivesFold
 from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
 from state.folds.strays import Strays
+from state.folds.windows import Windows
 
 Take: TypeAlias = Callable[[Any, int, str, str, Any], None]
 Said: TypeAlias = KnowledgeRevised | EmbedderChanged
@@ -87,6 +92,7 @@ class State:
         self.lives = LivesFold()
         self.outcomes = OutcomesFold()
         self.costs = CostsFold()
+        self.windows = Windows(frozenset(CHECKERS))
         self.offset = self.events = 0
         self.dimensions: int | None = None
         """Length of the vectors of lessons, by the first that were recorded or the last made anew."""
@@ -158,6 +164,7 @@ class State:
         return fold
 
     def _closed(self, offset: int, episode: str, address: str, event: BatchClosed) -> None:
+        self._window(episode, event)
         self.memory(event.scope).feed(episode, address, event)
         for each in self.watchers:
             each.batches.add(episode)
@@ -183,6 +190,7 @@ class State:
         fold.feed(episode, address, event)
         after = fold.versions[event.number]
         self.digests[event.scope, event.number] = event.state
+        self._window(episode, event)
         changed = list(self.lives.versioned(before, after, offset))
         if revision and old is not None:
             changed += self.lives.revised(old, fold.versions, offset)
@@ -196,8 +204,23 @@ class State:
                 each.waiting.update((event.scope, label.episode) for label in after.labels.new)
         self._changed(changed)
 
+    def _window(self, episode: str, event: Any) -> None:
+        """What is said of a scope's windows; whoever learns hears nothing of a scope before it has one."""
+        scope = event.scope
+        late = scope not in self.windows.open and self._has_heard(scope)
+        self.windows.feed(scope, episode, event, late=late)
+        for each in self.watchers:
+            each.scopes.add(scope)
+
+    def _has_heard(self, scope: str) -> bool:
+        return scope in self.memories and self.memories[scope] != MemoryFold(scope)
+
+    def _announced(self, offset: int, episode: str, address: str, event: Event) -> None:
+        self._window(episode, event)
+
     def _reflected(self, offset: int, episode: str, address: str, event: Reflected) -> None:
         self._moved(offset, episode, address, event)
+        self._window(episode, event)
         fold = self.memory(event.scope)
         fold.feed(episode, address, event)
         for each in self.watchers:
@@ -210,6 +233,7 @@ class State:
 
     def _graded(self, offset: int, episode: str, address: str, event: Graded) -> None:
         fold = self.memory(event.scope)
+        self._window(episode, event)
         if fold.forgetting.covers(episode):
             return
         before = self.outcomes.outcome(episode)
@@ -229,6 +253,7 @@ class State:
 
     def _forgotten(self, offset: int, episode: str, address: str, event: ProblemForgotten) -> None:
         prefix = episode_id(event.domain, event.problem_id, "")
+        self._window(episode, event)
         self.memory(event.scope).feed(episode, address, event)
         self.forgotten.setdefault(event.scope, {}).setdefault(prefix, offset)
         names = set(self._named(event.scope, prefix))
@@ -271,6 +296,9 @@ class State:
         KnowledgeRevised: _placed(_said),
         EmbedderChanged: _placed(_said),
         ProblemForgotten: _placed(_forgotten),
+        SeriesOpened: _placed(_announced),
+        PositionVoided: _placed(_announced),
+        TickPassed: _placed(_announced),
     }
     """What takes each type of event; of the others only the offset counts."""
 

@@ -22,6 +22,11 @@ class Versions(MutableMapping[int, Memory]):
         """The version with the highest number."""
         return self[self._numbers[-1]]
 
+    @property
+    def revised(self) -> bool:
+        """Whether any version was made again."""
+        return bool(self._former)
+
     def later(self, number: int, make: Callable[[], Memory]) -> None:
         """Put a version in that is made when it is asked for."""
         self._note(number)

@@ -177,8 +177,8 @@ def _rebuild(
     log: SqliteLog, folder: Path, names: list[str], upto: int | None, *, snapshot: bool
 ) -> dict[str, Any]:
     from state.folds.state import State
-    from streams.projector import snapshots_of
     from streams.rebuild import fold
+    from streams.snapshots import snapshots_of
 
     kept = snapshots_of(log)
     state = kept.load() if snapshot and upto is None else State()

@@ -29,6 +29,7 @@ from schemas.events.learning import BatchClosed, MemoryVersioned
 from schemas.identity import is_numbered, learning_id
 from schemas.record import Record
 from schemas.settings import BadSetting
+from state.folds.windows import Due
 from streams.drive import Run, replayed
 from streams.episodes import PolicyChanged, Work, conclude, opening, resolved
 from streams.grants import Grant
@@ -52,7 +53,6 @@ from streams.runtime.embedded.worker import learn
 from streams.scopes import Scope
 from streams.tally import Tally
 from streams.unkept import unkept_of
-from streams.windows import Due
 
 EPISODES = """
 select episode from records where kind = 'episode.opened' or address = 'admitted'

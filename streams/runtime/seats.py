@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import set_id
+from state.folds.windows import Series
 from streams.learner import Learner
 from streams.policies import NoPolicy
-from streams.windows import Series
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class Export:
     """The spans that one log still has to send to one endpoint."""
 
     def __init__(self, log: SqliteLog, send: Callable[[Sequence[Span]], bool], url: str) -> None:
-        from streams.projector import log_id
+        from streams.snapshots import log_id
 
         self.log, self.send, self.url = log, send, url
         self.log.db.execute("pragma synchronous=normal")  # a position that is lost is sent again
@@ -120,7 +120,7 @@ class Export:
 
     def step(self) -> bool | None:
         """Send the next records. True if more may follow, false if it was refused, none at the end."""
-        from streams.projector import log_id
+        from streams.snapshots import log_id
 
         self.name = self.name or (log_id(self.log) if self.log.end() else "")
         after = self.log.position(self.consumer, "events")

@@ -24,7 +24,7 @@ PACKAGES = {
 """From the ground up; above them stand the floors of streams."""
 FLOORS = {
     "ground": "child processes, files, lists of models, data sets",
-    "core": "the driver and what is pure around it: closings, windows, scopes, topology",
+    "core": "the driver and what is pure around it: closings, scopes, topology",
     "answering": "who answers questions: models, embedders, tools, graders",
     "engine": "episodes, sets of them, the learner",
     "runtimes": "the flow on SQLite and on Kafka, producing, telemetry",

@@ -158,7 +158,7 @@ WORLDLY = {
     *("time", "random", "secrets", "uuid", "asyncio", "threading", "subprocess", "os", "sqlite3"),
     *("socket", "http", "urllib.request", "aiohttp", "openai", "faust", "aiokafka", "lancedb"),
 }
-PURE = ("schemas", "handlers", "state/folds", "streams/windows.py", "streams/topology.py")
+PURE = ("schemas", "handlers", "state/folds", "streams/topology.py")
 
 
 def imported(path: Path) -> set[str]:

@@ -24,7 +24,7 @@ from schemas.events.learning import (
     TickPassed,
 )
 from schemas.outcome import Outcome
-from streams.windows import ScopeWindow
+from state.folds.windows import ScopeWindow
 from tests.laws.series import graded, opened, reflected, voided
 
 ORDERS = st.lists(st.integers(0, 1 << 10), min_size=1, max_size=20)

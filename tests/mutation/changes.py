@@ -25,7 +25,7 @@ Operator: TypeAlias = Callable[[Any], Iterable[cst.CSTNode]]
 
 PLACES = (
     *("handlers", "schemas", "state/folds"),
-    *("streams/drive.py", "streams/world.py", "streams/windows.py", "streams/learner.py"),
+    *("streams/drive.py", "streams/world.py", "state/folds/windows.py", "streams/learner.py"),
     *("streams/analysis", "streams/bench", "streams/grading", "streams/datasets"),
 )
 """What decides, what remembers, and what measures."""

@@ -15,6 +15,7 @@ from schemas.identity import is_numbered, learning_id
 from schemas.memory import Memory
 from schemas.outcome import Status
 from schemas.problem import Limits
+from state.folds.windows import Due
 from streams.defects import describe
 from streams.drive import Run, World, drive
 from streams.episodes import NOT_AN_OUTCOME
@@ -23,7 +24,6 @@ from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.settling import owing
 from streams.scopes import Scope
 from streams.unkept import Unkept, refused_by
-from streams.windows import Due
 
 
 class Batches:

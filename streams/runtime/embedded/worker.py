@@ -31,9 +31,10 @@ from state.folds.strays import Strays
 from streams.backbones.port import Stuck
 from streams.episodes import conclude, prepare
 from streams.grading.sandbox import Sandbox
-from streams.learner import HEARD_KINDS, Learner
+from streams.learner import HEARD_KINDS
 from streams.records import LogRecords
 from streams.relay import Closing, closing
+from streams.resuming import learner_of
 from streams.runtime.embedded.batches import Batches, learn
 from streams.runtime.embedded.desk import EmbeddedDesk
 from streams.runtime.embedded.intake import Intake
@@ -44,6 +45,7 @@ from streams.runtime.references import References
 from streams.runtime.schedule import Schedule
 from streams.runtime.seats import seat_of
 from streams.scopes import Scope
+from streams.snapshots import snapshots_of
 from streams.world import World
 
 POLL_S = 0.1
@@ -71,8 +73,13 @@ class Worker:
     ) -> None:
         self.log, self.world = log, world
         self.writer: Writer = log.claim(name)
-        self.learner = Learner(
-            find, LogRecords(log), told=warn_of_lost, strays=Strays(warn_of_stray)
+        self.learner, self.heard = learner_of(
+            lambda: snapshots_of(log),
+            log.end(),
+            find,
+            LogRecords(log),
+            warn_of_lost,
+            Strays(warn_of_stray),
         )
         self.intake = Intake(log, self.writer, find, default_policy, self.learner)
         self.labels = Labels(log, self.writer, self.learner, sandbox)
@@ -165,7 +172,7 @@ class Worker:
 
     def _load(self) -> None:
         with uncollected():
-            for record in self.log.records("learning", kinds=HEARD_KINDS):
+            for record in self.log.records("learning", kinds=HEARD_KINDS, after=self.heard):
                 self.learner.feed(record.episode, record.address, record.event)
             for episode, admitted in self.intake.unfinished():
                 self._enqueue(episode, admitted)

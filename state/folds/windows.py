@@ -8,7 +8,7 @@ before. ``due`` tells when a batch is complete, ``version_for`` which version an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, ClassVar, TypeAlias
@@ -198,6 +198,14 @@ class ScopeWindow:
             self.late.pop(member, None)
             self.stream.pop(member, None)
 
+    def let_go(self, members: Iterable[str]) -> None:
+        """Keep nothing of the members of a closed batch, nor of places that are over."""
+        for member in members:
+            self.awaited.pop(member, None)
+        for series in self.series.values():
+            for place in [each for each in series.filled if each < series.done_positions]:
+                del series.filled[place]
+
     @property
     def current(self) -> Series | None:
         """The first series that is not finished."""
@@ -259,3 +267,52 @@ class ScopeWindow:
         ProblemForgotten: _forget,
     }
     """The method that takes each type of event."""
+
+
+@dataclass(slots=True)
+class Head:
+    """What a scope was first seen by: whose it is, under which learning settings."""
+
+    policy: str
+    version: str
+    profile: str
+    values: dict[str, Any]
+    warmed: bool = False
+    """Whether its version 0 was stated."""
+    odd: bool = False
+    """Whether something was said of it before: whoever learns did not hear that."""
+
+    @classmethod
+    def of(cls, event: SeriesOpened | Reflected) -> Head:
+        """As a record names it."""
+        if isinstance(event, SeriesOpened):
+            return cls(event.policy, event.policy_version, event.profile, event.settings)
+        name, _, version = event.policy.rpartition("@")
+        return cls(name, version, event.profile, event.learning)
+
+
+@dataclass(slots=True)
+class Windows:
+    """The open windows of every scope, with no policy at hand: how large its batches are is asked of it later.
+
+    Nothing is kept of an episode whose batch is closed: its record comes once.
+    """
+
+    checked: frozenset[str]
+    heads: dict[str, Head] = field(default_factory=dict[str, Head])
+    open: dict[str, ScopeWindow] = field(default_factory=dict[str, ScopeWindow])
+
+    def feed(self, scope: str, episode: str, event: Event, *, late: bool = False) -> None:
+        """Take one record of a scope. ``late``: whether the scope has heard something already."""
+        window = self.open.get(scope)
+        if window is None:
+            if not isinstance(event, (SeriesOpened, Reflected)):
+                return
+            head = self.heads[scope] = Head.of(event)
+            head.odd = late
+            window = self.open[scope] = ScopeWindow(1, self.checked)
+        window.feed(episode, event)
+        if isinstance(event, BatchClosed):
+            window.let_go(event.members)
+        elif isinstance(event, MemoryVersioned) and event.number == 0:
+            self.heads[scope].warmed = True

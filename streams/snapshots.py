@@ -1,0 +1,33 @@
+"""The snapshot that lies beside a log, and what tells that it is of this log."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from schemas.identity import digest
+from state.snapshot import Snapshots
+from streams.rebuild import snapshot_path
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+FIRST = "select episode, address, at_ms, body from records order by offset limit 1"
+MARK = """
+select episode, address, at_ms, body from records where offset <= ? order by offset desc limit 1
+"""
+
+
+def log_id(log: SqliteLog) -> str:
+    """Return what tells this log from another at the same path: its first record."""
+    return digest(log.db.execute(FIRST).fetchone())
+
+
+def log_mark(log: SqliteLog, offset: int) -> int:
+    """Return what tells a log up to an offset from others that began alike: its last record, with its time."""
+    return int(digest(log.db.execute(MARK, (offset,)).fetchone()), 16)
+
+
+def snapshots_of(log: SqliteLog) -> Snapshots:
+    """Open the snapshot that lies beside a log."""
+    return Snapshots(snapshot_path(log.path), log_id(log), partial(log_mark, log))

@@ -1,0 +1,312 @@
+"""Who learns goes on from any snapshot as from the whole log, or reads the whole log."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from handlers.policies.base import Policy
+from schemas.events.base import Event
+from schemas.events.learning import (
+    KnowledgeConsolidated,
+    LessonDistilled,
+    PositionVoided,
+    ProblemForgotten,
+    TickPassed,
+)
+from schemas.identity import episode_id
+from schemas.problem import Limits
+from state.folds.state import State
+from state.folds.strays import Strays
+from state.snapshot import Snapshots
+from streams.learner import Learner, episode_of, nobody
+from streams.policies import NoPolicy
+from streams.policies import find as find_ours
+from streams.rebuild import fold
+from streams.records import LogRecords
+from streams.resuming import learner_of
+from streams.runtime.embedded.log import SqliteLog
+from streams.scopes import Scope
+from tests.laws.series import graded, opened, reflected
+from tests.pupil import PUPIL
+from tests.streams.cli.calling import call
+from tests.streams.cli.learned import copy_of, made
+
+Said = tuple[str, str, Event]
+
+
+def unheard(stray: str) -> None:
+    """Nobody is told of strays."""
+
+
+def of_pupil(name: str) -> Policy[Any]:
+    return PUPIL
+
+
+def meaning(scope: Scope) -> tuple[Any, ...]:
+    """What a scope comes to, of whatever still counts."""
+    window, memory = scope.window, scope.memory
+    series = {
+        name: replace(
+            each, filled={p: e for p, e in each.filled.items() if p >= each.done_positions}
+        )
+        for name, each in window.series.items()
+    }
+    waits = {
+        name: by
+        for name, by in window.awaited.items()
+        if by or name in (*window.stream, *window.late)
+    }
+    waits |= {e: window.awaited[e] for each in series.values() for e in each.filled.values()}
+    windows = (series, window.stream, window.late, waits, window.early, window.unordered)
+    counts = (
+        window.closed,
+        window.versioned,
+        window.ticked,
+        window.forgotten,
+        window.stream_window,
+    )
+    kept = (dict(memory.versions), memory.reflected, memory.batches, memory.learning, memory.words)
+    labels = (
+        memory.labelling.stated,
+        [*memory.labelling.changed(memory.outcome)],
+        memory.forgetting,
+    )
+    heads = (scope.policy, scope.settings_text, scope.constants, scope.profile, scope.warmed)
+    return windows, counts, kept, labels, heads, window.due(), scope.unfinished
+
+
+def same(one: Learner, other: Learner) -> bool:
+    ours = {name: meaning(scope) for name, scope in one.scopes.items()}
+    theirs = {name: meaning(scope) for name, scope in other.scopes.items()}
+    return ours == theirs and one.grades == other.grades and one.state_hash() == other.state_hash()
+
+
+def told(learner: Learner, said: Iterable[Said]) -> Learner:
+    for each in said:
+        learner.feed(*each)
+    return learner
+
+
+def from_snapshot(path: Path, said: list[Said], cut: int) -> tuple[Learner, int]:
+    """The learner as a snapshot of the first records has it."""
+    path.unlink(missing_ok=True)
+    state = State()
+    for offset, each in enumerate(said[:cut], 1):
+        state.feed(offset, *each)
+    Snapshots(path, "log").save(state)
+    kept = Snapshots(path, "log")
+    return learner_of(lambda: kept, len(said), of_pupil, NO_RECORDS, nobody, Strays(unheard))
+
+
+NO_RECORDS: Any = None
+
+
+class Drawn:
+    """A scope's life, drawn: series and streams, grades early and late, batches, lessons and versions."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.learner, self.said = Learner(of_pupil), list[Said]()
+        self.names, self.owed = 0, list[Said]()
+
+    def say(self, episode: str, address: str, event: Event) -> None:
+        if self.learner.feed(episode, address, event):
+            self.said.append((episode, address, event))
+
+    def series(self) -> None:
+        name = f"n{self.names}"
+        self.names += 1
+        event = opened(
+            name, self.draw.randint(1, 5), self.draw.randint(1, 3), self.draw.choice([None, True])
+        )
+        self.say(f"n/s/{name}", "series", structs.replace(event, policy="pupil"))
+
+    def voids(self) -> None:
+        series, place = f"n{self.draw.randint(0, self.names)}", self.draw.randint(0, 4)
+        void = PositionVoided(scope="s", series=series, position=place, reason="refused")
+        self.say(f"n/s/{series}", f"void.{place}", void)
+
+    def reflects(self) -> None:
+        series = self.draw.choice([None, *(f"n{n}" for n in range(self.names))])
+        place = None if series is None else self.draw.choice([None, *range(5)])
+        labelled, domain = self.draw.random() < 0.5, self.draw.choice(["d", "game24"])
+        episode = episode_id(domain, f"x{len(self.said)}", "r")
+        event = reflected(series, place, labelled, domain)
+        more = {
+            "confidence": self.draw.random(),
+            "confidence_source": "stated",
+            "settings": "1",
+            "backbones": "b",
+        }
+        event = structs.replace(event, policy="pupil@1", problem_id=f"x{len(self.said)}", **more)
+        self.say(episode, "reflected", event)
+        for by in ("feedback", "checker"):
+            if labelled or by == "checker":
+                grade = structs.replace(graded(by), outcome=self.draw.choice(["right", "wrong"]))
+                self.owed.append((episode, f"graded.{by}", grade))
+
+    def grades(self) -> None:
+        if self.owed:
+            self.say(*self.owed.pop(self.draw.randrange(len(self.owed))))
+
+    def ticks(self) -> None:
+        scope = self.learner.scopes.get("s")
+        if scope is not None:
+            number = scope.window.closed + 1
+            self.say("n/s/-", f"tick.{number}", TickPassed(scope="s", batch=number))
+
+    def learns(self) -> None:
+        """One step of learning: a batch is closed, something is said of it, or its version is made."""
+        scope = self.learner.scopes.get("s")
+        if scope is None:
+            return
+        closed = scope.unfinished
+        if closed is None:
+            if (due := scope.window.due()) is not None:
+                closed = self.learner.batch_closed(scope, due, Limits())
+                self.say(episode_of(closed), "batch", closed)
+            return
+        episode, n = episode_of(closed), closed.batch
+        step = len(scope.memory.learned(closed).said)
+        if step == 0:
+            lesson = LessonDistilled(
+                id=f"L{n}",
+                role="pupil",
+                polarity="do",
+                text=f"do {n}",
+                subject="d/x",
+                evidence=(closed.members[0],),
+                source="0",
+            )
+            self.say(episode, "1", lesson)
+        elif step == 1:
+            rules = ((f"R{n}", "the same" if n % 2 else f"rule {n}"),)
+            self.say(
+                episode,
+                "2",
+                KnowledgeConsolidated(role="pupil", rules=rules, result="consolidated"),
+            )
+        else:
+            self.say(episode, "version", self.learner.version(scope, closed))
+
+    def live(self, steps: int) -> list[Said]:
+        doings = [
+            self.series,
+            self.voids,
+            self.ticks,
+            *[self.reflects] * 5,
+            *[self.grades] * 6,
+            *[self.learns] * 5,
+        ]
+        for _ in range(steps):
+            self.draw.choice(doings)()
+        return self.said
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_from_any_cut_of_any_life_it_means_the_same(seed: int, tmp_path: Path) -> None:
+    said = Drawn(seed).live(160)
+    whole = told(Learner(of_pupil), said)
+    cuts = random.Random(seed).sample(range(1, len(said)), 6)
+    for cut in [*cuts, len(said)]:
+        resumed, heard = from_snapshot(tmp_path / "kept.db", said, cut)
+        assert heard == cut
+        assert same(resumed, told(Learner(of_pupil), said[:cut])), cut
+        assert same(told(resumed, said[cut:]), whole), cut
+
+
+def test_lives_that_are_drawn_make_versions_of_series_and_of_streams() -> None:
+    whole = [Drawn(seed) for seed in range(12)]
+    for each in whole:
+        each.live(160)
+    scopes = [each.learner.scopes["s"] for each in whole]
+    assert max(scope.window.versioned for scope in scopes) >= 4
+    began = [n for each in whole for n, (_, at, _) in enumerate(each.said) if at == "batch"]
+    ended = [n for each in whole for n, (_, at, _) in enumerate(each.said) if at == "version"]
+    assert sum(ended) - sum(began[: len(ended)]) > 5 * len(ended), "what is said between is long"
+    assert any(series.done for scope in scopes for series in scope.window.series.values())
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[SqliteLog]:
+    with closing(SqliteLog(copy_of(made(), tmp_path / "a.db"))) as opened_:
+        yield opened_
+
+
+def resumed_at(log: SqliteLog, tmp_path: Path, upto: int) -> tuple[Learner, int]:
+    kept = Snapshots(tmp_path / "kept.db", "log")
+    kept.save(fold(log, State(), upto))
+    again = Snapshots(tmp_path / "kept.db", "log")
+    return learner_of(lambda: again, log.end(), find_ours, LogRecords(log), nobody, Strays(unheard))
+
+
+def test_from_any_snapshot_of_a_log_that_taught(log: SqliteLog, tmp_path: Path) -> None:
+    whole = Learner(find_ours, LogRecords(log))
+    records = list(log.records("learning"))
+    told(whole, ((r.episode, r.address, r.event) for r in records))
+    for upto in random.Random(5).sample(range(1, log.end()), 5):
+        learner, heard = resumed_at(log, tmp_path, upto)
+        assert heard == upto
+        told(learner, ((r.episode, r.address, r.event) for r in records if r.offset > upto))
+        assert same(learner, whole)
+
+
+def test_what_no_snapshot_is_sure_of_is_read_from_the_log(log: SqliteLog, tmp_path: Path) -> None:
+    def lost(name: str) -> Policy[Any]:
+        raise NoPolicy(name)
+
+    end = log.end()
+    kept = Snapshots(tmp_path / "kept.db", "log")
+    kept.save(fold(log, State()))
+    again = Snapshots(tmp_path / "kept.db", "log")
+    rest = (LogRecords(log), nobody, Strays(unheard))
+    assert learner_of(lambda: again, end, find_ours, *rest)[1] == end
+    assert learner_of(lambda: again, end - 1, find_ours, *rest)[1] == 0, "of a longer log"
+    assert learner_of(lambda: again, end, lost, *rest)[1] == 0
+    assert learner_of(lambda: Snapshots(again.path, "other"), end, find_ours, *rest)[1] == 0
+    state = fold(log, State())
+    (scope,) = state.memories
+    forgotten = ProblemForgotten(scope=scope, domain="game24", problem_id="901", limits=Limits())
+    state.feed(end + 1, f"n/{scope}/-", "forgotten.x", forgotten)
+    Snapshots(tmp_path / "forgot.db", "log").save(state)
+    forgot = Snapshots(tmp_path / "forgot.db", "log")
+    assert learner_of(lambda: forgot, end + 1, find_ours, *rest)[1] == 0
+
+
+def test_a_worker_begins_where_the_snapshot_ends(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hears only what came since; and learns on, to the same as without."""
+    path = log.path
+    other = copy_of(path, path.with_name("b.db"))
+    assert call("rebuild", "--log", path).code == 0
+    assert path.with_name("a.db.snapshot.db").exists()
+    heard = list[str]()
+    feed = Learner.feed
+
+    def hear(learner: Learner, episode: str, address: str, event: Event) -> bool:
+        heard.append(address)
+        return feed(learner, episode, address, event)
+
+    work = ("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--settle", "--no-tables")
+    found: list[int] = []
+    for each in (path, other):
+        heard.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(Learner, "feed", hear)
+            assert call(*work, "--log", each).code == 0
+        found.append(len(heard))
+        assert call("produce", "game24:921-940", "--policy", "mc2", "--log", each).code == 0
+        assert call(*work, "--log", each).code == 0
+    assert found[0] == 0 < found[1]
+    digests = [call("log", "digest", "--log", each).out for each in (path, other)]
+    assert digests[0] == digests[1]
+    assert [call("verify", "--log", each).code for each in (path, other)] == [0, 0]
