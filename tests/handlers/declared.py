@@ -27,7 +27,8 @@ from tests.scripted import Driver
 PAGE = Path(__file__).with_name("declared.txt")
 WORDS = {"about", "instructions", "note"}
 """Held by the page of prompts."""
-CALLS = 24
+CALLS = (24, 4)
+"""Limits of episodes: one that goes far, and one whose last call closes it."""
 SERIES = (None, 3, 40)
 """Sizes of series for which a window is told."""
 
@@ -88,7 +89,7 @@ def of_policy(policy: Policy[Any]) -> Iterator[str]:
 
 
 def asked(policy: Policy[Any], settings: PolicySettings) -> set[tuple[str, str]]:
-    """How replies are drawn in an episode of the simulator, by template."""
+    """How replies are drawn in episodes of the simulator, by template."""
     model = Rehearsal(Options(seed=7))
 
     def reply(question: Complete) -> str:
@@ -96,13 +97,16 @@ def asked(policy: Policy[Any], settings: PolicySettings) -> set[tuple[str, str]]
         return model.reply(request).text
 
     task = Task("n1", "4 5 6 10", "game24", 7)
-    driver = Driver(reply)
-    with suppress(OutOfLimit):
-        driver.drive(policy.solve(task, settings), Ledger(calls=CALLS))
-    questions = (question for _, question in driver.asked if isinstance(question, Complete))
-    return {
-        (each.template.name, json.dumps(said(each.sampling), sort_keys=True)) for each in questions
-    }
+    found: set[tuple[str, str]] = set()
+    for calls in CALLS:
+        driver = Driver(reply)
+        with suppress(OutOfLimit):
+            driver.drive(policy.solve(task, settings), Ledger(calls=calls))
+        questions = (question for _, question in driver.asked if isinstance(question, Complete))
+        found |= {
+            (q.template.name, json.dumps(said(q.sampling), sort_keys=True)) for q in questions
+        }
+    return found
 
 
 def page() -> str:
