@@ -61,6 +61,8 @@ class Completion(NamedTuple):
     logprob: float | None = None
     tokens: int | None = None
     """Prompt and completion tokens, if the endpoint said."""
+    answer_logprob: float | None = None
+    """Mean log-probability of the tokens of its answer, where the endpoint tells each token's."""
 
     @property
     def cut(self) -> bool:

@@ -81,6 +81,8 @@ def completed(asked: str, reply: ModelReply) -> Completed:
         said["cost"] = amount(reply.cost)
     if reply.logprob is not None:
         said["logprob"] = finite(reply.logprob)
+    if reply.answer_logprob is not None:
+        said["answer_logprob"] = finite(reply.answer_logprob)
     if reply.token_logprobs and not cut:
         said["token_logprobs"] = tokens(reply.token_logprobs)
     if reply.thought:

@@ -31,6 +31,7 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
                 bool(answer.truncated),
                 answer.logprob,
                 answer.tokens,
+                answer.answer_logprob,
             )
         case Recalled():
             if not isinstance(question, Recall):

@@ -174,6 +174,8 @@ class Driver:
     credit: Callable[[Credit], float | None] = lambda question: None
     logprob: float | None = None
     """What every reply's log-probability is, where one is asked for."""
+    answer_logprob: float | None = None
+    """That of its answer's tokens alone."""
     model: Callable[[Complete], str] = lambda question: "scripted"
     """Which model answers a question."""
     asked: list[tuple[str, Ask[Any]]] = field(default_factory=list[tuple[str, Ask[Any]]])
@@ -207,6 +209,7 @@ class Driver:
                     finish=ended(text),
                     model=self.model(question),
                     logprob=self.surety(question),
+                    answer_logprob=self.answer_logprob if question.sampling.logprobs else None,
                 )
             case Recall():
                 hits = select(self.memory, question, as_kept(self.vectors(question.query)))
@@ -247,9 +250,11 @@ def run(
     label: Callable[[Check], Outcome] | None = None,
     credit: Callable[[Credit], float | None] | None = None,
     logprob: float | None = None,
+    answer_logprob: float | None = None,
 ) -> Ran[R]:
     """Drive a policy over a script, with at most so many calls."""
     driver = Driver(replier(script), memory, vectors, label=label, logprob=logprob)
+    driver.answer_logprob = answer_logprob
     if tool is not None:
         driver.tool = tool
     if credit is not None:

@@ -79,6 +79,8 @@ class Completed(AnswerEvent, tag="completed"):
     """What the model thought before it replied, where its server tells that apart; no role reads it."""
     dropped: tuple[str, ...] | None = None
     """Parameters that the endpoint refuses: it was asked without them; ``guidance``: it was too long."""
+    answer_logprob: float | None = None
+    """Mean log-probability of the tokens of the answer that it marks; ``logprob`` is that of all tokens."""
 
     @property
     def calls(self) -> int:

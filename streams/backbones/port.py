@@ -53,6 +53,8 @@ class ModelReply:
     cost: float | None = None
     seconds: float | None = None
     logprob: float | None = None
+    answer_logprob: float | None = None
+    """Mean over the tokens of the answer that the reply marks, where its server tells each token's."""
     token_logprobs: tuple[tuple[str, float], ...] | None = None
     """Each token with its log-probability, where that is to be kept."""
     thought: str | None = None

@@ -32,7 +32,7 @@ _SAMPLES = "*naive_cot_sample*.json"
 _ASKED = ("messages", "prompt", "problem")
 _TEXTS = ("text", "finish", "model")
 _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
-_NUMBERS = ("attempts", *_TOKENS, "cost", "seconds", "logprob")
+_NUMBERS = ("attempts", *_TOKENS, "cost", "seconds", "logprob", "answer_logprob")
 
 
 @dataclass(frozen=True, slots=True)

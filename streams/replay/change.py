@@ -145,5 +145,6 @@ def edited(known: Completed, asked: str, text: str) -> Completed:
         model=f"{known.model}, edited",
         truncated=None,
         logprob=None,
+        answer_logprob=None,
         reused=True,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from handlers.policies.mgv import MGV_FLAVELL
 from handlers.policies.mgv.settings import FlavellSettings, RetrievalSettings
 from schemas.events.monitoring import Allocated, CasesReached, StrategyMatched, ThresholdsSet
 from schemas.events.search import ConfidenceStated
@@ -27,7 +29,7 @@ from tests.papers.mgv_says import (
     retrieval,
     sure,
 )
-from tests.scripted import Ran, hashed, shown
+from tests.scripted import Ran, hashed, run, shown
 
 OTHER = "Which of these words rhymes with moon: spoon, lamp, table or window pane?"
 
@@ -272,6 +274,25 @@ def test_a_calibrator_changes_what_a_confidence_counts_for() -> None:
         flavell(max_rounds=1, signal="feel"), Model(["96"], [0.9]), memory=remembering(*mixed)
     )
     assert (felt(raw, "confidence")[0].value, raw.result.ended_by) == (0.9, "goal")
+
+
+@pytest.mark.parametrize(("own", "told"), [(-1.0, math.exp(-1.0)), (None, math.exp(-0.01))])
+def test_how_sure_tokens_are_is_said_of_the_answer_s_where_they_can_be_told(
+    own: float | None, told: float
+) -> None:
+    """Sure steps say nothing of an unsure answer; once a calibrator is fitted, it decides."""
+    wrong = [
+        case(f"c{at:02}", "right" if at % 2 else "wrong", implicit=told, problem=OTHER)
+        for at in range(40)
+    ]
+    memory = remembering(*wrong)
+    pinned = replace(TASK, memory_version=memory.number)
+    steps = MGV_FLAVELL.solve(pinned, flavell(max_rounds=1, on_stop="best"))
+    ran = run(steps, Model(["96"]), memory=memory, logprob=-0.01, answer_logprob=own)
+    [each] = felt(ran, "confidence")
+    assert dict(each.inputs)["implicit"] == pytest.approx(told)
+    assert (each.source, ran.result.confidence_source) == ("assess", "logprob")
+    assert ran.roles == ["reasoner", "monitor"], "nobody had to be asked how sure it is"
 
 
 def test_without_monitoring_a_search_is_always_the_same_wide() -> None:

@@ -179,8 +179,9 @@ def raw_signals(made: Attempt) -> Mapping[str, float]:
     """What an attempt itself tells of how sure it is."""
     found: dict[str, float] = {}
     completion: Completion = made.last.completion
-    if completion.logprob is not None:
-        found["implicit"] = min(1.0, exp(completion.logprob))
+    known = completion.logprob if completion.answer_logprob is None else completion.answer_logprob
+    if known is not None:  # of the answer's tokens alone, where they can be told
+        found["implicit"] = min(1.0, exp(known))
     if made.agreement is not None:
         found["agreement"] = made.agreement
     return found

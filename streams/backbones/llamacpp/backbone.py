@@ -93,4 +93,5 @@ class LlamaCpp(LoadedModel[Engine]):
             cached_tokens=heard.cached_tokens,
             seconds=seconds,
             logprob=heard.logprob,
+            answer_logprob=heard.answer_logprob,
         )

@@ -216,6 +216,7 @@ class OpenAIBackbone:
             cached_tokens=heard.cached_tokens,
             seconds=tally.seconds,
             logprob=heard.logprob,
+            answer_logprob=heard.answer_logprob,
             token_logprobs=self._tokens_of(heard),
         )
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import orjson
 
+from handlers.answers.extract import extract
 from streams.backbones.openai.faults import MOST_SAID, Fault, as_it_is, of_status
 from streams.backbones.openai.sse import is_stream, one_completion
 from streams.backbones.openai.tools import with_calls
@@ -39,6 +40,8 @@ class Heard:
     cached_tokens: int | None
     logprob: float | None
     token_logprobs: tuple[tuple[str, float], ...] | None = None
+    answer_logprob: float | None = None
+    """Mean over the tokens of its answer, where one is marked."""
 
     @property
     def size(self) -> int:
@@ -132,6 +135,7 @@ def _choice(told: Json, choice: Json) -> Heard | Fault:
         cached_tokens=count(part(usage, "prompt_tokens_details").get("cached_tokens")),
         logprob=_mean_logprob(logprobs),
         token_logprobs=_token_logprobs(logprobs),
+        answer_logprob=_answer_logprob(text or "", logprobs),
     )
 
 
@@ -168,6 +172,22 @@ def _token_logprobs(content: object) -> tuple[tuple[str, float], ...] | None:
     every = _tokens(content) or []
     told = tuple((token, value) for token, value in every if isinstance(token, str))
     return told if told and len(told) == len(every) else None
+
+
+def _answer_logprob(text: str, content: object) -> float | None:
+    """Mean log-probability of the tokens of the answer alone: sure steps say nothing of an unsure answer."""
+    every = _token_logprobs(content)
+    answer = None if every is None else extract(text)
+    if every is None or not answer:
+        return None
+    begins = "".join(token for token, _ in every).rfind(answer)
+    values: list[float] = []
+    at = 0
+    for token, value in every:
+        if begins >= 0 and at < begins + len(answer) and at + len(token) > begins:
+            values.append(value)
+        at += len(token)
+    return math.fsum(values) / len(values) if values else None
 
 
 def _tokens(content: object) -> list[tuple[object, float]] | None:

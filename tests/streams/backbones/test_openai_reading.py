@@ -70,6 +70,35 @@ def test_log_probabilities_with_a_hole_are_unknown(logprobs: object) -> None:
     assert heard.logprob is None
 
 
+SURE = [
+    ("I add them up. So it is ", -0.01),
+    ("\\boxed{", -0.2),
+    ("4", -2.0),
+    ("2", -1.0),
+    ("}.", 0.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (SURE, -1.5),
+        ([("Nothing is marked here.", -0.5)], None),
+        ([("So it is \\boxed{42}, I think.", -0.7)], -0.7),
+    ],
+)
+def test_an_answer_s_own_tokens_say_how_sure_it_is(
+    said: list[tuple[str, float]], answer: float | None
+) -> None:
+    text = "".join(token for token, _ in said)
+    content = [{"token": token, "logprob": value} for token, value in said]
+    heard = read(whole(text, logprobs={"content": content}).raw)
+    assert isinstance(heard, Heard)
+    assert heard.answer_logprob == (None if answer is None else pytest.approx(answer))
+    mean = sum(value for _, value in said) / len(said)
+    assert heard.logprob == pytest.approx(mean)
+
+
 def test_an_error_with_status_200_is_the_error_it_says() -> None:
     told = b'{"error": {"code": 429, "message": "slow down"}}'
     for raw in (told, events([told.decode()]).raw):
