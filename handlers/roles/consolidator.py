@@ -52,7 +52,8 @@ Section "Rules" holds the present rules. Keep a good one word for word and behin
 of those that say the same, leave one out only if lessons contradict it, and add at most {new}."""
 
 _CLOSING = """\
-Write the rules now, {first} to {last}: a sentence each that fits any problem, without a number and without a name."""
+Write the rules now, a line for each label from {first} to {last}. A rule is a sentence that fits any problem, \
+without a number and without a name."""
 _NO_MORE = " Write NONE where the lessons support no rule."
 _KINDS = {
     "reasoner": 'Prefer the forms "do X before Y" and "if this holds, then do that".',

@@ -75,12 +75,12 @@ Section "Rejected attempt" is what was sent back before; the trajectory, report 
 that was accepted after it.""",
 }
 _CLOSING = """\
-Write the lesson of this case now, beginning with Descriptor: each line of the form once, in a few words. The case is \
-finished, so do not solve its problem."""
+The case is finished, so do not solve its problem. Write its lesson now, in a few words behind each of these labels, \
+and each label at the start of a line of its own: {labels}."""
 _CLOSING_BATCH = """\
-Write the lesson of these cases now, beginning with Descriptor: each line of the form once. The cases are finished, \
-so solve nothing."""
-"""A small model that read a solution last wrote one, and no lesson."""
+The cases are finished, so solve nothing. Write their lesson now, each of these labels at the start of a line of its \
+own: {labels}."""
+"""A small model that read a solution last wrote one, and no lesson; told of the first label alone it wrote no other."""
 _RULE = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("IF", "THEN", "BECAUSE"))
 
 
@@ -215,7 +215,7 @@ def _one(
         reply=reply,
         notes=_NOTES,
         template=f"distiller.{role}",
-        closing=_CLOSING,
+        closing=_CLOSING.format(labels=", ".join(labels)),
     )
     least = _at_least(made.reply, ("Descriptor", _CORE[role]))
     return Distiller(replace(made, least=least), labels[:barred], embedded, (_CORE[role],))
@@ -323,7 +323,7 @@ def _batch(role: str) -> Distiller:
             "Mended": 'Section "Mended" holds cases that were put right by another attempt, or by a patch.',
         },
         template=f"distiller.batch.{role}",
-        closing=_CLOSING_BATCH,
+        closing=_CLOSING_BATCH.format(labels=", ".join(field.label for field in reply)),
     )
     return Distiller(made, ("Descriptor",), ("Descriptor", "Do", "Avoid"), ("Do", "Avoid"))
 

@@ -53,8 +53,8 @@ WORK = """\
 This is an excerpt of what was said and done on that path: use it to see what the path means, and name \
 no detail of it."""
 CLOSING = """\
-Decide now, beginning with Decision, and fill in each line in a sentence or two. Speak of the paths, and do not solve \
-the problem."""
+Decide now. Speak of the paths, and do not solve the problem. Fill in each line of the form in a sentence or two, from \
+Decision and Reasoning to Uncertainty_note."""
 """A small model put a solution of the problem behind Reasoning, until it was cut."""
 ANALYSES: Mapping[Analysis, tuple[str, tuple[str, ...]]] = {
     "contrast": (
