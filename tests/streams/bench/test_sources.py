@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from handlers.policies.meta_reasoner.measure import training_sample
-from streams.bench.plan import Options, Planner, Source, problem_of, sources
+from streams.bench.plan import (
+    STAND_IN,
+    Options,
+    Planner,
+    Source,
+    problem_of,
+    sources,
+    waits_for,
+)
 from streams.bench.recipe import Matched, Recipe, Sample
 from streams.policies import find
 
@@ -123,6 +131,25 @@ def test_a_run_whose_memory_cannot_be_made_is_not_another_method(tmp_path: Path)
     planner = Planner(made, found, Options(files=files), find, "m")
     assert planner.cells() == []
     assert planner.waits_for("use") == "mine-build"
+
+
+def test_what_stands_in_is_not_here_however_far_back_it_was_learned_from() -> None:
+    """The last run goes on from one that is here, which went on from one whose set is another."""
+    runs: dict[str, Any] = {
+        name: {
+            "policy": "graph_memory",
+            "data": [name],
+            **({"continues": {"run": before, "data": before}} if before else {}),
+        }
+        for name, before in (("first", ""), ("second", "first"), ("third", "second"))
+    }
+    made = recipe({name: {"source": "hotpotqa_open"} for name in runs}, **runs)
+    here = {name: Source(name, "hotpotqa_open", "hotpotqa_open") for name in runs}
+    away = here | {"first": Source("first", "hotpotqa_open", STAND_IN)}
+    for name, missing in (("first", None), ("second", "first"), ("third", "first")):
+        assert waits_for(made, away, name, itself=True) == missing
+        assert waits_for(made, away, name) is None
+        assert waits_for(made, here, name, itself=True) is None
 
 
 def test_open_questions_do_not_hold_their_paragraphs(tmp_path: Path) -> None:
