@@ -184,7 +184,7 @@ class TotalOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WayOptions:
+class PolicyOptions:
     """How to work on a problem, where it does not say so itself."""
 
     policy: Policy = None

@@ -28,13 +28,13 @@ from streams.runtime.embedded.log import SqliteLog
 if TYPE_CHECKING:
     from handlers.policies.base import Policy
     from schemas.problem import Profile
-    from streams.cli.options import ReadOptions, SeriesOptions, WayOptions
+    from streams.cli.options import PolicyOptions, ReadOptions, SeriesOptions
 
 
 def produce(
     source: str,
     log: str | None,
-    way: WayOptions,
+    way: PolicyOptions,
     learning: SeriesOptions,
     reading: ReadOptions,
     *,
@@ -68,7 +68,7 @@ def _opened(log: str | None, reading: ReadOptions) -> SqliteLog:
     return open_log(log, create=True)
 
 
-def _plan(source: str, way: WayOptions, learning: SeriesOptions, limits: Limits) -> Plan:
+def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limits) -> Plan:
     """What holds of every line. Raises a usage error for a policy, setting or name that cannot be."""
     from streams.cli.config import load
 
@@ -121,7 +121,7 @@ def _ranks() -> str | None:
     return load().game24_csv
 
 
-def _check_names(way: WayOptions) -> None:
+def _check_names(way: PolicyOptions) -> None:
     """Raises a usage error where no problem could bear what is said of all of them."""
     from pydantic import ValidationError
 

@@ -37,13 +37,13 @@ from streams.solving import Onlooker, Solved, solve_on, text_id
 from streams.world import World
 
 if TYPE_CHECKING:
-    from streams.cli.options import WayOptions
+    from streams.cli.options import PolicyOptions
 
 
 def solve(
     text: str,
     log: str | None,
-    way: WayOptions,
+    way: PolicyOptions,
     models: Models,
     *,
     limits: Limits,

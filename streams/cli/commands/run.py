@@ -15,12 +15,12 @@ from streams.cli.options import (
     MaxConcurrency,
     ModelOptions,
     Otlp,
+    PolicyOptions,
     ReadOptions,
     RunCode,
     SeriesOptions,
     Tools,
     TotalOptions,
-    WayOptions,
     grouped,
 )
 
@@ -36,7 +36,7 @@ def produce(
         typer.Argument(metavar="SOURCE", help="A JSONL file, - or a set such as game24:901-1000."),
     ],
     log: NewLog = None,
-    way: WayOptions,
+    way: PolicyOptions,
     learning: SeriesOptions,
     reading: ReadOptions,
     limits: LimitOptions,
@@ -144,7 +144,7 @@ def solve(
         str, typer.Argument(metavar="PROBLEM", help="The problem's text, or - to read it.")
     ],
     log: NewLog = None,
-    way: WayOptions,
+    way: PolicyOptions,
     answering: ModelOptions,
     tools: Tools = None,
     limits: LimitOptions,
