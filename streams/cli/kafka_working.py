@@ -15,7 +15,7 @@ from streams.cli.draining import drain_when_told
 from streams.cli.errors import OK, usage
 from streams.cli.expecting import say_expected
 from streams.cli.kafka_log import hinting, place_of, reached
-from streams.cli.setup import Duty, Models, as_cli
+from streams.cli.setup import Models, WorkerConfig, as_cli
 from streams.cli.working import report, working_world
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ ONE_FILE = "A worker on a log of one file does: --log sqlite:PATH"
 def work(
     url: str,
     models: Models,
-    duty: Duty,
+    duty: WorkerConfig,
     *,
     metrics: str | None = None,
     on_change: Callable[[Progress], None] | None = None,

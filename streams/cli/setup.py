@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duty:
+class WorkerConfig:
     """How a worker goes about its work, and when it ends."""
 
     policy: str = "cot"

@@ -15,7 +15,7 @@ from streams.cli.expecting import say_expected
 from streams.cli.flags import FLAGS
 from streams.cli.opening import log_path, log_url, need_folder, open_log
 from streams.cli.output import say
-from streams.cli.setup import Duty, Models, as_cli, need_prices, world_of
+from streams.cli.setup import Models, WorkerConfig, as_cli, need_prices, world_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -59,7 +59,7 @@ def _held(path: str, lock: IO[str]) -> CliError:
 def work(
     log: str | None,
     models: Models,
-    duty: Duty,
+    duty: WorkerConfig,
     *,
     on_change: Callable[[Progress], None] | None = None,
     on_start: Callable[[Worker], object] | None = None,
@@ -88,7 +88,7 @@ def work(
 
 
 def _worker(
-    log: str | None, world: World, duty: Duty, on_change: Callable[[Progress], None]
+    log: str | None, world: World, duty: WorkerConfig, on_change: Callable[[Progress], None]
 ) -> Worker:
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
@@ -106,7 +106,7 @@ def _worker(
     )
 
 
-def sandbox_of(duty: Duty) -> Sandbox | None:
+def sandbox_of(duty: WorkerConfig) -> Sandbox | None:
     """Where code is run, if this command line says so; where nobody can be shut in, that is said once."""
     if not duty.run_code:
         return None
@@ -140,7 +140,7 @@ def working_world(models: Models, totals: Totals | None) -> World:
     return world
 
 
-def _finished(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outcome:
+def _finished(worker: Worker, duty: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
     """How the worker's run ended. Raises a ``CliError`` where its set-up is broken."""
     from streams.backbones.port import BackboneError
 
@@ -153,7 +153,7 @@ def _finished(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outc
         log.close()
 
 
-async def _run(worker: Worker, duty: Duty, pages: tuple[str, int] | None) -> Outcome:
+async def _run(worker: Worker, duty: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
     from streams.cli.observing import serving
     from streams.telemetry.worker import Pages
 

@@ -34,7 +34,7 @@ from streams.cli.errors import OK, usage
 from streams.cli.opening import is_missing, open_log
 from streams.cli.output import out, out_json, say
 from streams.cli.places import folder_of
-from streams.cli.setup import Duty, Models, world_of
+from streams.cli.setup import Models, WorkerConfig, world_of
 from streams.cli.spending import Spending
 from streams.grading.grader import Grading
 
@@ -249,7 +249,7 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
     """Work on what was announced, within what the stages before it left of the totals."""
     from streams.cli.bench.progress import watching_bench
 
-    duty = Duty(
+    duty = WorkerConfig(
         until_idle=True,
         settle=True,
         max_concurrency=wanted.max_concurrency,

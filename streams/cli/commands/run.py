@@ -94,13 +94,13 @@ def worker(
 ) -> int:
     """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
-    from streams.cli.setup import Duty, episodes_in_flight, limits_of, policy_of
+    from streams.cli.setup import WorkerConfig, episodes_in_flight, limits_of, policy_of
     from streams.cli.spending import Spending
     from streams.cli.working import need_end, work
 
     models, url = answering.models(limits.limits(), wanted.tools), log_url(log)
     named = [policy_of(name).name for name in wanted.policies] or [policy_of(None).name]
-    duty = Duty(
+    duty = WorkerConfig(
         policy=named[0],
         until_idle=wanted.until_idle,
         settle=wanted.settle,

@@ -20,7 +20,7 @@ from streams.cli.live import watching
 from streams.cli.models import Source, brought, home
 from streams.cli.opening import open_log
 from streams.cli.output import out, say
-from streams.cli.setup import Duty, Models
+from streams.cli.setup import Models, WorkerConfig
 from streams.cli.show.words import plural
 from streams.cli.working import work
 from streams.models import ggufs
@@ -135,7 +135,7 @@ def _work(models: Models, limit: int) -> int:
     from streams.world import Totals
 
     totals = Totals(None, None, None, float(limit * LONGEST_S))
-    duty = Duty(until_idle=True, max_concurrency=TOGETHER, totals=totals)
+    duty = WorkerConfig(until_idle=True, max_concurrency=TOGETHER, totals=totals)
     with watching(LOG) as watch:
         try:
             return work(LOG, models, duty, on_change=watch)

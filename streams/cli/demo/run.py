@@ -12,7 +12,7 @@ from streams.cli.errors import CliError
 from streams.cli.live import watching
 from streams.cli.opening import open_log
 from streams.cli.output import say
-from streams.cli.setup import Duty, Models, as_cli, world_of
+from streams.cli.setup import Models, WorkerConfig, as_cli, world_of
 from streams.cli.working import only_worker, work
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _work(models: Models) -> int:
     from streams.cli.demo.views import chosen
 
     with watching(LOG, chosen) as watch:
-        return work(LOG, models, Duty(until_idle=True, settle=True), on_change=watch)
+        return work(LOG, models, WorkerConfig(until_idle=True, settle=True), on_change=watch)
 
 
 def _consume(log: SqliteLog) -> int:
