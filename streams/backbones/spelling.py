@@ -33,7 +33,7 @@ class Spelling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class BackboneConfig:
     """The other options of the command line that concern models; each kind of backbone takes those that it has."""
 
     model: str | None = None
@@ -65,10 +65,10 @@ def parse(text: str) -> Spelling:
     return Spelling(kind, what, _options(text, pairs))
 
 
-def build(text: str, wishes: Wishes | None = None) -> Backbone:
+def build(text: str, wishes: BackboneConfig | None = None) -> Backbone:
     """The backbone. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
     spelled = parse(text)
-    return _KINDS[spelled.kind](spelled, wishes or Wishes())
+    return _KINDS[spelled.kind](spelled, wishes or BackboneConfig())
 
 
 def _options(text: str, pairs: list[str]) -> dict[str, str]:
@@ -86,7 +86,7 @@ def _options(text: str, pairs: list[str]) -> dict[str, str]:
 # ── The kinds ────────────────────────────────────────────────────────────────────────────────
 
 
-def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
+def _openai(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     from streams.backbones.openai import OpenAIBackbone, Options
 
     values = _typed("openai", Options, spelled.options)
@@ -100,7 +100,7 @@ def _openai(spelled: Spelling, wishes: Wishes) -> Backbone:
     )
 
 
-def _provider(spelled: Spelling, wishes: Wishes) -> Backbone:
+def _provider(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     from streams.backbones.providers import Options, ProviderBackbone
 
     values = _typed(spelled.kind, Options, spelled.options)
@@ -116,14 +116,14 @@ def _provider(spelled: Spelling, wishes: Wishes) -> Backbone:
     )
 
 
-def _llamacpp(spelled: Spelling, wishes: Wishes) -> Backbone:
+def _llamacpp(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     from streams.backbones.llamacpp import LlamaCpp, Options
 
     options = Options(**_typed("llamacpp", Options, spelled.options))
     return LlamaCpp(_gguf(spelled.what, wishes.models), options)
 
 
-def _openvino(spelled: Spelling, wishes: Wishes) -> Backbone:
+def _openvino(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     """OpenVINO; llama.cpp, which says so, for a file that OpenVINO cannot read."""
     from streams.backbones.gguf import file_of
     from streams.backbones.llamacpp import LlamaCpp
@@ -156,7 +156,7 @@ def _gguf(what: str, models: Path | None) -> str | Path | None:
     return path
 
 
-def _recorded(spelled: Spelling, wishes: Wishes) -> Backbone:
+def _recorded(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     from streams.backbones.recorded import Recorded
 
     _typed("recorded", None, spelled.options)
@@ -165,13 +165,13 @@ def _recorded(spelled: Spelling, wishes: Wishes) -> Backbone:
     return Recorded(spelled.what)
 
 
-def _rehearsal(spelled: Spelling, wishes: Wishes) -> Backbone:
+def _rehearsal(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     from streams.backbones.rehearsal import Options, Rehearsal
 
     return Rehearsal(Options.of(spelled.options))
 
 
-_KINDS: dict[str, Callable[[Spelling, Wishes], Backbone]] = {
+_KINDS: dict[str, Callable[[Spelling, BackboneConfig], Backbone]] = {
     "openai": _openai,
     **dict.fromkeys(("anthropic", "gemini", "bedrock", "azure"), _provider),
     "llamacpp": _llamacpp,

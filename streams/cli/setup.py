@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from schemas.price import Price
     from schemas.problem import Limits, Profile
     from streams.backbones.port import BackboneError, Unreachable
-    from streams.backbones.spelling import Wishes
+    from streams.backbones.spelling import BackboneConfig
     from streams.embedders.port import Embedder
     from streams.tools.port import Tools
     from streams.world import Totals, World
@@ -162,7 +162,7 @@ def episodes_in_flight() -> int:
     return load().max_concurrency
 
 
-def embedder_of(spelling: str, wishes: Wishes, *, simulated: bool = False) -> Embedder:
+def embedder_of(spelling: str, wishes: BackboneConfig, *, simulated: bool = False) -> Embedder:
     """Who makes vectors. Raises a ``CliError`` where its spelling or set-up is wrong."""
     from streams.backbones.port import BackboneError
     from streams.embedders.spelling import build
@@ -202,17 +202,17 @@ def prices_of(models: Models) -> dict[str, Price]:
         raise usage(str(error), field="--price") from error
 
 
-def wishes_of(models: Models) -> Wishes:
+def wishes_of(models: Models) -> BackboneConfig:
     """What the command line, the environment and ``.env`` say of endpoints."""
     from streams.backbones.openai.road import Roads
-    from streams.backbones.spelling import Wishes
+    from streams.backbones.spelling import BackboneConfig
     from streams.cli.config import load
     from streams.cli.config_sources import ENVIRONMENT, environment, place_of
     from streams.cli.models import home
 
     key, url = place_of("OPENAI_API_KEY"), place_of("OPENAI_BASE_URL")
     foreign = key == ENVIRONMENT and url not in (None, ENVIRONMENT) and not models.base_url
-    return Wishes(
+    return BackboneConfig(
         model=models.model,
         base_url=models.base_url,
         max_connections=models.max_connections or load().max_connections,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from streams.embedders.port import Embedder
 
 if TYPE_CHECKING:
-    from streams.backbones.spelling import Wishes
+    from streams.backbones.spelling import BackboneConfig
 
 KINDS = ("auto", "hashed", "minilm", "openai:MODEL")
 
 
-def build(text: str, wishes: Wishes, *, simulated: bool = False) -> Embedder:
+def build(text: str, wishes: BackboneConfig, *, simulated: bool = False) -> Embedder:
     """The embedder. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do.
 
     ``simulated`` says that no model answers: ``auto`` is hashed n-grams then.

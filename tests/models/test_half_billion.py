@@ -16,7 +16,7 @@ from schemas.questions import Sampling
 from streams.analysis.cases import Case, read
 from streams.backbones.llamacpp import LlamaCpp, Options
 from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.spelling import Wishes, build
+from streams.backbones.spelling import BackboneConfig, build
 from streams.cli.demo.local import PROBLEMS
 from streams.cli.main import main
 from streams.cli.models import home
@@ -69,7 +69,7 @@ def test_it_is_the_publishers_file_byte_for_byte() -> None:
 
 def test_llama_cpp_runs_it_where_openvino_was_named() -> None:
     pytest.importorskip("openvino_genai", reason="the extra openvino is not installed")
-    asked = build(f"openvino:{NAME}?context=512&slots=1", Wishes(models=where()))
+    asked = build(f"openvino:{NAME}?context=512&slots=1", BackboneConfig(models=where()))
     assert isinstance(asked, LlamaCpp)
 
 

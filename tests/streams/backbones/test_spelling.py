@@ -10,7 +10,7 @@ import pytest
 
 from streams.backbones.openai import OpenAIBackbone
 from streams.backbones.rehearsal import Options, Rehearsal
-from streams.backbones.spelling import Spelling, Wishes, build, parse
+from streams.backbones.spelling import BackboneConfig, Spelling, build, parse
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_wrong_spellings_are_refused_by_name(text: str, message: str) -> None:
 
 
 def test_a_rehearsal_takes_its_options() -> None:
-    built = build("rehearsal:seed=3,latency_ms=0.5,empty=0", Wishes(model="ignored"))
+    built = build("rehearsal:seed=3,latency_ms=0.5,empty=0", BackboneConfig(model="ignored"))
     assert isinstance(built, Rehearsal)
     assert built.options == Options(seed=3, latency_ms=0.5, empty=0.0)
     assert built.name == "rehearsal(seed=3)"
@@ -74,7 +74,7 @@ def test_a_rehearsal_takes_its_options() -> None:
 def test_an_endpoint_takes_model_address_and_connections() -> None:
     base = "http://127.0.0.1:9/v1"
     for text, model in (("openai", "from-flag"), ("openai:own", "own")):
-        built = build(text, Wishes(model="from-flag", base_url=base, max_connections=3))
+        built = build(text, BackboneConfig(model="from-flag", base_url=base, max_connections=3))
         assert isinstance(built, OpenAIBackbone)
         assert built.name == f"openai:{model}"
 

@@ -13,7 +13,7 @@ from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import pack
 from streams.backbones.port import SetupBroken, Unreachable
-from streams.backbones.spelling import Wishes
+from streams.backbones.spelling import BackboneConfig
 from streams.cli.setup import Models, world_of
 from streams.embedders.cached import Cached
 from streams.embedders.hashed import HashedEmbedder, hashed
@@ -112,7 +112,7 @@ def test_an_embedder_is_chosen_as_a_role_is() -> None:
     models = Models(backbone="rehearsal", roles=["embedder=minilm"])
     assert world_of(models).embedder.name == "minilm-53aa5117-256"
     assert world_of(Models(backbone="rehearsal")).embedder.name == "hashed-256"
-    wishes = Wishes(environ={"OPENAI_API_KEY": "k"})
+    wishes = BackboneConfig(environ={"OPENAI_API_KEY": "k"})
     assert build("openai:text-embedding-3-small", wishes).name == "openai:text-embedding-3-small"
     with pytest.raises(SetupBroken, match="needs its model"):
         build("openai", wishes)

@@ -13,7 +13,7 @@ import pytest
 
 from streams.backbones.port import SetupBroken
 from streams.backbones.providers import KINDS, Options, ProviderBackbone
-from streams.backbones.spelling import Wishes, build
+from streams.backbones.spelling import BackboneConfig, build
 from tests.endpoint import Asked, serving
 from tests.streams.backbones.asking import asking
 from tests.streams.backbones.providers.wires import SECRET, WIRES, Wire, with_provider
@@ -27,11 +27,13 @@ def wire(request: pytest.FixtureRequest) -> Wire:
 
 def test_a_backbone_is_named_by_provider_and_model(wire: Wire) -> None:
     environ = {wire.key: SECRET, wire.address: "https://h.example", **wire.more}
-    built = build(f"{wire.kind}:a/b:c?timeout_s=5", Wishes(environ=environ, max_connections=3))
+    built = build(
+        f"{wire.kind}:a/b:c?timeout_s=5", BackboneConfig(environ=environ, max_connections=3)
+    )
     assert isinstance(built, ProviderBackbone)
     assert (built.name, built.simulated) == (f"{wire.kind}:a/b:c", False)
     assert SECRET not in f"{built!r} {built}"
-    assert build(wire.kind, Wishes(environ=environ, model="m")).name == f"{wire.kind}:m"
+    assert build(wire.kind, BackboneConfig(environ=environ, model="m")).name == f"{wire.kind}:m"
 
 
 def broken(kind: str, environ: dict[str, str], **more: Any) -> SetupBroken:
@@ -94,17 +96,17 @@ def test_a_missing_extra_names_the_command(wire: Wire, monkeypatch: pytest.Monke
 def test_what_only_an_endpoint_of_openai_s_kind_has_is_refused_by_name() -> None:
     for said in ("stream=true", "chat_template_kwargs={}"):
         with pytest.raises(ValueError, match=said.partition("=")[0]):
-            build(f"anthropic:m?{said}", Wishes(environ={"ANTHROPIC_API_KEY": SECRET}))
+            build(f"anthropic:m?{said}", BackboneConfig(environ={"ANTHROPIC_API_KEY": SECRET}))
     with pytest.raises(ValueError, match="extra_body"):
         Options(extra_body="[]")
     with pytest.raises(ValueError, match="gemini has no option 'temperature'"):
-        build("gemini:m?temperature=1", Wishes(environ={}))
+        build("gemini:m?temperature=1", BackboneConfig(environ={}))
 
 
 def test_nothing_of_the_library_is_loaded_before_a_question() -> None:
     code = (
-        "import sys; from streams.backbones.spelling import build, Wishes;"
-        "build('anthropic:m', Wishes(environ={'ANTHROPIC_API_KEY': 'k-12345678'}));"
+        "import sys; from streams.backbones.spelling import build, BackboneConfig;"
+        "build('anthropic:m', BackboneConfig(environ={'ANTHROPIC_API_KEY': 'k-12345678'}));"
         "print([m for m in ('any_llm', 'anthropic', 'google.genai', 'boto3', 'httpx') if m in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
