@@ -1,4 +1,4 @@
-"""Tailing our own partitions of `events`: each record that counts tells the worker something."""
+"""EventsConsumer our own partitions of `events`: each record that counts tells the worker something."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
 
 
-class Tailing:
+class EventsConsumer:
     """Takes each record in order."""
 
     def __init__(self, worker: KafkaWorker) -> None:

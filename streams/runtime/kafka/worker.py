@@ -54,7 +54,7 @@ from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.reread import Rereader
 from streams.runtime.kafka.sending import Unrecorded
 from streams.runtime.kafka.solving import Solver
-from streams.runtime.kafka.tailing import Tailing
+from streams.runtime.kafka.tailing import EventsConsumer
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import STILL_S, Watchdog
 from streams.runtime.progress import Outcome, Progress, warn_of_lost, warn_of_stray
@@ -105,7 +105,7 @@ class KafkaWorker:
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
         self.view = View(place, self.learner, partitions, self.heard)
         self.shared = Follower(place, self.view.take)
-        self.tailing = Tailing(self)
+        self.tailing = EventsConsumer(self)
         self.tail = Follower(place, self.tailing.take)
         self.reread = Rereader(place)
         self.past = Past(index)
