@@ -35,7 +35,7 @@ AT_ONCE = 100
 """How many finished episodes are looked at before others have their turn."""
 
 
-class Teacher:
+class KafkaLearner:
     """Learner's records for owned partitions. ``writer_of`` gives the writer where we may append."""
 
     def __init__(

@@ -44,7 +44,7 @@ from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.health import Health
 from streams.runtime.kafka.idle import Idle
 from streams.runtime.kafka.intake import Intake, headers_of_message
-from streams.runtime.kafka.learning import Teacher
+from streams.runtime.kafka.learning import KafkaLearner
 from streams.runtime.kafka.lease import Lease, LeasedWorld
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
@@ -121,7 +121,7 @@ class KafkaWorker:
 
     def _wire(self, limits: Limits) -> None:
         """Make the parts that need other parts."""
-        self.teacher = Teacher(
+        self.teacher = KafkaLearner(
             self.learner,
             self.view,
             self.schedule,
