@@ -29,7 +29,7 @@ from streams.backbones.prices import price_for
 from streams.defects import describe
 from streams.drive import Paused
 from streams.embedders.port import Bill
-from streams.trying import Patience, Trying
+from streams.trying import Patience, RetryState
 
 WAITS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits between rounds at an unreachable endpoint; the last one repeats."""
@@ -89,7 +89,7 @@ class Caller:
             try:
                 reply = await backbone.complete(request)
             except NO_REPLY as error:
-                trying = Trying(began_s, episode)
+                trying = RetryState(began_s, episode)
                 reply = await self._again(partial(backbone.complete, request), error, trying)
                 reply = trying.with_failed(reply)
         except BaseException as error:
@@ -164,10 +164,10 @@ class Caller:
         try:
             return await ask()
         except NO_REPLY as error:
-            return await self._again(ask, error, Trying(began_s, episode))
+            return await self._again(ask, error, RetryState(began_s, episode))
 
     async def _again(
-        self, ask: Callable[[], Awaitable[T]], error: NotSent | Unreachable, trying: Trying
+        self, ask: Callable[[], Awaitable[T]], error: NotSent | Unreachable, trying: RetryState
     ) -> T:
         """Ask again, after a first round without a reply, until there is one."""
         while True:
@@ -186,7 +186,7 @@ class Caller:
                 self._is_back(error.where)
                 return told
 
-    def _give_up(self, error: Unreachable, trying: Trying) -> None:
+    def _give_up(self, error: Unreachable, trying: RetryState) -> None:
         """Raises ``Stuck`` where the question is to blame rather than the endpoint."""
         now, answered = time.monotonic(), error.tried.answered
         before, whose = self.given_up.get(error.where, (-1, ""))

@@ -26,7 +26,7 @@ class Patience:
 
 
 @dataclass(slots=True)
-class Trying:
+class RetryState:
     """A question's failed rounds; a round is a call of the backbone with attempts of its own."""
 
     began_s: float

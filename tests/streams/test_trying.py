@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from streams.backbones.port import ModelReply, Silence, Tried, Unreachable
-from streams.trying import Patience, Trying
+from streams.trying import Patience, RetryState
 
 PATIENCE = Patience(attempts=10, seconds=60.0, alone_s=600.0)
 
 
 def after(
     rounds: int, answered: list[int], silence: Silence = "error", attempts: int = 5
-) -> Trying:
-    trying = Trying(began_s=0.0, episode="p")
+) -> RetryState:
+    trying = RetryState(began_s=0.0, episode="p")
     for at in range(rounds):
         told = Tried(attempts=attempts, seconds=1.0, silence=silence, answered=answered[at])
         trying.failed(Unreachable("e", "HTTP 500", told))
