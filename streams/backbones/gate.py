@@ -11,7 +11,7 @@ from streams.backbones.limiter import Limiter
 from streams.backbones.port import NotSent
 
 
-class Room:
+class ConnectionLimit:
     """The connections of one endpoint, which the gates of all its models share."""
 
     def __init__(self, most: int) -> None:
@@ -33,9 +33,9 @@ class Room:
 class Gate:
     """Lets as many calls in as limiter and room allow; the first to come is the first to go."""
 
-    def __init__(self, limiter: Limiter, room: Room | None = None) -> None:
+    def __init__(self, limiter: Limiter, room: ConnectionLimit | None = None) -> None:
         self.limiter = limiter
-        self.room = room or Room(limiter.most)
+        self.room = room or ConnectionLimit(limiter.most)
         self.inside = 0
         self.stopped = False
         self.look: Callable[[], object] | None = None

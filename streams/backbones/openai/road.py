@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from streams.backbones.breaker import Breaker
-from streams.backbones.gate import Gate, Room
+from streams.backbones.gate import ConnectionLimit, Gate
 from streams.backbones.latency import Latency
 from streams.backbones.limiter import Limiter
 
@@ -57,12 +57,12 @@ class Roads:
     """Every road of a process, so that backbones of the same endpoint and model share one."""
 
     def __init__(self) -> None:
-        self._rooms: dict[str, Room] = {}
+        self._rooms: dict[str, ConnectionLimit] = {}
         self._roads: dict[tuple[str, str | None], Road] = {}
 
     def road(self, where: str, model: str | None, most: int) -> Road:
         """The road to a model; ``most`` bounds the calls in flight to its endpoint."""
-        room = self._rooms.setdefault(where, Room(most))
+        room = self._rooms.setdefault(where, ConnectionLimit(most))
         key = (where, model)
         if key not in self._roads:
             limiter = Limiter(most)

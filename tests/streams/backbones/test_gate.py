@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.backbones.gate import Gate, Room
+from streams.backbones.gate import ConnectionLimit, Gate
 from streams.backbones.limiter import Limiter
 from streams.backbones.port import NotSent
 
@@ -154,7 +154,7 @@ def test_cancelling_at_any_moment_loses_no_place(most: int, steps: list[tuple[in
 
 def test_the_gates_of_one_endpoint_share_its_connections() -> None:
     async def body() -> None:
-        room, most = Room(3), 0
+        room, most = ConnectionLimit(3), 0
         gates = [Gate(Limiter(10, first=10), room) for _ in range(2)]
 
         async def call(gate: Gate) -> None:
