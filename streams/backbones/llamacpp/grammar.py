@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from schemas.reply import Field, Reply
 from streams.backbones.llamacpp.marks import Marks
-from streams.backbones.llamacpp.room import Room, fitting, items, rated, room_in
+from streams.backbones.llamacpp.room import TokenBudget, fitting, items, rated, room_in
 
 TOKEN = "!<[0]>"
 NUMBER = '" " "-"? [0-9]{1,7} ("." [0-9]{1,4})?'
@@ -72,7 +72,7 @@ def _needed(field: Field, chosen: Chosen) -> bool:
     return field.when is None or chosen.get(field.when[0]) in field.when[1]
 
 
-def _form(fields: Sequence[Field], chosen: Chosen, room: Room, before: Before) -> str:
+def _form(fields: Sequence[Field], chosen: Chosen, room: TokenBudget, before: Before) -> str:
     """Fields in their order, the optional ones with what follows them or left out."""
     if not fields:
         return ""
@@ -87,7 +87,7 @@ def _form(fields: Sequence[Field], chosen: Chosen, room: Room, before: Before) -
     return f"({line} {following} | {_form(rest, chosen, room, before)})"
 
 
-def _line(field: Field, chosen: Chosen, room: Room, before: Before) -> str:
+def _line(field: Field, chosen: Chosen, room: TokenBudget, before: Before) -> str:
     made = chosen.get(field.label)
     value = _value(field, room) if made is None else _literal(f" {made}")
     start = {"nothing": "", "line": _literal("\n") + " ", "text": "end "}[before]
@@ -97,7 +97,7 @@ def _line(field: Field, chosen: Chosen, room: Room, before: Before) -> str:
     return f"{start}{label} {value}"
 
 
-def _value(field: Field, room: Room) -> str:
+def _value(field: Field, room: TokenBudget) -> str:
     match field.kind:
         case "number":
             return f'" " {UNIT}' if field.unit else NUMBER

@@ -23,7 +23,7 @@ SHORTEST_ANSWER, LONGEST_ANSWER = 16, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class TokenBudget:
     """Tokens of all, for the reasoning before the fields and for each text; characters of an item, an answer."""
 
     cap: int
@@ -46,13 +46,13 @@ def fitting(fields: Sequence[Field], cap: int) -> tuple[Field, ...]:
     return kept
 
 
-def room_in(fields: Sequence[Field], cap: int) -> Room:
+def room_in(fields: Sequence[Field], cap: int) -> TokenBudget:
     """Tokens that labels and short values leave over, for reasoning (twice), texts and items."""
     left = max(0, cap - _least(fields, cap) - SLACK)
     reasons = not fields or fields[0].kind not in FREE
     shares = sum(items(field) for field in fields if field.kind in FREE) + 2 * reasons
     share = left // shares if shares else 0
-    return Room(cap, 2 * share if reasons else 0, LEAST_TEXT + share, _answer(cap))
+    return TokenBudget(cap, 2 * share if reasons else 0, LEAST_TEXT + share, _answer(cap))
 
 
 def items(field: Field) -> int:
