@@ -8,7 +8,7 @@ from functools import partial
 
 from streams.backbones.openai.body import encodable
 from streams.backbones.openai.faults import SETUP, Fault
-from streams.backbones.openai.line import Line, need_client
+from streams.backbones.openai.line import ChatTransport, need_client
 from streams.backbones.openai.options import Options, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
 from streams.backbones.openai.road import Roads
@@ -44,7 +44,7 @@ class OpenAIEmbedder:
         )
         self._model, options = model, options or Options()
         self._road = (roads or Roads()).road(self._site.where, model, options.max_connections)
-        self._line = Line(self._site, options, self._road)
+        self._line = ChatTransport(self._site, options, self._road)
         self._persistence = Persistence(options, self._road)
         self._dimensions = 0
         self._bills: dict[str, Bill] = {}

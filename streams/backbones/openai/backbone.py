@@ -18,7 +18,7 @@ from streams.backbones.openai.body import (
     uncapped,
 )
 from streams.backbones.openai.faults import MOMENT, SETUP, Fault, Kind, is_too_long
-from streams.backbones.openai.line import Arrived, Line, need_client
+from streams.backbones.openai.line import Arrived, ChatTransport, need_client
 from streams.backbones.openai.options import MODEL, OFFICIAL, Options, Site, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
 from streams.backbones.openai.reading import Heard, model_ids, read
@@ -82,7 +82,7 @@ class OpenAIBackbone:
             key_source=key_source,
             url_source=url_source,
         )
-        self._begin(site, options or Options(), roads, Line)
+        self._begin(site, options or Options(), roads, ChatTransport)
 
     def _begin(
         self,

@@ -46,7 +46,7 @@ class Arrived:
         return len(self.raw) // 4
 
 
-class Line:
+class ChatTransport:
     """Sends bodies, brings back bytes or says why not. The client is loaded at the first one."""
 
     def __init__(self, site: Site, options: Options, road: Road) -> None:
