@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from streams.backbones.openai.road import Roads
+    from streams.backbones.openai.endpoint import EndpointPool
     from streams.backbones.port import Backbone
 
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class BackboneConfig:
     """Where the endpoint was said, if by somebody whom the key was not entrusted to; it is not sent there."""
     place_of: Callable[[str], str | None] | None = None
     """Where a variable was set: ``environment``, a line of a file, or nowhere."""
-    roads: Roads | None = None
+    pool: EndpointPool | None = None
     """Shared by all backbones of a process, so that they are one to an endpoint."""
 
 
@@ -93,7 +93,7 @@ def _openai(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     if wishes.max_connections is not None:
         values["max_connections"] = wishes.max_connections
     place: dict[str, Any] = {} if wishes.environ is None else {"environ": wishes.environ}
-    told = {name: getattr(wishes, name) for name in ("key_source", "url_source", "roads")}
+    told = {name: getattr(wishes, name) for name in ("key_source", "url_source", "pool")}
     place |= {name: value for name, value in told.items() if value is not None}
     return OpenAIBackbone(
         spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values), **place
@@ -112,7 +112,7 @@ def _provider(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
         options=Options(**values),
         environ=wishes.environ,
         place_of=wishes.place_of,
-        roads=wishes.roads,
+        pool=wishes.pool,
     )
 
 

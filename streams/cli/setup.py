@@ -204,7 +204,7 @@ def prices_of(models: Models) -> dict[str, Price]:
 
 def wishes_of(models: Models) -> BackboneConfig:
     """What the command line, the environment and ``.env`` say of endpoints."""
-    from streams.backbones.openai.road import Roads
+    from streams.backbones.openai.endpoint import EndpointPool
     from streams.backbones.spelling import BackboneConfig
     from streams.cli.config import load
     from streams.cli.config_sources import ENVIRONMENT, environment, place_of
@@ -221,7 +221,7 @@ def wishes_of(models: Models) -> BackboneConfig:
         url_source=f"OPENAI_BASE_URL in {url}" if foreign else None,
         models=home(),
         place_of=place_of,
-        roads=Roads(),
+        pool=EndpointPool(),
     )
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from streams.backbones.openai.body import encodable
+from streams.backbones.openai.endpoint import EndpointPool
 from streams.backbones.openai.faults import SETUP, Fault
 from streams.backbones.openai.line import ChatTransport, need_client
 from streams.backbones.openai.options import Options, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
-from streams.backbones.openai.road import Roads
 from streams.backbones.port import SetupBroken, Unreachable
 from streams.embedders.port import Bill
 from streams.embedders.reading import Vectors, read_vectors
@@ -32,7 +32,7 @@ class OpenAIEmbedder:
         url_source: str | None = None,
         options: Options | None = None,
         environ: Mapping[str, str] | None = None,
-        roads: Roads | None = None,
+        pool: EndpointPool | None = None,
     ) -> None:
         need_client()
         if not model:
@@ -43,9 +43,11 @@ class OpenAIEmbedder:
             found, model=model, base_url=base_url, key_source=key_source, url_source=url_source
         )
         self._model, options = model, options or Options()
-        self._road = (roads or Roads()).road(self._site.where, model, options.max_connections)
-        self._line = ChatTransport(self._site, options, self._road)
-        self._persistence = Persistence(options, self._road)
+        self._state = (pool or EndpointPool()).state_of(
+            self._site.where, model, options.max_connections
+        )
+        self._line = ChatTransport(self._site, options, self._state)
+        self._persistence = Persistence(options, self._state)
         self._dimensions = 0
         self._bills: dict[str, Bill] = {}
         """What requests took that nobody was billed for yet, by their first text."""
@@ -62,15 +64,15 @@ class OpenAIEmbedder:
 
     def why(self) -> str | None:
         """Why batches wait, for people; nothing where none does."""
-        return self._road.why()
+        return self._state.why()
 
     def drain(self) -> None:
         """Let go of every batch that is not under way: it raises ``NotSent``."""
-        self._road.gate.stop()
+        self._state.gate.stop()
 
     def watch(self, look: Callable[[], object]) -> None:
         """Call ``look`` before each batch goes out, also one that waited for long; it may ``drain``."""
-        self._road.gate.look = look
+        self._state.gate.look = look
 
     async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """One vector for each text. Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``."""

@@ -42,7 +42,7 @@ def build(text: str, wishes: BackboneConfig, *, simulated: bool = False) -> Embe
                 key_source=wishes.key_source,
                 url_source=wishes.url_source,
                 environ=wishes.environ,
-                roads=wishes.roads,
+                pool=wishes.pool,
             )
         )
     raise ValueError(f"no embedder {text!r}; there are {', '.join(KINDS)}")

@@ -17,12 +17,12 @@ from streams.backbones.openai.body import (
     refused_by,
     uncapped,
 )
+from streams.backbones.openai.endpoint import EndpointPool, EndpointState
 from streams.backbones.openai.faults import MOMENT, SETUP, Fault, Kind, is_too_long
 from streams.backbones.openai.line import Arrived, ChatTransport, need_client
 from streams.backbones.openai.options import MODEL, OFFICIAL, Options, Site, find_site
 from streams.backbones.openai.persistence import Persistence, Tally
 from streams.backbones.openai.reading import Heard, model_ids, read
-from streams.backbones.openai.road import Road, Roads
 from streams.backbones.openai.tools import in_its_form
 from streams.backbones.port import (
     ModelReply,
@@ -70,7 +70,7 @@ class OpenAIBackbone:
         url_source: str | None = None,
         options: Options | None = None,
         environ: Mapping[str, str] | None = None,
-        roads: Roads | None = None,
+        pool: EndpointPool | None = None,
     ) -> None:
         need_client()
         found = os.environ if environ is None else environ
@@ -82,22 +82,24 @@ class OpenAIBackbone:
             key_source=key_source,
             url_source=url_source,
         )
-        self._begin(site, options or Options(), roads, ChatTransport)
+        self._begin(site, options or Options(), pool, ChatTransport)
 
     def _begin(
         self,
         site: Site,
         options: Options,
-        roads: Roads | None,
-        line: Callable[[Site, Options, Road], Asking],
+        pool: EndpointPool | None,
+        line: Callable[[Site, Options, EndpointState], Asking],
     ) -> None:
         """Set up what lasts from call to call; ``line`` is what requests go over."""
         self._site, self._options = site, options
         self._model = site.model
         self._cap_name = CAP_NAMES[site.url == OFFICIAL]
-        self._road = (roads or Roads()).road(site.where, site.model, options.max_connections)
-        self._line = line(site, options, self._road)
-        self._persistence = Persistence(options, self._road)
+        self._state = (pool or EndpointPool()).state_of(
+            site.where, site.model, options.max_connections
+        )
+        self._line = line(site, options, self._state)
+        self._persistence = Persistence(options, self._state)
         self._finding: asyncio.Task[str] | None = None
         self._refused: set[str] = set()
 
@@ -122,19 +124,19 @@ class OpenAIBackbone:
     @property
     def limit(self) -> int:
         """Calls that may be in flight now; below ``max_connections`` while the endpoint is busy."""
-        return self._road.limiter.limit
+        return self._state.limiter.limit
 
     def why(self) -> str | None:
         """Why calls wait, for people; nothing where none does."""
-        return self._road.why()
+        return self._state.why()
 
     def drain(self) -> None:
         """Let go of every call that is not under way: it raises ``NotSent``."""
-        self._road.gate.stop()
+        self._state.gate.stop()
 
     def watch(self, look: Callable[[], object]) -> None:
         """Call ``look`` before each call goes out, also one that waited for long; it may ``drain``."""
-        self._road.gate.look = look
+        self._state.gate.look = look
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply; a refusal, a timeout and an unreadable answer are replies too.

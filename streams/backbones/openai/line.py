@@ -9,12 +9,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from streams.backbones.openai.endpoint import EndpointState
 from streams.backbones.openai.faults import Fault
 from streams.backbones.openai.options import Options, Site
 from streams.backbones.openai.proxies import need_http_proxy
 from streams.backbones.openai.raised import fault_of
 from streams.backbones.openai.rates import hold_back
-from streams.backbones.openai.road import Road
 from streams.backbones.openai.transport import MOST_BYTES, TooLong, client, pieces
 from streams.backbones.port import SetupBroken
 
@@ -49,8 +49,8 @@ class Arrived:
 class ChatTransport:
     """Sends bodies, brings back bytes or says why not. The client is loaded at the first one."""
 
-    def __init__(self, site: Site, options: Options, road: Road) -> None:
-        self.site, self.options, self.road = site, options, road
+    def __init__(self, site: Site, options: Options, state: EndpointState) -> None:
+        self.site, self.options, self.state = site, options, state
         self._client: AsyncOpenAI | None = None
         self._closed = False
 
@@ -110,12 +110,12 @@ class ChatTransport:
                 async for piece in coming:
                     found += piece
                     came += 1
-                    self.road.pieces += 1
+                    self.state.pieces += 1
                     clock.heard()
         except TooLong:
             return Fault("junk", f"a reply of more than {MOST_BYTES >> 20} MiB")
         finally:
-            self.road.pieces -= came
+            self.state.pieces -= came
             await stream.close()
         return Arrived(bytes(found), hold_back(stream.response.headers))
 

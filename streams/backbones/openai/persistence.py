@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol, TypeVar
 
+from streams.backbones.openai.endpoint import EndpointState
 from streams.backbones.openai.faults import LOST, MOMENT, ONCE_MORE, Fault, Kind
 from streams.backbones.openai.options import Options
 from streams.backbones.openai.patience import pause_before
-from streams.backbones.openai.road import Road
 from streams.backbones.port import Silence, Tried
 
 
@@ -46,10 +46,10 @@ class Tally:
 
 
 class Persistence:
-    """Repeats what is worth repeating, on one road."""
+    """Repeats what is worth repeating at one endpoint."""
 
-    def __init__(self, options: Options, road: Road) -> None:
-        self.options, self.road = options, road
+    def __init__(self, options: Options, state: EndpointState) -> None:
+        self.options, self.state = options, state
 
     async def ask(
         self, send: Callable[[], Awaitable[T | Fault]], tally: Tally, seed: int
@@ -67,17 +67,17 @@ class Persistence:
             await self._wait(outcome, tally, seed)
 
     async def _attempt(self, send: Callable[[], Awaitable[T | Fault]], tally: Tally) -> T | Fault:
-        road = self.road
-        async with road.gate.turn(again=tally.attempts > 0) as began:
-            if not road.breaker.allows(monotonic()):
-                return Fault("unasked", road.trouble, free=True)
-            since = road.breaker.began()
+        state = self.state
+        async with state.gate.turn(again=tally.attempts > 0) as began:
+            if not state.breaker.allows(monotonic()):
+                return Fault("unasked", state.trouble, free=True)
+            since = state.breaker.began()
             started = monotonic()
             tally.attempts += 1
             try:
                 outcome = await self._sent(send, tally)
             except BaseException:
-                road.breaker.left(since)
+                state.breaker.left(since)
                 raise
             took = monotonic() - started
             tally.seconds += took
@@ -91,7 +91,7 @@ class Persistence:
         first = asyncio.ensure_future(send())
         try:
             await asyncio.wait((first,), timeout=self.options.hedge_s)
-            if first.done() or not self.road.gate.has_room:
+            if first.done() or not self.state.gate.has_room:
                 return await first
             return await self._sooner(first, send, tally)
         finally:
@@ -103,7 +103,7 @@ class Persistence:
         send: Callable[[], Awaitable[T | Fault]],
         tally: Tally,
     ) -> T | Fault:
-        async with self.road.gate.turn():
+        async with self.state.gate.turn():
             tally.attempts += 1
             tally.free = False  # the one that is not waited for may be charged as well
             second = asyncio.ensure_future(send())
@@ -118,39 +118,39 @@ class Persistence:
 
     def _learn(self, outcome: Said | Fault, began: int, since: int, seconds: float) -> None:
         """Widen or narrow the way for all, before this place is free again."""
-        road = self.road
+        state = self.state
         if not isinstance(outcome, Fault):
-            road.breaker.replied()
-            road.limiter.succeeded(road.gate.inside)
-            if road.latency.is_slow(seconds, outcome.size):
-                road.limiter.eased()
+            state.breaker.replied()
+            state.limiter.succeeded(state.gate.inside)
+            if state.latency.is_slow(seconds, outcome.size):
+                state.limiter.eased()
             return
-        road.trouble = outcome.detail
+        state.trouble = outcome.detail
         if outcome.kind in LOST:
-            road.breaker.failed(since, monotonic())
+            state.breaker.failed(since, monotonic())
         elif outcome.kind == "timeout":
-            road.breaker.left(since)
-            road.limiter.throttled(began)
+            state.breaker.left(since)
+            state.limiter.throttled(began)
         else:
             self._refused(outcome, began, since)
 
     def _refused(self, fault: Fault, began: int, since: int) -> None:
         """The endpoint is there: it put us off, or did not like what it was asked."""
         if fault.kind != "busy":
-            self.road.breaker.replied()
+            self.state.breaker.replied()
             return
-        self.road.breaker.left(since)
-        self.road.limiter.throttled(began)
+        self.state.breaker.left(since)
+        self.state.limiter.throttled(began)
         if fault.pause:
             self.hold(fault.pause)
 
     def hold(self, seconds: float) -> None:
         """Let nobody ask for so long, within reason."""
-        self.road.gate.pause(min(seconds, self.options.longest_pause_s))
+        self.state.gate.pause(min(seconds, self.options.longest_pause_s))
 
     def tried(self, tally: Tally) -> Tried:
         """What a call took that got no reply, and what its endpoint did for others."""
-        breaker = self.road.breaker
+        breaker = self.state.breaker
         return Tried(
             attempts=tally.attempts,
             seconds=tally.seconds,
@@ -175,11 +175,11 @@ class Persistence:
             base_s=self.options.backoff_s,
             longest_s=self.options.longest_pause_s,
         )
-        self.road.resting += 1
+        self.state.resting += 1
         try:
-            await self.road.gate.sleep(seconds)
+            await self.state.gate.sleep(seconds)
         finally:
-            self.road.resting -= 1
+            self.state.resting -= 1
         tally.seconds += seconds
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from streams.backbones.openai import OpenAIBackbone
+from streams.backbones.openai.endpoint import EndpointPool, EndpointState
 from streams.backbones.openai.options import Options as BaseOptions
 from streams.backbones.openai.options import Site
-from streams.backbones.openai.road import Road, Roads
 from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
 from streams.backbones.providers.access import PlaceOf, find_access
 from streams.backbones.providers.kinds import BEDROCK, KINDS, Options
@@ -35,7 +35,7 @@ class ProviderBackbone(OpenAIBackbone):
         options: Options | None = None,
         environ: Mapping[str, str] | None = None,
         place_of: PlaceOf | None = None,
-        roads: Roads | None = None,
+        pool: EndpointPool | None = None,
     ) -> None:
         _need_extra(kind)
         found = self._environ = os.environ if environ is None else environ
@@ -44,7 +44,7 @@ class ProviderBackbone(OpenAIBackbone):
         if kind == BEDROCK:
             threads = min(MOST_THREADS, (os.cpu_count() or 1) + 4)
             options = replace(options, max_connections=min(options.max_connections, threads))
-        self._begin(access.site, options, roads, self._over)
+        self._begin(access.site, options, pool, self._over)
         # What it has no word for is left out like what it refuses: on the record. Of a cap's two names it has one.
         self._cap_name = "max_tokens"
         self._refused |= {*access.provider.lacks, "max_completion_tokens"}
@@ -54,8 +54,8 @@ class ProviderBackbone(OpenAIBackbone):
         await self.line.opened()
         return await super().complete(request)
 
-    def _over(self, site: Site, options: BaseOptions, road: Road) -> ProviderLine:
-        self.line = ProviderLine(self._access, options, road, self._environ)
+    def _over(self, site: Site, options: BaseOptions, state: EndpointState) -> ProviderLine:
+        self.line = ProviderLine(self._access, options, state, self._environ)
         return self.line
 
     @property

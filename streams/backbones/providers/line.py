@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from streams.backbones.openai.body import Body
+from streams.backbones.openai.endpoint import EndpointState
 from streams.backbones.openai.faults import Fault
 from streams.backbones.openai.line import Arrived, Clock
 from streams.backbones.openai.options import Options
 from streams.backbones.openai.proxies import need_http_proxy
-from streams.backbones.openai.road import Road
 from streams.backbones.port import SetupBroken
 from streams.backbones.providers.access import Access
 from streams.backbones.providers.clients import Client, Wire, open_client
@@ -33,9 +33,9 @@ class ProviderLine:
     """Sends bodies, brings back replies or says why not. The library is loaded at the first one."""
 
     def __init__(
-        self, access: Access, options: Options, road: Road, environ: Mapping[str, str]
+        self, access: Access, options: Options, state: EndpointState, environ: Mapping[str, str]
     ) -> None:
-        self.access, self.options, self.road = access, options, road
+        self.access, self.options, self.state = access, options, state
         self._environ = environ
         self._opening: dict[float, asyncio.Task[Client]] = {}
         self._closed = False

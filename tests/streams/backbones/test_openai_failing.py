@@ -6,10 +6,10 @@ import pytest
 
 from schemas.questions import Sampling
 from streams.backbones.openai import OpenAIBackbone, Options
+from streams.backbones.openai.endpoint import EndpointPool
 from streams.backbones.openai.faults import Fault
 from streams.backbones.openai.line import ChatTransport
 from streams.backbones.openai.options import find_site
-from streams.backbones.openai.road import Roads
 from streams.backbones.port import ModelReply, SetupBroken, Unreachable
 from tests.endpoint import Answer, Asked, drops, events, fails, serving, streamed, whole
 from tests.ports import refusing
@@ -88,7 +88,9 @@ def test_refused_connection_is_unreachable_and_said_so() -> None:
 
 def test_what_never_connected_is_free_and_what_broke_is_not() -> None:
     async def free(url: str) -> bool:
-        line = ChatTransport(find_site({}, base_url=url), Options(), Roads().road(url, None, 1))
+        line = ChatTransport(
+            find_site({}, base_url=url), Options(), EndpointPool().state_of(url, None, 1)
+        )
         fault = await line.complete({"messages": []})
         await line.close()
         assert isinstance(fault, Fault)

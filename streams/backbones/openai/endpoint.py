@@ -1,4 +1,4 @@
-"""The roads to endpoints: what calls of one model share, and what all calls of one endpoint share."""
+"""The state of endpoints: what calls of one model share, and what all calls of one endpoint share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.backbones.limiter import Limiter
 
 
 @dataclass(slots=True)
-class Road:
+class EndpointState:
     """One model at one endpoint: its gate, how much it bears, and whether it is there at all."""
 
     name: str
@@ -53,19 +53,19 @@ class Road:
         return f"; it bears {self.limiter.limit}" if self.gate.inside >= self.limiter.limit else ""
 
 
-class Roads:
-    """Every road of a process, so that backbones of the same endpoint and model share one."""
+class EndpointPool:
+    """The states of all endpoints of a process, so that backbones of the same endpoint and model share one."""
 
     def __init__(self) -> None:
         self._rooms: dict[str, ConnectionLimit] = {}
-        self._roads: dict[tuple[str, str | None], Road] = {}
+        self._states: dict[tuple[str, str | None], EndpointState] = {}
 
-    def road(self, where: str, model: str | None, most: int) -> Road:
-        """The road to a model; ``most`` bounds the calls in flight to its endpoint."""
+    def state_of(self, where: str, model: str | None, most: int) -> EndpointState:
+        """The state of a model at its endpoint; ``most`` bounds the calls in flight to its endpoint."""
         room = self._rooms.setdefault(where, ConnectionLimit(most))
         key = (where, model)
-        if key not in self._roads:
+        if key not in self._states:
             limiter = Limiter(most)
             name = where if model is None else f"{where} {model}"
-            self._roads[key] = Road(name, Gate(limiter, room), limiter)
-        return self._roads[key]
+            self._states[key] = EndpointState(name, Gate(limiter, room), limiter)
+        return self._states[key]

@@ -1,4 +1,4 @@
-"""Calls on one road: hedging, silence, outages, what people are told, and being sent away."""
+"""Calls to one endpoint: hedging, silence, outages, what people are told, and being sent away."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.road import Roads
+from streams.backbones.openai.endpoint import EndpointPool
 from streams.backbones.port import ModelReply, NotSent, Unreachable
 from tests.endpoint import Answer, Asked, echo, fails, serving, streamed, whole
 from tests.streams.backbones.asking import QUICK, always, asking, one, with_backbone
@@ -174,16 +174,16 @@ def test_once_drained_only_calls_under_way_end() -> None:
 
 def test_backbones_of_one_endpoint_share_its_connections_and_of_one_model_its_road() -> None:
     async def use(url: str) -> tuple[int, bool]:
-        roads = Roads()
+        pool = EndpointPool()
         options = Options(max_connections=3, **QUICK)
         made = [
-            OpenAIBackbone(model, base_url=url, environ={}, options=options, roads=roads)
+            OpenAIBackbone(model, base_url=url, environ={}, options=options, pool=pool)
             for model in ("a", "a", "b")
         ]
         await asyncio.gather(*(many(backbone, 10) for backbone in made))
         for backbone in made:
             await backbone.close()
-        return endpoint.most_inside, roads.road(url, "a", 3) is roads.road(url, "a", 3)
+        return endpoint.most_inside, pool.state_of(url, "a", 3) is pool.state_of(url, "a", 3)
 
     with serving(lambda _: whole("x", latency_s=0.02)) as endpoint:
         assert asyncio.run(use(endpoint.url)) == (3, True)
