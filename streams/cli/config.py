@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from schemas.identity import names_a_file
-from streams.cli.config_sources import PREFIX, Said, environment, place_of, said, strongest
+from streams.cli.config_sources import PREFIX, SettingSource, environment, place_of, said, strongest
 from streams.cli.errors import SETUP, CliError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ RUNS: Mapping[str, tuple[Callable[[str], bool], str]] = {
 """Settings by whose value code may run, each with the option that says it on a command line."""
 
 
-def _runs(each: Said, option: str) -> CliError:
+def _runs(each: SettingSource, option: str) -> CliError:
     variable = PREFIX + each.name.upper()
     return CliError(
         "this would run, and a file of the working directory may name nothing that runs",
@@ -105,7 +105,7 @@ def _runs(each: Said, option: str) -> CliError:
     )
 
 
-def _no_group(error: Exception, found: list[Said]) -> CliError:
+def _no_group(error: Exception, found: list[SettingSource]) -> CliError:
     """The error for a variable that should hold a group of settings, and holds no JSON."""
     name = next(iter(_QUOTED.findall(str(error))), "")
     place = next((each.place for each in found if each.name == name), name)
@@ -115,7 +115,7 @@ def _no_group(error: Exception, found: list[Said]) -> CliError:
     )
 
 
-def _unknown(each: Said, known: list[str]) -> NoReturn:
+def _unknown(each: SettingSource, known: list[str]) -> NoReturn:
     from difflib import get_close_matches
 
     close = get_close_matches(each.name, known, n=1, cutoff=0.5)
@@ -136,7 +136,7 @@ def _variable(name: str) -> str:
     return PREFIX + name.upper().replace(".", "__")
 
 
-def _wrong(error: ValidationError, found: list[Said]) -> NoReturn:
+def _wrong(error: ValidationError, found: list[SettingSource]) -> NoReturn:
     from streams.cli.config_model import Config, names
 
     first = error.errors(include_url=False)[0]
@@ -144,7 +144,7 @@ def _wrong(error: ValidationError, found: list[Said]) -> NoReturn:
     each = next((s for s in found if name == s.name or name.startswith(f"{s.name}.")), None)
     place, spelled = (name, name) if each is None else (each.place, each.spelled)
     if first["type"] == "extra_forbidden":
-        _unknown(Said(name, place, name), names())
+        _unknown(SettingSource(name, place, name), names())
     default = _at(Config.model_construct().model_dump(mode="json"), name)
     mend = "Mend it or take it out" + (f": the default is {default}." if default else ".")
     shown = "" if _SECRET_NAME.search(name) else f"{str(first['input'])[:60]!r}: "

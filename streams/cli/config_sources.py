@@ -32,7 +32,7 @@ LINES_CHARS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SettingSource:
     """One value: its dotted name, where it stands, and how its name is spelled there."""
 
     name: str
@@ -139,23 +139,25 @@ def yaml_path() -> Path | None:
     return Path(named)
 
 
-def said() -> Iterator[Said]:
+def said() -> Iterator[SettingSource]:
     """Every setting that was said anywhere, the strongest place first."""
     for variable, value in sorted(os.environ.items()):
         if _ours(variable) and value:
             _check_once(value, variable)
-            yield Said(_dotted(variable), variable, variable)
+            yield SettingSource(_dotted(variable), variable, variable)
     for line in dotenv_lines():
         if _ours(line.variable) and line.value:
             _check_once(line.value, f"{DOTENV}:{line.number}")
-            yield Said(_dotted(line.variable), f"{DOTENV}:{line.number}", line.variable, found=True)
+            yield SettingSource(
+                _dotted(line.variable), f"{DOTENV}:{line.number}", line.variable, found=True
+            )
     path = yaml_path()
     if path is not None:
         found = not os.environ.get(FILE_VARIABLE)
         yield from (replace(each, found=found) for each in yaml_keys(path))
 
 
-def strongest(name: str) -> Said | None:
+def strongest(name: str) -> SettingSource | None:
     """Where a setting, or the group that it is in, was said by whom it is taken from."""
     group = name.partition(".")[0]
     return next((each for each in said() if each.name in (name, group)), None)
@@ -183,7 +185,7 @@ def _dotted(variable: str) -> str:
     return variable[len(PREFIX) :].lower().replace("__", ".")
 
 
-def yaml_keys(path: Path) -> Iterator[Said]:
+def yaml_keys(path: Path) -> Iterator[SettingSource]:
     """The keys of a YAML file with their lines. Raises a ``CliError`` where it is none."""
     import yaml
 
@@ -215,7 +217,7 @@ def _too_much(what: str, place: str, field: str = "") -> CliError:
     return CliError(what, error="config.size", exit=SETUP, where=place, field=field, hint=hint)
 
 
-def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[Said]:
+def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[SettingSource]:
     import yaml
 
     for key, value in mapping.value:
@@ -223,7 +225,7 @@ def _keys(path: Path, mapping: yaml.MappingNode, before: str) -> Iterator[Said]:
         if isinstance(value, yaml.MappingNode):
             yield from _keys(path, value, f"{name}.")
         else:
-            yield Said(name, f"{path}:{key.start_mark.line + 1}", name)
+            yield SettingSource(name, f"{path}:{key.start_mark.line + 1}", name)
 
 
 def _twice(name: str, place: str) -> CliError:
