@@ -17,7 +17,7 @@ from streams.runtime.kafka.append import Appender, Until, as_headers, message_he
 from streams.runtime.kafka.letters import Letter, letter_key, theirs
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
-from streams.runtime.kafka.past import Past
+from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import Place, partition_of
 from streams.runtime.room import need_room
 
@@ -39,7 +39,7 @@ class Intake:
         find: Callable[[str], Policy[Any]],
         default_policy: str,
         partitions: int,
-        past: Past,
+        past: ClosedEpisodeIndex,
         until: Until,
     ) -> None:
         self.place, self.appender, self.find, self.past = place, appender, find, past

@@ -33,7 +33,7 @@ insert into upto values (?, ?, ?) on conflict(partition) do update
 """
 
 
-class Past:
+class ClosedEpisodeIndex:
     """Closed episodes and the text of each problem. Without a file it lives in memory."""
 
     def __init__(self, path: Path | None = None) -> None:

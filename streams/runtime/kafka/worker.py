@@ -48,7 +48,7 @@ from streams.runtime.kafka.learning import KafkaLearner
 from streams.runtime.kafka.lease import Lease, LeasedWorld
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
-from streams.runtime.kafka.past import Past
+from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.reread import Rereader
@@ -108,7 +108,7 @@ class KafkaWorker:
         self.tailing = EventsConsumer(self)
         self.tail = Follower(place, self.tailing.take)
         self.reread = Rereader(place)
-        self.past = Past(index)
+        self.past = ClosedEpisodeIndex(index)
         self.intake = Intake(
             place, self.appender, find, default_policy, partitions, self.past, self.tail.until
         )

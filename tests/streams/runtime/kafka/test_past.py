@@ -15,7 +15,7 @@ from schemas.asking import Steps
 from schemas.problem import Problem
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.past import Past
+from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import Place
 from streams.runtime.progress import Outcome
 from tests.contracts import runtimes
@@ -60,13 +60,13 @@ def test_a_duplicate_that_the_index_learns_of_after_its_admission_holds_nothing_
     lived: OnKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where an index was lost in part: the intake may ask it before it knows, the fold after."""
-    before, asked, known = completions(lived), list[str](), Past.__contains__
+    before, asked, known = completions(lived), list[str](), ClosedEpisodeIndex.__contains__
 
-    def late(self: Past, episode: str) -> bool:
+    def late(self: ClosedEpisodeIndex, episode: str) -> bool:
         asked.append(episode)
         return len(asked) > 1 and known(self, episode)
 
-    monkeypatch.setattr(Past, "__contains__", late)
+    monkeypatch.setattr(ClosedEpisodeIndex, "__contains__", late)
     lived.log().publish([given("again")])
     assert lived.live(Life(settle=True)) == Outcome()
     assert len(asked) > 1, "the fold never asked"
@@ -77,13 +77,15 @@ def test_nothing_is_admitted_before_the_index_is_rebuilt(
     lived: OnKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A duplicate would run once more, and what was taken out of its batch would wait for a person."""
-    before, fill = completions(lived), Past.fill
+    before, fill = completions(lived), ClosedEpisodeIndex.fill
 
-    async def slowly(self: Past, place: Place, partition: int, start: int, end: int) -> None:
+    async def slowly(
+        self: ClosedEpisodeIndex, place: Place, partition: int, start: int, end: int
+    ) -> None:
         await asyncio.sleep(0.5)
         await fill(self, place, partition, start, end)
 
-    monkeypatch.setattr(Past, "fill", slowly)
+    monkeypatch.setattr(ClosedEpisodeIndex, "fill", slowly)
     lived.index = None
     lived.log().publish([given("again")])
     assert lived.live(Life(settle=True)) == Outcome()
@@ -104,13 +106,13 @@ def test_of_a_second_run_nothing_counts(lived: OnKafka, monkeypatch: pytest.Monk
     (episode,) = (record.episode for record in lived.log().records(kinds=["episode.opened"]))
     before = lived.log().journal(episode)
 
-    def unknown(self: Past, episode: str) -> bool:
+    def unknown(self: ClosedEpisodeIndex, episode: str) -> bool:
         return False
 
     def nothing(log: SqliteLog) -> frozenset[tuple[str, str]]:
         return frozenset()
 
-    monkeypatch.setattr(Past, "__contains__", unknown)
+    monkeypatch.setattr(ClosedEpisodeIndex, "__contains__", unknown)
     monkeypatch.setattr(runtimes, "recorded", nothing)
     lived.log().publish([given("again")])
     assert (
@@ -129,12 +131,12 @@ def test_another_text_under_a_known_name_is_refused_after_a_restart(lived: OnKaf
 
 
 def test_a_lost_index_is_rebuilt_from_the_log(lived: OnKafka) -> None:
-    with closing(Past(lived.index)) as past:
+    with closing(ClosedEpisodeIndex(lived.index)) as past:
         (known,) = [row[0] for row in past.db.execute("select episode from closed")]
     assert lived.index is not None
     lived.index.unlink()
     assert lived.live(Life(settle=True)) == Outcome()
-    with closing(Past(lived.index)) as past:
+    with closing(ClosedEpisodeIndex(lived.index)) as past:
         assert known in past
         assert past.text("d", "a") is not None
         assert past.text("d", "b") is None
@@ -153,7 +155,7 @@ def test_an_index_that_is_ahead_of_what_is_open_is_kept(lived: OnKafka) -> None:
 
 
 def test_the_index_of_another_log_is_dropped(tmp_path: Path) -> None:
-    with closing(Past(tmp_path / "i.db")) as past:
+    with closing(ClosedEpisodeIndex(tmp_path / "i.db")) as past:
         past.add("p/d/a/0")
         past.whole[0] = -1
         past.note(0, 900, 4)
@@ -165,7 +167,7 @@ def test_the_index_of_another_log_is_dropped(tmp_path: Path) -> None:
 
 def test_without_a_place_to_write_the_index_lives_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with closing(Past(tmp_path / "file" / "i.db")) as past:
+    with closing(ClosedEpisodeIndex(tmp_path / "file" / "i.db")) as past:
         past.add("p/d/a/0")
         past.note(0, 1, 0)
         assert "p/d/a/0" in past
