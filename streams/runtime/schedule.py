@@ -10,11 +10,11 @@ from typing import Any
 
 from streams.drive import first_of, is_group
 from streams.learner import Learner
-from streams.runtime.seats import Seat, Sets
+from streams.runtime.seats import PendingEpisode, Sets
 from streams.scopes import Scope
 from streams.world import Draining
 
-__all__ = ["Running", "Schedule", "Seat"]
+__all__ = ["PendingEpisode", "Running", "Schedule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class Schedule:
         self.learner, self.slots, self.broken = learner, slots, broken
         self.ready: deque[str] = deque()
         self.blocked: dict[str, deque[str]] = {}
-        self.seats: dict[str, Seat] = {}
+        self.seats: dict[str, PendingEpisode] = {}
         self.tasks: dict[str, Running] = {}
-        self.twins: dict[str, dict[int, Seat]] = {}
+        self.twins: dict[str, dict[int, PendingEpisode]] = {}
         """Other seats of an episode, by partition: its problem lies on several."""
         self.changed = asyncio.Event()
         self.sets = Sets(learner)
 
     # -- who waits ---------------------------------------------------------------------------------
 
-    def enqueue(self, episode: str, seat: Seat) -> None:
+    def enqueue(self, episode: str, seat: PendingEpisode) -> None:
         """An admitted episode waits for its turn."""
         known = self.seats.get(episode)
         if known is not None:
@@ -75,7 +75,7 @@ class Schedule:
         for seat in twins.values():
             self.enqueue(episode, seat)
 
-    def may_open(self, seat: Seat) -> bool:
+    def may_open(self, seat: PendingEpisode) -> bool:
         """Whether the memory version that an episode needs exists. Its series must be announced.
 
         In a scope whose policy is not here nobody opens; who was opened gets its turn, and is parked.
@@ -110,7 +110,7 @@ class Schedule:
             self.seats[name] = place
             self.ready.append(name)
 
-    def waiting(self) -> Iterator[tuple[str, Seat]]:
+    def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
         """Episodes that wait for a memory version."""
         for blocked in (*self.blocked.values(), self.sets.waiting()):
             for episode in blocked:
@@ -125,7 +125,7 @@ class Schedule:
 
     # -- who runs ----------------------------------------------------------------------------------
 
-    def next(self) -> tuple[str, Seat] | None:
+    def next(self) -> tuple[str, PendingEpisode] | None:
         """The next episode, or set of them, that may open now, if there is a slot."""
         self._call_sets()
         for _ in range(len(self.ready)):

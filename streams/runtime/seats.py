@@ -13,7 +13,7 @@ from streams.policies import NoPolicy
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class PendingEpisode:
     """The data that is kept of an episode without a slot; ``partition`` is where its record lies."""
 
     scope: str
@@ -34,10 +34,10 @@ def seat_of(
     *,
     partition: int = 0,
     in_sets: bool = True,
-) -> Seat:
+) -> PendingEpisode:
     """The seat of an admitted episode. Where its policy is not here, it waits unless it was begun."""
     problem = admitted.problem
-    seat = Seat(admitted.scope, problem.series, problem.position, partition)
+    seat = PendingEpisode(admitted.scope, problem.series, problem.position, partition)
     try:
         scope = learner.scope(admitted.scope, policy, problem.profile, problem.settings)
     except NoPolicy:
@@ -52,7 +52,7 @@ def seat_of(
 class Group:
     """A set that is being gathered: its places in the series, and who came, by position."""
 
-    seat: Seat
+    seat: PendingEpisode
     places: range
     members: dict[int, str] = field(default_factory=dict[int, str])
     called: bool = False
@@ -66,7 +66,7 @@ class Sets:
     learner: Learner
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
 
-    def take(self, episode: str, seat: Seat) -> bool:
+    def take(self, episode: str, seat: PendingEpisode) -> bool:
         """Whether an episode waits for its set: it has a place in an open window of a barrier series."""
         position = seat.position
         if position is None or not seat.set_size:
@@ -84,12 +84,14 @@ class Sets:
         group.members[position] = episode
         return True
 
-    def _number(self, seat: Seat, number: int) -> str:
+    def _number(self, seat: PendingEpisode, number: int) -> str:
         """Which set it is; with its domain where the series has members in several scopes."""
         shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
         return str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
 
-    def complete(self, may_open: Callable[[Seat], bool]) -> Iterator[tuple[str, Seat]]:
+    def complete(
+        self, may_open: Callable[[PendingEpisode], bool]
+    ) -> Iterator[tuple[str, PendingEpisode]]:
         """Sets that may open now, each told once."""
         for name, group in self.groups.items():
             if not group.called and self._all_here(group) and may_open(group.seat):

@@ -20,7 +20,7 @@ from streams.policies import find
 from streams.runtime.kafka.envelope import Said
 from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
 from streams.runtime.kafka.outgoing import partition_key
-from streams.runtime.seats import Seat, Sets
+from streams.runtime.seats import PendingEpisode, Sets
 
 # ── Grouping ─────────────────────────────────────────────────────────────────────────────────
 
@@ -37,8 +37,8 @@ class Arrivals:
     voids: frozenset[int]
     order: tuple[int, ...]
 
-    def seat(self, position: int) -> Seat:
-        return Seat(SCOPE, SERIES, position, set_size=self.set_size)
+    def seat(self, position: int) -> PendingEpisode:
+        return PendingEpisode(SCOPE, SERIES, position, set_size=self.set_size)
 
     def learner(self) -> Learner:
         made = Learner(find)

@@ -11,7 +11,7 @@ import pytest
 from schemas.events.learning import MemoryVersioned, SeriesOpened, Timing
 from streams.learner import Learner
 from streams.policies import find
-from streams.runtime.schedule import Schedule, Seat
+from streams.runtime.schedule import PendingEpisode, Schedule
 from streams.world import Draining
 
 ANNOUNCED, SILENT = "d/mc2/announced", "d/mc2/silent"
@@ -69,7 +69,7 @@ def test_a_problem_that_waits_for_a_version_holds_no_slot() -> None:
     async def run() -> None:
         given = schedule(learner(opened(ANNOUNCED)), slots=1)
         for position in (2, 3, 0):
-            given.enqueue(f"e{position}", Seat(ANNOUNCED, "s", position))
+            given.enqueue(f"e{position}", PendingEpisode(ANNOUNCED, "s", position))
         assert begin(given, nothing()) == "e0"
         await given.finished()
         assert given.next() is None
@@ -81,14 +81,14 @@ def test_a_problem_that_waits_for_a_version_holds_no_slot() -> None:
 def test_what_was_learned_lets_the_next_batch_open() -> None:
     known = learner(opened(ANNOUNCED))
     given = schedule(known)
-    given.enqueue("e2", Seat(ANNOUNCED, "s", 2))
+    given.enqueue("e2", PendingEpisode(ANNOUNCED, "s", 2))
     window = known.scopes[ANNOUNCED].window
     window.series["s"].done = window.closed = 1
     given.release(ANNOUNCED)
     assert given.next() is None
     window.feed("b/x", MemoryVersioned(scope=ANNOUNCED, number=1, live_from=1, state=""))
     given.release(ANNOUNCED)
-    assert given.next() == ("e2", Seat(ANNOUNCED, "s", 2))
+    assert given.next() == ("e2", PendingEpisode(ANNOUNCED, "s", 2))
 
 
 def test_a_set_that_may_open_is_not_told_as_waiting_before_it_has_a_slot() -> None:
@@ -96,7 +96,7 @@ def test_a_set_that_may_open_is_not_told_as_waiting_before_it_has_a_slot() -> No
     known = learner(opened(ANNOUNCED))
     given = schedule(known)
     for position in (2, 3):
-        given.enqueue(f"e{position}", Seat(ANNOUNCED, "s", position, set_size=2))
+        given.enqueue(f"e{position}", PendingEpisode(ANNOUNCED, "s", position, set_size=2))
     assert [episode for episode, _ in given.waiting()] == ["e2", "e3"]
     window = known.scopes[ANNOUNCED].window
     window.series["s"].done = window.closed = 1
@@ -111,26 +111,26 @@ def test_a_set_that_may_open_is_not_told_as_waiting_before_it_has_a_slot() -> No
 def test_a_place_of_a_series_waits_until_the_series_is_announced() -> None:
     known = learner()
     given = schedule(known)
-    given.enqueue("e", Seat(SILENT, "s", 0))
-    given.enqueue("stream", Seat(SILENT, None, None))
-    assert given.next() == ("stream", Seat(SILENT, None, None))
+    given.enqueue("e", PendingEpisode(SILENT, "s", 0))
+    given.enqueue("stream", PendingEpisode(SILENT, None, None))
+    assert given.next() == ("stream", PendingEpisode(SILENT, None, None))
     assert given.next() is None
     known.feed(f"n/{SILENT}/s", "series", opened(SILENT))
     given.release(SILENT)
-    assert given.next() == ("e", Seat(SILENT, "s", 0))
+    assert given.next() == ("e", PendingEpisode(SILENT, "s", 0))
 
 
 def test_a_series_without_barriers_never_waits() -> None:
     given = schedule(learner(opened(ANNOUNCED, "streaming")))
-    given.enqueue("e", Seat(ANNOUNCED, "s", 3))
-    assert given.next() == ("e", Seat(ANNOUNCED, "s", 3))
+    given.enqueue("e", PendingEpisode(ANNOUNCED, "s", 3))
+    assert given.next() == ("e", PendingEpisode(ANNOUNCED, "s", 3))
 
 
 def test_no_more_run_than_there_are_slots() -> None:
     async def run() -> None:
         given = schedule(learner(), slots=2)
         for number in range(3):
-            given.enqueue(f"e{number}", Seat(SILENT, None, None, partition=number))
+            given.enqueue(f"e{number}", PendingEpisode(SILENT, None, None, partition=number))
         assert [begin(given, for_ever()) for _ in range(3)] == ["e0", "e1", None]
         given.cancel(1)
         await asyncio.wait([given.tasks["e1"].task])
@@ -153,15 +153,15 @@ def test_a_cancelled_episode_may_come_back_before_its_task_has_ended() -> None:
 
     async def run() -> None:
         given, ending = schedule(learner()), asyncio.Event()
-        given.enqueue("e", Seat(SILENT, None, None))
+        given.enqueue("e", PendingEpisode(SILENT, None, None))
         begin(given, stubborn(ending))
         await asyncio.sleep(0)
         given.cancel(0)
-        given.enqueue("e", Seat(SILENT, None, None))
+        given.enqueue("e", PendingEpisode(SILENT, None, None))
         assert given.next() is None
         ending.set()
         await given.finished()
-        assert given.next() == ("e", Seat(SILENT, None, None))
+        assert given.next() == ("e", PendingEpisode(SILENT, None, None))
 
     asyncio.run(run())
 
@@ -189,15 +189,15 @@ def test_an_episode_on_two_partitions_has_its_turn_on_each(moves: bool) -> None:
     async def run() -> None:
         given = schedule(learner(), slots=1)
         for partition in (0, 1, 1):
-            given.enqueue("e", Seat(ANNOUNCED, None, None, partition))
+            given.enqueue("e", PendingEpisode(ANNOUNCED, None, None, partition))
         given.start("other", nothing(), 5)
         await given.finished()
-        assert given.next() == ("e", Seat(ANNOUNCED, None, None, 0))
+        assert given.next() == ("e", PendingEpisode(ANNOUNCED, None, None, 0))
         if moves:
             given.cancel(0)
         else:
             given.leave("e")
-        assert given.next() == ("e", Seat(ANNOUNCED, None, None, 1))
+        assert given.next() == ("e", PendingEpisode(ANNOUNCED, None, None, 1))
         given.leave("e")
         assert given.next() is None
 

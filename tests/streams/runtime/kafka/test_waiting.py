@@ -15,7 +15,7 @@ from streams.runtime.kafka.envelope import Said
 from streams.runtime.kafka.fence import EventsFold
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.progress import Outcome
-from streams.runtime.schedule import Seat
+from streams.runtime.schedule import PendingEpisode
 from tests.contracts.runtime_suite import newer
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
@@ -51,7 +51,7 @@ def test_a_waiting_problem_keeps_its_place_and_gets_its_text_back(runtime: OnKaf
 
 def test_a_waiting_problem_is_small() -> None:
     """Its text may be long: it is not kept."""
-    fold, seats, scope = EventsFold(), dict[str, Seat](), "d/mc2/main/0"
+    fold, seats, scope = EventsFold(), dict[str, PendingEpisode](), "d/mc2/main/0"
     tracemalloc.start()
     for number in range(10_000):
         episode = f"p/game24/{number:06}/0123456789ab"
@@ -60,7 +60,7 @@ def test_a_waiting_problem_is_small() -> None:
         fold.fence.epoch = -1
         fold.take(1_000 + number, Said(episode, "admitted", "problem.admitted", -1, text))
         fold.lighten(episode)
-        seats[episode] = Seat(scope, "series", number, number % 8)
+        seats[episode] = PendingEpisode(scope, "series", number, number % 8)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert set(fold.open.values()) == {None}
