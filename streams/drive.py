@@ -46,7 +46,7 @@ from state.journal import Recorder, TooLarge
 from streams.backbones.port import BackboneError
 from streams.replay.compare import as_recorded, difference, same
 from streams.replies import reply_to
-from streams.tally import Tally
+from streams.tally import EpisodeTotals
 from streams.unkept import Unkept, shortened
 
 R = TypeVar("R")
@@ -102,11 +102,11 @@ class Run:
     """The error with which the log refused a commit. It is no defect of the policy, though it passes through it."""
     refused: dict[str, Unkept] = field(default_factory=dict[str, Unkept])
     """Records that the log refused, by address."""
-    tally: Tally = field(init=False)
+    tally: EpisodeTotals = field(init=False)
     """Sums over the record so far."""
 
     def __post_init__(self) -> None:
-        self.tally = Tally.of(self.journal)
+        self.tally = EpisodeTotals.of(self.journal)
 
     @property
     def within(self) -> bool:

@@ -28,7 +28,7 @@ from schemas.problem import Feedback, finite
 from schemas.settings import PolicySettings
 from streams.defects import describe
 from streams.judging import judgements
-from streams.tally import Tally, in_order
+from streams.tally import EpisodeTotals, in_order
 from streams.unkept import AT_THE_END, Unkept, is_unkept
 
 
@@ -68,7 +68,7 @@ def status_of(conclusion: Conclusion) -> Status:
     return "abstained" if conclusion.answer is None else "answered"
 
 
-def close(tally: Tally, conclusion: Conclusion, seconds: float) -> EpisodeClosed:
+def close(tally: EpisodeTotals, conclusion: Conclusion, seconds: float) -> EpisodeClosed:
     """The closing of an episode."""
     closed = EpisodeClosed(
         status=status_of(conclusion),
@@ -217,7 +217,7 @@ def closing(
     journal: dict[str, Event],
     conclusion: Conclusion,
     seconds: float,
-    tally: Tally | None = None,
+    tally: EpisodeTotals | None = None,
     room: int | None = None,
 ) -> Closing:
     """Everything that an episode's end leaves: a pure function of its record.
@@ -225,7 +225,7 @@ def closing(
     ``tally`` is what the record comes to, where it was kept along. An end that has no ``room`` on its log is
     a failure that says so.
     """
-    tally = Tally.of(journal) if tally is None else tally
+    tally = EpisodeTotals.of(journal) if tally is None else tally
     try:
         closed = close(tally, conclusion, seconds)
     except BadEvent as error:  # a conclusion that no record can hold

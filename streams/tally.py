@@ -15,7 +15,7 @@ from schemas.usage import Embedding, Usage, add, together
 
 
 @dataclass(slots=True)
-class Tally:
+class EpisodeTotals:
     """Sums over the numbered records of an episode: the same in whatever order they come.
 
     The lanes of a live run mix as replies come, those of a replay follow each other. Unknown is not zero:
@@ -42,7 +42,7 @@ class Tally:
     """What an endpoint charged for vectors, by address."""
 
     @classmethod
-    def of(cls, journal: Mapping[str, Event]) -> Tally:
+    def of(cls, journal: Mapping[str, Event]) -> EpisodeTotals:
         """The sums over a record that is there already."""
         tally = cls()
         for address, event in journal.items():
@@ -115,10 +115,10 @@ def in_order(addresses: Iterable[str]) -> list[str]:
     return sorted(addresses, key=address_order)
 
 
-_COUNTED: Mapping[type[Event], Callable[[Tally, str, Any], None]] = {
-    Completed: Tally.spent,
-    KnowledgeReached: Tally.showed,
-    ExperienceShown: Tally.showed,
-    Embedded: Tally.embedded,
-    Recalled: Tally.recalled,
+_COUNTED: Mapping[type[Event], Callable[[EpisodeTotals, str, Any], None]] = {
+    Completed: EpisodeTotals.spent,
+    KnowledgeReached: EpisodeTotals.showed,
+    ExperienceShown: EpisodeTotals.showed,
+    Embedded: EpisodeTotals.embedded,
+    Recalled: EpisodeTotals.recalled,
 }

@@ -28,7 +28,7 @@ from streams.replay.verify import before, numbered
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.sides import alone_on, beside
 from streams.scopes import settings_text
-from streams.tally import Tally
+from streams.tally import EpisodeTotals
 from streams.world import World
 
 
@@ -190,7 +190,7 @@ async def run_fork(
             own = {
                 address: event for address, event in work.journal.items() if address not in prefix
             }
-            closed = close(Tally.of(own), conclusion, seconds)
+            closed = close(EpisodeTotals.of(own), conclusion, seconds)
             writer.state("events", work.episode, "closed", closed)
             await writer.commit()
         ended = log.find(work.episode, "closed")

@@ -51,7 +51,7 @@ from streams.replay.standing import disordered, gaps, headless, misplaced
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
 from streams.scopes import Scope
-from streams.tally import Tally
+from streams.tally import EpisodeTotals
 from streams.unkept import unkept_of
 
 EPISODES = """
@@ -311,7 +311,7 @@ class Verifier:
         if "closed" in journal:
             numbers = numbered(self.log.journal(episode))
             own = {a: e for a, e in work.journal.items() if opened.parent is None or a in numbers}
-            tally = replace(Tally.of(own), texts=run.tally.texts)
+            tally = replace(EpisodeTotals.of(own), texts=run.tally.texts)
             if opened.purpose is not None:  # a fork's trace begins in the middle
                 expect(episode, "closed", journal["closed"], close(tally, conclusion, seconds))
             else:

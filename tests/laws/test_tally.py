@@ -14,7 +14,7 @@ from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import KnowledgeReached, MonitorReported
 from schemas.identity import address_order
 from schemas.usage import Embedding, Usage, together, total
-from streams.tally import Tally
+from streams.tally import EpisodeTotals
 
 COUNTS = st.none() | st.integers(0, 10**6)
 AMOUNTS = st.none() | st.floats(0, 1e6)
@@ -70,10 +70,10 @@ def test_a_tally_is_the_same_in_whatever_order_records_come(
 ) -> None:
     arrived = list(journal.items())
     random.shuffle(arrived)
-    kept = Tally()
+    kept = EpisodeTotals()
     for address, event in arrived:
         kept.take(address, event)
-    whole = Tally.of(journal)
+    whole = EpisodeTotals.of(journal)
     assert kept.usage(1.5) == whole.usage(1.5)
     assert (kept.items(), kept.embedder()) == (whole.items(), whole.embedder())
 
@@ -81,7 +81,7 @@ def test_a_tally_is_the_same_in_whatever_order_records_come(
 @given(st.dictionaries(ADDRESSES, EVENTS, max_size=12))
 def test_a_tally_is_what_reading_the_record_in_order_gives(journal: dict[str, Event]) -> None:
     events = [journal[address] for address in sorted(journal, key=address_order)]
-    tally = Tally.of({**journal, "opened": MonitorReported(round=0, flag="NO", source="0")})
+    tally = EpisodeTotals.of({**journal, "opened": MonitorReported(round=0, flag="NO", source="0")})
     replies = total(event for event in events if isinstance(event, Completed))
     seconds = None if replies.seconds is None else 7.0
     took = [event.took for event in events if isinstance(event, Embedded | Recalled)]
