@@ -1,4 +1,4 @@
-"""Twins: lanes that share their luck, so that nothing but what they are told sets them apart.
+"""Twins: lanes that share their seed_address, so that nothing but what they are told sets them apart.
 
 Source: trainable graph memory, Algorithm 2 (both sides of a pair under the same seed).
 """
@@ -11,7 +11,7 @@ from schemas.events.base import Event
 from schemas.events.episode import Forked
 
 
-def luck(journal: Mapping[str, Event], address: str) -> str:
+def seed_address(journal: Mapping[str, Event], address: str) -> str:
     """The address under which a call draws its seed: a twin's place stands for its first sibling's.
 
     In ``7.1.3`` the parts are in turn a place and a lane: the call is the fourth of lane 1 at 7.

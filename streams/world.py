@@ -51,7 +51,7 @@ from streams.grants import Grant
 from streams.seeds import is_used
 from streams.tools import NO_TOOLS, Tools, called
 from streams.trying import Patience
-from streams.twins import luck
+from streams.twins import seed_address
 
 if TYPE_CHECKING:
     from state.mirror import Mirrors
@@ -246,7 +246,7 @@ class World:
         return ModelRequest(
             question.messages(),
             capped(question.sampling, reserved.max_tokens),
-            call_seed(run.seed, luck(run.journal, address)),
+            call_seed(run.seed, seed_address(run.journal, address)),
             question.draw,
             None if run.in_text else template.schema,
             template.reply,

@@ -23,7 +23,7 @@ from streams.backbones.port import ModelReply, ModelRequest
 from streams.backbones.rehearsal import Options, Rehearsal
 from streams.drive import Run, drive, replayed
 from streams.embedders.hashed import HashedEmbedder
-from streams.twins import luck
+from streams.twins import seed_address
 from streams.world import World
 from tests.papers.gm_says import BAD, GOOD, member, principle, remembering
 
@@ -102,10 +102,10 @@ def test_the_luck_of_nested_lanes() -> None:
     twins = Forked(asked="All 2", lanes=2, twins=True)
     plain = Forked(asked="All 2", lanes=2)
     journal: dict[str, Event] = {"3": twins, "3.1.4": plain, "5": plain, "5.1.0": twins}
-    assert luck(journal, "2") == "2"
-    assert luck(journal, "3.1.4") == luck(journal, "3.0.4") == "3.0.4"
-    assert luck(journal, "3.1.4.1.7") == "3.0.4.1.7"
-    assert luck(journal, "5.1.0.1.2") == "5.1.0.0.2"
+    assert seed_address(journal, "2") == "2"
+    assert seed_address(journal, "3.1.4") == seed_address(journal, "3.0.4") == "3.0.4"
+    assert seed_address(journal, "3.1.4.1.7") == "3.0.4.1.7"
+    assert seed_address(journal, "5.1.0.1.2") == "5.1.0.0.2"
 
 
 @pytest.mark.claim("gm-alg2-l18")
