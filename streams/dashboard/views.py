@@ -12,7 +12,7 @@ from schemas.identity import address_order
 from schemas.questions import Complete, Embed, Recall
 from schemas.settings import BadSetting
 from streams.cli.finding import find_episode
-from streams.cli.show.moment import Moment, moment
+from streams.cli.show.moment import StepView, moment
 from streams.cli.show.rows import rows
 from streams.cli.show.sheet import Sheet, read
 from streams.dashboard import episode, items, learning, letters, listing, numbers, overview
@@ -116,7 +116,7 @@ def moment_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _derived(live_log: LiveLog, log: SqliteLog, sheet: Sheet, at: str) -> tuple[Moment, str]:
+def _derived(live_log: LiveLog, log: SqliteLog, sheet: Sheet, at: str) -> tuple[StepView, str]:
     """The step with its question, or without and why this build cannot derive it."""
     scope = "" if sheet.admitted is None else sheet.admitted.scope
     fold = (
@@ -128,10 +128,10 @@ def _derived(live_log: LiveLog, log: SqliteLog, sheet: Sheet, at: str) -> tuple[
         why = f"the policy asks something else here now: {error}"
     except (PolicyChanged, NoPolicy, BadSetting) as error:
         why = str(error)
-    return Moment(at, None, sheet.journal.get(at), None, None), why
+    return StepView(at, None, sheet.journal.get(at), None, None), why
 
 
-def _question(found: Moment) -> list[tuple[str, str]]:
+def _question(found: StepView) -> list[tuple[str, str]]:
     """The texts of a question, each with who speaks."""
     match found.question:
         case Complete() as question:

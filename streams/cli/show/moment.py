@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StepView:
     """The record at one address. A fact or a named record has no question."""
 
     at: str
@@ -76,7 +76,7 @@ class Spy:
 
 def moment(
     log: SqliteLog, sheet: Sheet, at: str, memories: Mapping[int, Memory] | None = None
-) -> Moment:
+) -> StepView:
     """What stands at an address. Raises a ``CliError``, or ``Diverged`` if the policy changed.
 
     ``memories`` are the versions of the episode's scope, where the caller has folded them already.
@@ -90,14 +90,14 @@ def moment(
         (row for row in rows(sheet.numbered) if at in (row.at, *(a for a, _ in row.said))), None
     )
     if not is_numbered(at):
-        return Moment(at, None, answer, row, None)
+        return StepView(at, None, answer, row, None)
     spy = Spy(at)
     memory = _replay(log, sheet, spy, memories)
     if answer is None and spy.question is None:
         raise usage(
             f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
         )
-    return Moment(at, spy.question, answer, row, memory)
+    return StepView(at, spy.question, answer, row, memory)
 
 
 def _choices(sheet: Sheet) -> str:

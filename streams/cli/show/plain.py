@@ -9,7 +9,7 @@ from msgspec import structs
 from handlers.policies.mc2.trace import history
 from schemas.events.codec import plain
 from schemas.questions import Complete
-from streams.cli.show.moment import Moment
+from streams.cli.show.moment import StepView
 from streams.cli.show.sheet import Sheet
 from streams.relay import trace_of
 
@@ -81,7 +81,7 @@ def _problem(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def moment_json(sheet: Sheet, moment: Moment) -> dict[str, Any]:
+def moment_json(sheet: Sheet, moment: StepView) -> dict[str, Any]:
     """One object for an address."""
     question, answer = moment.question, moment.answer
     facts = moment.row.said if moment.row is not None else ()

@@ -8,13 +8,13 @@ from schemas.events.base import Event
 from schemas.events.codec import plain
 from schemas.events.episode import Completed, Recalled
 from schemas.questions import Complete, Embed, Recall
-from streams.cli.show.moment import Moment
+from streams.cli.show.moment import StepView
 from streams.cli.show.page import Page
 from streams.cli.show.sheet import Sheet
 from streams.cli.show.words import clean, joined, one_line, pad
 
 
-def page_of(sheet: Sheet, moment: Moment) -> Page:
+def page_of(sheet: Sheet, moment: StepView) -> Page:
     """The whole screen."""
     page = Page()
     _header(page, sheet, moment)
@@ -36,7 +36,7 @@ def page_of(sheet: Sheet, moment: Moment) -> Page:
     return page
 
 
-def _header(page: Page, sheet: Sheet, moment: Moment) -> None:
+def _header(page: Page, sheet: Sheet, moment: StepView) -> None:
     name = sheet.admitted.problem.id if sheet.admitted is not None else sheet.episode
     words: list[str] = []
     question = moment.question
@@ -62,7 +62,7 @@ def _sampling(question: Complete) -> list[str]:
     return [f"{name} {value}" for name, value in values.items() if value is not None]
 
 
-def _reply(page: Page, moment: Moment) -> None:
+def _reply(page: Page, moment: StepView) -> None:
     match moment.answer:
         case None:
             page.rule("no reply yet")
@@ -89,7 +89,7 @@ def _cost(answer: Completed) -> str:
     return f"{one_line(answer.model)}, {answer.finish}, {tokens[0]} in {tokens[1]} out{took}{cut}"
 
 
-def _recalled(page: Page, answer: Recalled, moment: Moment) -> None:
+def _recalled(page: Page, answer: Recalled, moment: StepView) -> None:
     page.rule("recalled", f"memory version {answer.memory_version}")
     texts = (
         {(i.id, i.text_digest): i for i in moment.memory.items} if moment.memory is not None else {}
