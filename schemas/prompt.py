@@ -14,6 +14,8 @@ from schemas.fence import MARK, fenced
 from schemas.identity import text_digest
 from schemas.reply import Reply
 
+SENTENCE_WORDS = 5
+"""So many words of a prompt's sentences are copied; four, such as "the problem is solved", a reply may say itself."""
 COPIED_WORDS = 4
 """As many words of ours stand in no reply by chance."""
 
@@ -90,7 +92,7 @@ class Template:
     def says(self, text: str) -> bool:
         """Whether a text of some words stands in the static part, word for word: who writes it says nothing."""
         said = "" if len(text) > len(self.system) else _words(text).strip(" .,;:\"'*_`")
-        return said.count(" ") >= COPIED_WORDS - 1 and said in self.words
+        return said.count(" ") >= SENTENCE_WORDS - 1 and said in self.words
 
     def user(self, variables: Mapping[str, str]) -> str:
         """The sections with their variables, fenced where they need it. Raises ``KeyError`` for one missing."""

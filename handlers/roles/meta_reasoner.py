@@ -55,8 +55,8 @@ META_REASONER = Role.of(
     ),
     notes={"Judgement": _JUDGED},
     closing="""\
-Advise the agent now, beginning with Reflection: a sentence or two for each line of the form, and none of them twice. \
-Do not solve the problem yourself.""",
+Do not solve the problem yourself. Advise the agent now, in one short sentence behind each of these labels, and each \
+label at the start of a line of its own: Reflection, Fact_check, Thought, Action, When, General_strategy.""",
 )
 
 PICK = f"""\

@@ -29,6 +29,7 @@ from handlers.roles.oracle import Reading, read_scores
 from handlers.roles.reasoner import REASONER
 from handlers.roles.repairer import REPAIRER
 from handlers.roles.role import Role
+from handlers.roles.step import STEP
 from handlers.roles.thinker import THINKERS, Thought, think
 from schemas.questions import Completion
 from tests.handlers.roles.every import roles
@@ -264,6 +265,14 @@ def test_an_answer_below_a_thought_that_was_copied_is_read() -> None:
         ("\n\nState: OPEN", None, False),
         ("", None, False),
     ]
+
+
+def test_what_a_reply_says_in_four_words_of_ours_it_says_itself() -> None:
+    """The model said that the problem was solved, gave its answer, and was asked again: our prompt has these words."""
+    said = "Reasoning: All is added up.\n\nNext_step: The problem is solved.\n\nState: SOLVED\n\nFinal_answer: 260"
+    values = STEP.read(said)
+    assert not isinstance(values, Unreadable)
+    assert (values["Next_step"], values["Final_answer"]) == ("The problem is solved.", "260")
 
 
 SCORED = "Semantic=0.5, Logical=0.5, Fix=0.0"
