@@ -80,8 +80,8 @@ CONTROLLER = Role.of(
 Section "Guidance" is a decision policy for this case: use what fits and ignore the rest."""
     },
     closing="""\
-Decide on this trajectory now, beginning with Justification, in a sentence or two. Then Action, one of the three \
-words, and after it only what that action needs. Copy nothing of the above.""",
+Decide on this trajectory now: Justification in a sentence or two, then Action, one of the three words. Below RESTART \
+write Suggestions, below PATCH Corrected_reasoning and Final_answer, below ACCEPT Final_answer. Copy nothing else.""",
 )
 
 
