@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handlers.learning.cosine import cosine
-from handlers.policies.mc2.measure import Guided, fits, relevance
+from handlers.policies.mc2.measure import Guided, fits
 from streams.analysis.cases import read
 from streams.bench.guided import texts_of
 from streams.embedders.hashed import HashedEmbedder
@@ -74,5 +74,4 @@ def test_each_episode_s_fit_is_the_batch_s_mean() -> None:
         Guided((1.0, 0.0), ()),
     ]
     assert fits(batch, 2) == [(1.0, 0.5), (0.5, 0.0), None]
-    assert relevance({2: batch}) == [(2, 0.75, 0.25)]
     assert fits(batch, 1) == [None] * 3, "the first batch has nothing to be guided by"
