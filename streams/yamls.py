@@ -34,6 +34,25 @@ def reader() -> type[Any]:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+def plain(text: str) -> Any:
+    """Return what a document holds, in plain values. Raises what YAML's reader raises."""
+    made = reader()(text)
+    try:
+        return made.get_single_data()
+    finally:
+        made.dispose()
+
+
+def root(text: str) -> yaml.Node | None:
+    """Return the tree of a document, of which places are told. Raises what YAML's reader raises."""
+    made = reader()(text)
+    try:
+        found: yaml.Node | None = made.get_single_node()
+        return found
+    finally:
+        made.dispose()
+
+
 def bounded(text: str) -> str:
     """The text of a file of settings. Raises ``TooMuch``, or what YAML's reader raises where it is none."""
     import yaml

@@ -27,6 +27,7 @@ from handlers.policies.baselines.self_verification import SELF_VERIFICATION
 from handlers.policies.baselines.tool_reasoning import TOOL_REASONING
 from handlers.policies.baselines.tree import TOT
 from handlers.policies.baselines.ttpi import TTPI
+from handlers.policies.cascade import CASCADE
 from handlers.policies.cot2_meta import COT2_META
 from handlers.policies.mc2 import MC2
 from handlers.policies.meta_reasoner import META_REASONER
@@ -71,4 +72,4 @@ BASELINES: Mapping[str, Policy[Any]] = _named(
     EXPEL,
 )
 """What they are compared with."""
-BASES: Mapping[str, Policy[Any]] = {**SYSTEMS, **BASELINES}
+BASES: Mapping[str, Policy[Any]] = {**SYSTEMS, **BASELINES, CASCADE.name: CASCADE}

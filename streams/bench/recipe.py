@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
@@ -18,7 +18,7 @@ from schemas.problem import Limits, Name, Profile, Seed, Values
 from schemas.settings import meant
 from streams.bench.metrics import METRICS
 from streams.producing.perturbing import Perturbation
-from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice, reader
+from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice, plain, root
 
 FOLDER = Path(__file__).with_name("recipes")
 P_VALUE, TOKENS_PER_POINT = "p_value", "tokens_per_point"
@@ -261,8 +261,7 @@ def read(path: Path) -> Recipe:
     try:
         with path.open(encoding="utf-8") as file:
             text = bounded(file.read(FILE_CHARS + 1))
-        said: Any = yaml.load(text, Loader=reader())
-        key = key_twice(yaml.compose(text, Loader=reader()))
+        said, key = plain(text), key_twice(root(text))
     except TooMuch as error:
         raise BadRecipe(f"{path.name}:{error.line}: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

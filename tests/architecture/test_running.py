@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from streams.yamls import reader
 from tests.architecture.test_code import PACKAGES, name_of, parsed, sources
 
 RUNS_A_FILE = "streams/policies.py"
@@ -89,12 +91,16 @@ def test_nothing_is_read_that_could_run(module: str) -> None:
                 assert (node.module or "").partition(".")[0] != module, path
 
 
+def test_our_reader_of_yaml_makes_plain_values_alone() -> None:
+    assert reader() in (yaml.SafeLoader, getattr(yaml, "CSafeLoader", None))
+
+
 def test_yaml_holds_plain_values_and_arrays_are_numbers() -> None:
     for path in ours():
         for name, call in calls(path):
             assert not (whole(call.func) == f"yaml.{name}" and name in YAML), path
             said = {each.arg: whole(each.value) for each in call.keywords}
-            assert said.get("Loader", "yaml.SafeLoader") == "yaml.SafeLoader", path
+            assert said.get("Loader", "yaml.SafeLoader") in ("yaml.SafeLoader", "reader()"), path
             assert "allow_pickle" not in said, path
             assert "trust_remote_code" not in said, path
 

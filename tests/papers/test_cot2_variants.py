@@ -115,7 +115,7 @@ def test_switches_of_the_decisions() -> None:
     shut = ran(always(step=GOOD), calls=16, reopen=False)
     assert all(fact.node != "opened" for fact in shut.of(NodeExpanded)[1:])
     exposed = ran(always(step=GOOD), calls=9, expose_meta=True)
-    assert "Step 1: Semantic=1.00" in shown(exposed.asks("thinker")[2])
+    assert "Step 1: Semantic=1.00" in dict(exposed.asks("thinker")[2].variables)["scores"]
     rejected = ran(always(step=SICK), calls=16, show_rejected=True)
     assert "thought 1" in shown(rejected.asks("repairer")[0])
     plain = ran(always(step=SICK), calls=16)

@@ -82,7 +82,7 @@ SPOKEN: Mapping[str, frozenset[str]] = {
         "avoid": "reasoner",
         "mended": "reasoner",
         "finding": "monitor",
-        "advice": "controller",
+        "advice": "controller monitor",
         "step.advice": "meta_reasoner",
         "judgement": "judge",
         "assessment": "oracle",
@@ -165,6 +165,7 @@ REPAIR = (
     "tests/papers/test_cot2_lines.py::"
     "test_repair_rewrites_the_suffix_and_leaves_the_nodes_before_it_alone"
 )
+SCORED = "tests/papers/test_cot2_variants.py::test_switches_of_the_decisions"
 TAUGHT = "tests/papers/test_mc2_teaching.py::test_a_restart_that_helped_teaches_every_role_from_both_attempts"
 ELSEWHERE: Mapping[str, str] = {
     "inducer": INDUCER,
@@ -175,6 +176,7 @@ ELSEWHERE: Mapping[str, str] = {
     "inducer.work_that_succeeded": f"{PATHS}test_the_inducer_sees_excerpts_of_both_runs_where_it_is_set",
     "distiller.rejected_attempt": TAUGHT,
     "repairer.trajectory": REPAIR,
+    "thinker.scores": SCORED,
     "answer_judge": "tests/papers/test_every_section.py::test_the_judge_of_answers_sees_problem_references_and_answer",
 }
 """Sections that the simulator does not come to, by role or by role and section: the tests that assert them."""

@@ -47,7 +47,7 @@ from tests.scripted import Ran, shown
 
 def varied(question: Complete) -> str:
     """A model whose verdicts hang on what it is shown."""
-    draw = hash01("varied", shown(question))
+    draw = hash01("varied 1", shown(question))
     if question.role == "reasoner":
         return solved(f"{draw:.6f}", f"Step 1: {draw:.9f}")
     if question.role == "monitor":

@@ -20,9 +20,11 @@ from schemas.questions import Complete, Recall
 from state.folds.memory import Learned, next_memory
 from tests.papers.mc2_says import (
     answering,
+    audited,
     batch,
     best,
     coached,
+    decided,
     episode,
     full_memory,
     item,
@@ -193,3 +195,15 @@ def test_whatever_a_model_says_an_episode_concludes(said: str, calls: int) -> No
     assert ran.result.ended_by in ("accepted", "corrected", "max_rounds", "limit")
     assert len(ran.of(ControllerActed)) <= 3
     assert MC2.reflect(ran.trace, ran.result, setting())["rounds"] <= 3
+
+
+def test_a_reasoner_without_an_answer_is_asked_again_where_that_is_set() -> None:
+    """Otherwise the Monitor goes through work without an answer, as the paper's does."""
+    script = {"monitor": [audited("NO")], "controller": [decided(1, "24")]}
+    asked = episode(
+        {"reasoner": ["It comes to something.", solved("24")], **script}, setting(ask_again=True)
+    )
+    assert asked.roles[:3] == ["reasoner", "reasoner", "monitor"]
+    assert "could not be read" in shown(asked.requests[1])
+    once = episode({"reasoner": ["It comes to something."], **script}, setting(ask_again=False))
+    assert once.roles[:2] == ["reasoner", "monitor"]

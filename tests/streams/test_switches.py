@@ -83,6 +83,7 @@ OTHERS = "it is of another of the three policies that share these settings"
 QUIET: Mapping[str, Mapping[str, str]] = {
     "mc2": {
         "accept_answer": f"{PAPERS}/test_mc2_switches.py",
+        "ask_again": f"{PAPERS}/test_mc2_switches.py",
         "bullets": f"{PAPERS}/test_mc2_guide.py",
         "excerpt_chars": f"{PAPERS}/test_mc2_switches.py",
         "learn_from": f"{PAPERS}/test_mc2_switches.py",

@@ -109,7 +109,8 @@ def check(work: Work) -> Steps[str | None]:
     if report.flag != "YES":
         return leading.answer if report.flag == "NO" else None
     again = yield from ONCE.put(
-        {"problem": work.task.stated, "advice": said.text}, sampling=work.settings.sampling
+        {"problem": work.task.stated, "advice": report.description or report.explanation},
+        sampling=work.settings.sampling,
     )
     return (yield from generated(work, again))
 

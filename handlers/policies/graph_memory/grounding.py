@@ -9,7 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from handlers.policies.graph_memory.machine import MACHINE, Machine, collapsed
-from schemas.events import episode, graph, learning, monitoring, reasoning, search, strategy
+from schemas.events import (
+    cascade,
+    episode,
+    graph,
+    learning,
+    monitoring,
+    reasoning,
+    search,
+    strategy,
+)
 from schemas.events.base import Act, Event
 from schemas.events.union import KINDS
 
@@ -39,7 +48,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
         *(learning.KnowledgeConsolidated, learning.MemoryVersioned, strategy.RewardJudged),
         *(learning.KnowledgeRevised, learning.ProblemForgotten),
-        learning.EmbedderChanged,
+        *(learning.EmbedderChanged, cascade.CandidatesGraded),
     }
 )
 ALWAYS: Mapping[type[Event], str] = {
@@ -52,6 +61,7 @@ ALWAYS: Mapping[type[Event], str] = {
     reasoning.Voted: "combine",
     search.SearchDecided: "combine",
     search.ThoughtJudged: "check",
+    cascade.AnswerWeighed: "check",
     reasoning.Generated: "reason",
     episode.Checked: "check",
 }

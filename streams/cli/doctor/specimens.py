@@ -15,6 +15,7 @@ from handlers.policies.baselines.meta_prompting import CONDUCTOR, EXPERT
 from handlers.policies.baselines.reflexion import EVALUATOR, REFLECTOR
 from handlers.policies.baselines.self_refine import CRITIC
 from handlers.policies.baselines.self_verification import VERIFIER
+from handlers.policies.cascade.arms import ASKED_STRONG
 from handlers.policies.cot2_meta.conclude import FALLBACK
 from handlers.roles.again import Heard, Meter
 from handlers.roles.composer import COACHES, NOTHING, compose
@@ -97,6 +98,7 @@ class Specimen:
 def specimens() -> Iterator[Specimen]:
     """One for each role that a policy of ours asks; the first asks with every parameter that any of them sets."""
     yield _filled(replace(REASONER, sampling=EVERYTHING))
+    yield _filled(ASKED_STRONG)
     yield from map(_filled, (MONITOR, CONTROLLER, THINKERS["direct"], REPAIRER, FALLBACK, STEP))
     yield Specimen("oracle", "oracle", _scores)
     yield Specimen("confidence", "confidence.A", _trust)

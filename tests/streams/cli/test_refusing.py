@@ -19,7 +19,9 @@ ALL = frozenset({*PARAMETERS, *CAPS})
 
 
 @pytest.mark.parametrize(
-    "refused", [*(frozenset({name}) for name in PARAMETERS), ALL], ids=lambda names: "+".join(sorted(names))
+    "refused",
+    [*(frozenset({name}) for name in PARAMETERS), ALL],
+    ids=lambda names: "+".join(sorted(names)),
 )
 def test_no_problem_is_charged_for_what_an_endpoint_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: frozenset[str]

@@ -58,7 +58,7 @@ MC2 = (
     "--policy",
     "mc2",
     "--backbone",
-    "rehearsal:seed=7,malformed=0,truncated=0,empty=0",  # no reply is asked for again
+    "rehearsal:seed=5,malformed=0,truncated=0,empty=0",  # no reply is asked for again
 )
 
 
