@@ -10,9 +10,8 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from aiokafka.errors import KafkaError
 
-from streams.runtime.kafka import topics
+from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.place import Place
 from tests.live.faults import Account, Stepper, Team, account
 from tests.live.kafka_here import Cluster, broker, eventually, missing
@@ -68,7 +67,7 @@ def answers(cluster: Cluster) -> int:
     """How many there are, as far as a broker that has just come back tells it: partitions may have no leader yet."""
     try:
         return cluster.stats()["answers"]
-    except KafkaError:
+    except aio.kafka_error():
         return 0
 
 
