@@ -66,7 +66,8 @@ def joined(lead: float, opinion: float, *, agrees: bool) -> tuple[float, float]:
     if agrees:
         right = lead * opinion
         whole = right + both_wrong * COLLIDES
-        return (right / whole,) * 2 if whole else (0.0, 0.0)
+        both = right / whole if whole else 0.0
+        return both, both
     ours, theirs = lead * (1 - opinion), (1 - lead) * opinion
     whole = ours + theirs + both_wrong * (1 - COLLIDES)
     return (ours / whole, theirs / whole) if whole else (0.0, 0.0)

@@ -9,9 +9,15 @@ from tests.architecture.pages import README
 
 
 def test_figures_stand_beside_their_aims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "against_floor", lambda *_: (30.0, 12.0))
+    def floor(episodes: int, rounds: int) -> tuple[float, float]:
+        return 30.0, 12.0
+
+    def kept(rounds: int) -> float:
+        return 1000.0 + rounds
+
+    monkeypatch.setattr(speed, "against_floor", floor)
     monkeypatch.setattr(speed, "efficiency", lambda: (0.95, 0.98))
-    monkeypatch.setattr(speed, "kept_bytes", lambda rounds: 1000.0 + rounds)
+    monkeypatch.setattr(speed, "kept_bytes", kept)
     monkeypatch.setattr(speed, "replay_rate", lambda: 200_000)
     found = speed.run()
     assert found["share_of_plain_1000x200ms"] == round(0.95 / 0.98, 4)
