@@ -35,8 +35,8 @@ def reader() -> type[Any]:
 
 
 def plain(text: str) -> Any:
-    """Return what a document holds, in plain values. Raises what YAML's reader raises."""
-    made = reader()(text)
+    """Return what a document holds, in plain values. Raises as ``bounded`` does."""
+    made = reader()(bounded(text))
     try:
         return made.get_single_data()
     finally:
@@ -44,8 +44,8 @@ def plain(text: str) -> Any:
 
 
 def root(text: str) -> yaml.Node | None:
-    """Return the tree of a document, of which places are told. Raises what YAML's reader raises."""
-    made = reader()(text)
+    """Return the tree of a document, of which places are told. Raises as ``bounded`` does."""
+    made = reader()(bounded(text))
     try:
         found: yaml.Node | None = made.get_single_node()
         return found

@@ -18,7 +18,7 @@ from schemas.problem import Limits, Name, Profile, Seed, Values
 from schemas.settings import meant
 from streams.bench.metrics import METRICS
 from streams.producing.perturbing import Perturbation
-from streams.yamls import FILE_CHARS, TWICE, TooMuch, bounded, key_twice, plain, root
+from streams.yamls import FILE_CHARS, TWICE, TooMuch, key_twice, plain, root
 
 FOLDER = Path(__file__).with_name("recipes")
 P_VALUE, TOKENS_PER_POINT = "p_value", "tokens_per_point"
@@ -260,7 +260,7 @@ def read(path: Path) -> Recipe:
     """The recipe in a file. Raises ``BadRecipe`` that names the field."""
     try:
         with path.open(encoding="utf-8") as file:
-            text = bounded(file.read(FILE_CHARS + 1))
+            text = file.read(FILE_CHARS + 1)
         said, key = plain(text), key_twice(root(text))
     except TooMuch as error:
         raise BadRecipe(f"{path.name}:{error.line}: {error}") from error
