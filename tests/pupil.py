@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from handlers.policies.base import Batch, Conclusion, Policy, Task, Trace
@@ -29,6 +29,7 @@ from schemas.questions import Complete, Embed, Recall
 from schemas.reply import Reply
 from schemas.settings import PolicySettings
 from streams.backbones.port import ModelReply, ModelRequest, Tried, Unreachable
+from streams.policies import NoPolicy
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.intake import episode_of, scope_of
@@ -100,6 +101,23 @@ PUPIL = Policy(
 
 def find(name: str) -> Policy[Any]:
     return PUPIL
+
+
+def newer(name: str) -> Policy[Any]:
+    """The policy of another build."""
+    return replace(PUPIL, version="2")
+
+
+def both(name: str) -> Policy[Any]:
+    """The pupil, and one of another name."""
+    return replace(PUPIL, name=name)
+
+
+def only_the_other(name: str) -> Policy[Any]:
+    """Where the pupil's file is gone."""
+    if name == "pupil":
+        raise NoPolicy("pupil.py: no such file")
+    return both(name)
 
 
 @dataclass

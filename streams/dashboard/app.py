@@ -123,9 +123,8 @@ class Dashboard:
         look = views.PAGES[name]
 
         def page(request: Request) -> Response:
-            version = (
-                self.live_log.version
-            )  # as it was before: what comes meanwhile comes as a change
+            # As it was before: what comes meanwhile comes as a change.
+            version = self.live_log.version
             found = look(self.live_log, request.query_params)
             return self.shown(request, name, title, found | {"version": version})
 

@@ -40,9 +40,20 @@ from streams.replay.verify import Verifier
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.progress import Outcome
-from tests.contracts.runtimes import Find, Life, OnKafka, Runtime, in_one_process
+from tests.contracts.runtimes import Find, Life, OnKafka, Runtime, count, in_one_process, messages
 from tests.normal import spelled_otherwise
-from tests.pupil import PUPIL, SIZE, PupilSettings, meant, opened_with, problems, publication
+from tests.pupil import (
+    PUPIL,
+    SIZE,
+    PupilSettings,
+    both,
+    meant,
+    newer,
+    only_the_other,
+    opened_with,
+    problems,
+    publication,
+)
 from tests.streams.measuring import BANDIT, lived
 
 WINDOW = 3
@@ -55,16 +66,6 @@ def undisturbed() -> tuple[str, str]:
         runtime.log().publish(*publication(problems()))
         assert runtime.live(Life()) == Outcome()
         return meant(runtime.log())
-
-
-def count(log: SqliteLog, kind: str) -> int:
-    """Records of a kind."""
-    return sum(1 for _ in log.records(kinds=[kind]))
-
-
-def messages(log: SqliteLog, topic: str) -> list[bytes]:
-    """The values on a topic, each name once."""
-    return [value for _, _, _, value in log.messages(topic)]
 
 
 def verified(log: SqliteLog) -> list[Any]:
@@ -91,23 +92,6 @@ def changed(log: SqliteLog, embedder: str) -> tuple[str, str, Event]:
     """The command that has the only scope's lessons found by another embedder."""
     (scope,) = learned(log).scopes
     return f"n/{scope}/-", "embedder.0", EmbedderChanged(scope=scope, embedder=embedder)
-
-
-def newer(name: str) -> Policy[Any]:
-    """The policy of another build."""
-    return replace(PUPIL, version="2")
-
-
-def both(name: str) -> Policy[Any]:
-    """The pupil, and one of another name."""
-    return replace(PUPIL, name=name)
-
-
-def only_the_other(name: str) -> Policy[Any]:
-    """Where the pupil's file is gone."""
-    if name == "pupil":
-        raise NoPolicy("pupil.py: no such file")
-    return both(name)
 
 
 OWN = "pupil.py:PUPIL"

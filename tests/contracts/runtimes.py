@@ -269,3 +269,13 @@ def on_kafka_in_memory() -> Generator[Runtime]:
         closing(KafkaLog(place, Path(folder))) as log,
     ):
         yield OnKafka(place, log)
+
+
+def count(log: SqliteLog, kind: str) -> int:
+    """Records of a kind."""
+    return sum(1 for _ in log.records(kinds=[kind]))
+
+
+def messages(log: SqliteLog, topic: str) -> list[bytes]:
+    """The values on a topic, each name once."""
+    return [value for _, _, _, value in log.messages(topic)]

@@ -21,6 +21,8 @@ from schemas.questions import Remain
 
 ASKED_STRONG = replace(CHAIN, name=STRONG)
 """The same chain of thought, by another model."""
+AVOID = "Do not repeat this fault, which a check found in the earlier attempt: {fault}"
+"""What the Monitor says is a finding; the section that it goes into holds what is to be done."""
 
 
 def offered(work: Work) -> Steps[tuple[ArmName, ...]]:
@@ -108,8 +110,9 @@ def check(work: Work) -> Steps[str | None]:
     )
     if report.flag != "YES":
         return leading.answer if report.flag == "NO" else None
+    fault = report.description or report.explanation or "it did not say which"
     again = yield from ONCE.put(
-        {"problem": work.task.stated, "advice": report.description or report.explanation},
+        {"problem": work.task.stated, "advice": AVOID.format(fault=fault)},
         sampling=work.settings.sampling,
     )
     return (yield from generated(work, again))

@@ -103,6 +103,11 @@ class Work:
             (each for each in self.chains if alike(each.answer, said, self.task.problem)), None
         )
 
+    def spelt(self, answer: str | None) -> str | None:
+        """An answer as it was spelled first by whoever gave it: options are one by letter and by text."""
+        given = (*(each.answer for each in self.chains), *(each.answer for each in self.opinions))
+        return next((each for each in given if alike(each, answer, self.task.problem)), answer)
+
     def weigh(self) -> Lead:
         """The vote of all chains, and then each opinion, as independent witnesses."""
         lead = self._vote()
@@ -153,8 +158,8 @@ class Work:
         fact = AnswerWeighed(
             round=self.rounds,
             arm=arm,
-            came=came,
-            answer=lead.answer,
+            came=self.spelt(came),
+            answer=self.spelt(lead.answer),
             chance=round(lead.chance, 6),
             votes=lead.votes,
             runner_up=lead.runner_up,

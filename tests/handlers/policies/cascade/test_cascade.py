@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handlers.policies.base import Task
+from handlers.policies.cascade import CASCADE
 from schemas.events.monitoring import ExperienceFelt
 from schemas.events.reasoning import Generated, MonitorReported
 from schemas.events.strategy import StrategyChosen
@@ -82,9 +83,27 @@ def test_what_a_check_finds_goes_into_the_next_attempt() -> None:
     ran = episode(script, settings(arms=("check",)))
     assert ran.result.answer == "31"
     again = shown(ran.asks("reasoner")[2])
+    assert "Do not repeat this fault" in again
     assert "Step 1 forgets the five that were dropped." in again
     assert [each.flag for each in ran.of(MonitorReported)] == ["YES"]
     assert [each.answer for each in ran.of(Generated)] == ["36", "35", "31"]
+
+
+def test_a_check_that_names_no_fault_says_so_in_the_next_attempt() -> None:
+    script = {"reasoner": [says(36), says(35), says(31)], "monitor": ["Error_found: YES"]}
+    ran = episode(script, settings(arms=("check",)))
+    assert "it did not say which" in shown(ran.asks("reasoner")[2])
+
+
+def test_an_option_by_its_text_is_the_one_by_its_letter() -> None:
+    """They count as one witness, and later as one candidate, however each spells it."""
+    task = Task("q3", "Which is largest? (A) Mars (B) Jupiter (C) Venus", "quiz", seed=7)
+    script = {"reasoner": [says("B"), says("A")], "strong": [says("Jupiter")]}
+    own = settings(arms=(), strong=True)
+    ran = episode(script, own, task=task)
+    assert [each.came for each in weighed(ran)] == [None, "B"]
+    assert weighed(ran)[1].chance > weighed(ran)[0].chance
+    assert CASCADE.reflect(ran.trace, ran.result, own)["candidates"] == ["B"]
 
 
 def test_a_check_that_cannot_be_read_speaks_neither_for_nor_against() -> None:

@@ -12,10 +12,11 @@ import pytest
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.progress import Outcome
-from tests.contracts.runtime_suite import alone, both, messages, newer, only_the_other
-from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka
+from tests.contracts.runtime_suite import alone
+from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka, messages
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import broker_of, in_memory
+from tests.pupil import both, newer, only_the_other
 
 
 @pytest.fixture

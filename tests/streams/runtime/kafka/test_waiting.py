@@ -16,10 +16,9 @@ from streams.runtime.kafka.fence import EventsFold
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.progress import Outcome
 from streams.runtime.schedule import PendingEpisode
-from tests.contracts.runtime_suite import newer
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
-from tests.pupil import meant, problems, publication
+from tests.pupil import meant, newer, problems, publication
 
 BYTES = 300
 """Of a waiting problem; its name alone is 80."""
