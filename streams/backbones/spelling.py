@@ -65,10 +65,10 @@ def parse(text: str) -> Spelling:
     return Spelling(kind, what, _options(text, pairs))
 
 
-def build(text: str, wishes: BackboneConfig | None = None) -> Backbone:
+def build(text: str, config: BackboneConfig | None = None) -> Backbone:
     """The backbone. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do."""
     spelled = parse(text)
-    return _KINDS[spelled.kind](spelled, wishes or BackboneConfig())
+    return _KINDS[spelled.kind](spelled, config or BackboneConfig())
 
 
 def _options(text: str, pairs: list[str]) -> dict[str, str]:
@@ -86,44 +86,44 @@ def _options(text: str, pairs: list[str]) -> dict[str, str]:
 # ── The kinds ────────────────────────────────────────────────────────────────────────────────
 
 
-def _openai(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
+def _openai(spelled: Spelling, config: BackboneConfig) -> Backbone:
     from streams.backbones.openai import OpenAIBackbone, Options
 
     values = _typed("openai", Options, spelled.options)
-    if wishes.max_connections is not None:
-        values["max_connections"] = wishes.max_connections
-    place: dict[str, Any] = {} if wishes.environ is None else {"environ": wishes.environ}
-    told = {name: getattr(wishes, name) for name in ("key_source", "url_source", "pool")}
+    if config.max_connections is not None:
+        values["max_connections"] = config.max_connections
+    place: dict[str, Any] = {} if config.environ is None else {"environ": config.environ}
+    told = {name: getattr(config, name) for name in ("key_source", "url_source", "pool")}
     place |= {name: value for name, value in told.items() if value is not None}
     return OpenAIBackbone(
-        spelled.what or wishes.model, base_url=wishes.base_url, options=Options(**values), **place
+        spelled.what or config.model, base_url=config.base_url, options=Options(**values), **place
     )
 
 
-def _provider(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
+def _provider(spelled: Spelling, config: BackboneConfig) -> Backbone:
     from streams.backbones.providers import Options, ProviderBackbone
 
     values = _typed(spelled.kind, Options, spelled.options)
-    if wishes.max_connections is not None:
-        values["max_connections"] = wishes.max_connections
+    if config.max_connections is not None:
+        values["max_connections"] = config.max_connections
     return ProviderBackbone(
         spelled.kind,
-        spelled.what or wishes.model,
+        spelled.what or config.model,
         options=Options(**values),
-        environ=wishes.environ,
-        place_of=wishes.place_of,
-        pool=wishes.pool,
+        environ=config.environ,
+        place_of=config.place_of,
+        pool=config.pool,
     )
 
 
-def _llamacpp(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
+def _llamacpp(spelled: Spelling, config: BackboneConfig) -> Backbone:
     from streams.backbones.llamacpp import LlamaCpp, Options
 
     options = Options(**_typed("llamacpp", Options, spelled.options))
-    return LlamaCpp(_gguf(spelled.what, wishes.models), options)
+    return LlamaCpp(_gguf(spelled.what, config.models), options)
 
 
-def _openvino(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
+def _openvino(spelled: Spelling, config: BackboneConfig) -> Backbone:
     """OpenVINO; llama.cpp, which says so, for a file that OpenVINO cannot read."""
     from streams.backbones.gguf import file_of
     from streams.backbones.llamacpp import LlamaCpp
@@ -131,7 +131,7 @@ def _openvino(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     from streams.backbones.openvino import OpenVino, Options, unreadable
 
     chosen = Options(**_typed("openvino", Options, spelled.options))
-    path = file_of(_gguf(spelled.what, wishes.models), "openvino")
+    path = file_of(_gguf(spelled.what, config.models), "openvino")
     strange = unreadable(path)
     if strange is None:
         return OpenVino(path, chosen)
@@ -156,7 +156,7 @@ def _gguf(what: str, models: Path | None) -> str | Path | None:
     return path
 
 
-def _recorded(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
+def _recorded(spelled: Spelling, config: BackboneConfig) -> Backbone:
     from streams.backbones.recorded import Recorded
 
     _typed("recorded", None, spelled.options)
@@ -165,7 +165,7 @@ def _recorded(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
     return Recorded(spelled.what)
 
 
-def _rehearsal(spelled: Spelling, wishes: BackboneConfig) -> Backbone:
+def _rehearsal(spelled: Spelling, config: BackboneConfig) -> Backbone:
     from streams.backbones.rehearsal import Options, Rehearsal
 
     return Rehearsal(Options.of(spelled.options))

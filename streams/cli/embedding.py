@@ -13,7 +13,7 @@ from state.folds.remeasuring import sought_by
 from streams.cli.errors import OK, usage
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json
-from streams.cli.setup import Models, embedder_of, wishes_of
+from streams.cli.setup import Models, backbone_config, embedder_of
 from streams.cli.show.library import Library, Shelf
 from streams.cli.show.words import plural
 
@@ -40,7 +40,7 @@ def change(
     json: bool,
 ) -> int:
     """Put the choice on record; the next worker makes the vectors anew. The exit code."""
-    name = embedder_of(wanted, wishes_of(Models())).name
+    name = embedder_of(wanted, backbone_config(Models())).name
     with closing(open_log(log, writes=True)) as opened:
         shelf = _shelf(Library.read(opened), scope)
         memory = _changeable(shelf, name)

@@ -19,10 +19,10 @@ def corpus(
 ) -> int:
     """Index a file of passages, with what stands before queries and passages; the exit code."""
     from state.tables.corpus import Prefixes
-    from streams.cli.setup import Models, embedder_of, wishes_of
+    from streams.cli.setup import Models, backbone_config, embedder_of
     from streams.tools.corpus import index
 
-    path, maker = Path(source), embedder_of(embedder, wishes_of(Models()))
+    path, maker = Path(source), embedder_of(embedder, backbone_config(Models()))
     try:
         count = asyncio.run(index(Path(folder), passages(path), maker, Prefixes(query, passage)))
     except (OSError, ValueError) as error:

@@ -31,7 +31,7 @@ ONE_FILE = "A worker on a log of one file does: --log sqlite:PATH"
 def work(
     url: str,
     models: Models,
-    duty: WorkerConfig,
+    config: WorkerConfig,
     *,
     metrics: str | None = None,
     on_change: Callable[[Progress], None] | None = None,
@@ -45,18 +45,18 @@ def work(
     from streams.runtime.kafka.web import told
     from streams.runtime.progress import Outcome
 
-    if duty.run_code:
+    if config.run_code:
         raise usage("workers on Kafka run no code", field="--run-code", hint=ONE_FILE)
     place, config = place_of(url), load()
     pages = _pages(metrics, config.kafka.web_port)
     said, home = config.kafka, Path(config.home).expanduser()
-    world = working_world(models, duty.totals)
-    say_expected(world, None, duty.policy)
+    world = working_world(models, config.totals)
+    say_expected(world, None, config.policy)
     options: dict[str, Any] = {
         "name": f"{socket.gethostname()}:{os.getpid()}",
-        "default_policy": duty.policy,
-        "max_concurrency": duty.max_concurrency,
-        "learning_limits": duty.learning_limits or Limits(),
+        "default_policy": config.policy,
+        "max_concurrency": config.max_concurrency,
+        "learning_limits": config.learning_limits or Limits(),
         "session_ms": said.session_ms,
         "max_ready": said.max_ready,
         "on_change": on_change,
@@ -79,7 +79,7 @@ def work(
             to_end.append(worker.drain)
             worker.on_start = started
             async with serving(told(worker), pages):
-                return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
+                return await worker.run(until_idle=config.until_idle, settle=config.settle)
         finally:
             await world.close()
 

@@ -89,16 +89,16 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
     _check_roles(named)
     named["*"] = models.backbone or load().backbone or _default(models)
     log_as_asked()
-    wishes = wishes_of(models)
+    config = backbone_config(models)
     built: dict[str, Backbone] = {}
     for spelling in dict.fromkeys(named.values()):
         try:
-            built[spelling] = build(spelling, wishes)
+            built[spelling] = build(spelling, config)
         except ValueError as error:
             raise usage(str(error), field="--backbone") from error
         except BackboneError as error:
             raise as_cli(error) from error
-    chosen = embedder_of(embedder, wishes, simulated=any(each.simulated for each in built.values()))
+    chosen = embedder_of(embedder, config, simulated=any(each.simulated for each in built.values()))
     world = World(
         {role: built[name] for role, name in named.items()},
         chosen,
@@ -162,13 +162,13 @@ def episodes_in_flight() -> int:
     return load().max_concurrency
 
 
-def embedder_of(spelling: str, wishes: BackboneConfig, *, simulated: bool = False) -> Embedder:
+def embedder_of(spelling: str, config: BackboneConfig, *, simulated: bool = False) -> Embedder:
     """Who makes vectors. Raises a ``CliError`` where its spelling or set-up is wrong."""
     from streams.backbones.port import BackboneError
     from streams.embedders.spelling import build
 
     try:
-        return build(spelling, wishes, simulated=simulated)
+        return build(spelling, config, simulated=simulated)
     except ValueError as error:
         raise usage(str(error), field="--role embedder") from error
     except BackboneError as error:
@@ -202,7 +202,7 @@ def prices_of(models: Models) -> dict[str, Price]:
         raise usage(str(error), field="--price") from error
 
 
-def wishes_of(models: Models) -> BackboneConfig:
+def backbone_config(models: Models) -> BackboneConfig:
     """What the command line, the environment and ``.env`` say of endpoints."""
     from streams.backbones.openai.endpoint import EndpointPool
     from streams.backbones.spelling import BackboneConfig

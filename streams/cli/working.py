@@ -59,7 +59,7 @@ def _held(path: str, lock: IO[str]) -> CliError:
 def work(
     log: str | None,
     models: Models,
-    duty: WorkerConfig,
+    config: WorkerConfig,
     *,
     on_change: Callable[[Progress], None] | None = None,
     on_start: Callable[[Worker], object] | None = None,
@@ -72,23 +72,23 @@ def work(
     from streams.cli.tabling import Attached
     from streams.runtime.tuning import tune_collector
 
-    path, world = log_path(log_url(log)), working_world(models, duty.totals)
+    path, world = log_path(log_url(log)), working_world(models, config.totals)
     FLAGS.log = path
     need_folder(path)
     pages = None if metrics is None else place_of(metrics, "--metrics")
     with only_worker(path):
         projector = Attached(log, on_change, wanted=tables)
-        worker = projector.worker = _worker(log, world, duty, projector)
-        say_expected(world, worker.log, duty.policy)
+        worker = projector.worker = _worker(log, world, config, projector)
+        say_expected(world, worker.log, config.policy)
         if on_start is not None:
             on_start(worker)
         tune_collector()
         with projector, exporting(worker.log.path, otlp):
-            return report(_finished(worker, duty, pages))
+            return report(_finished(worker, config, pages))
 
 
 def _worker(
-    log: str | None, world: World, duty: WorkerConfig, on_change: Callable[[Progress], None]
+    log: str | None, world: World, config: WorkerConfig, on_change: Callable[[Progress], None]
 ) -> Worker:
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
@@ -98,17 +98,17 @@ def _worker(
         world,
         find,
         name=f"worker:{os.getpid()}",
-        default_policy=duty.policy,
-        max_concurrency=duty.max_concurrency,
-        learning_limits=duty.learning_limits,
+        default_policy=config.policy,
+        max_concurrency=config.max_concurrency,
+        learning_limits=config.learning_limits,
         on_change=on_change,
-        sandbox=sandbox_of(duty),
+        sandbox=sandbox_of(config),
     )
 
 
-def sandbox_of(duty: WorkerConfig) -> Sandbox | None:
+def sandbox_of(config: WorkerConfig) -> Sandbox | None:
     """Where code is run, if this command line says so; where nobody can be shut in, that is said once."""
-    if not duty.run_code:
+    if not config.run_code:
         return None
     from streams.grading.sandbox import Sandbox
 
@@ -140,20 +140,20 @@ def working_world(models: Models, totals: Totals | None) -> World:
     return world
 
 
-def _finished(worker: Worker, duty: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
+def _finished(worker: Worker, config: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
     """How the worker's run ended. Raises a ``CliError`` where its set-up is broken."""
     from streams.backbones.port import BackboneError
 
     log = worker.log
     try:
-        return asyncio.run(_run(worker, duty, pages))
+        return asyncio.run(_run(worker, config, pages))
     except BackboneError as error:
         raise as_cli(error, log.db.execute(OPEN).fetchone()[0]) from error
     finally:
         log.close()
 
 
-async def _run(worker: Worker, duty: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
+async def _run(worker: Worker, config: WorkerConfig, pages: tuple[str, int] | None) -> Outcome:
     from streams.cli.observing import serving
     from streams.telemetry.worker import Pages
 
@@ -161,7 +161,7 @@ async def _run(worker: Worker, duty: WorkerConfig, pages: tuple[str, int] | None
     try:
         with closing(Pages(worker)) as shown:
             async with serving(shown.told, pages):
-                return await worker.run(until_idle=duty.until_idle, settle=duty.settle)
+                return await worker.run(until_idle=config.until_idle, settle=config.settle)
     finally:
         await worker.world.close()
 

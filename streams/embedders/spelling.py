@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 KINDS = ("auto", "hashed", "minilm", "openai:MODEL")
 
 
-def build(text: str, wishes: BackboneConfig, *, simulated: bool = False) -> Embedder:
+def build(text: str, config: BackboneConfig, *, simulated: bool = False) -> Embedder:
     """The embedder. Raises ``ValueError`` for a wrong spelling, ``SetupBroken`` as backbones do.
 
     ``simulated`` says that no model answers: ``auto`` is hashed n-grams then.
@@ -38,11 +38,11 @@ def build(text: str, wishes: BackboneConfig, *, simulated: bool = False) -> Embe
         return Cached(
             OpenAIEmbedder(
                 what,
-                base_url=wishes.base_url,
-                key_source=wishes.key_source,
-                url_source=wishes.url_source,
-                environ=wishes.environ,
-                pool=wishes.pool,
+                base_url=config.base_url,
+                key_source=config.key_source,
+                url_source=config.url_source,
+                environ=config.environ,
+                pool=config.pool,
             )
         )
     raise ValueError(f"no embedder {text!r}; there are {', '.join(KINDS)}")

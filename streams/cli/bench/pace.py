@@ -13,7 +13,7 @@ from streams.backbones.port import Backbone
 from streams.bench import pace
 from streams.cli.errors import FAILED, OK, usage
 from streams.cli.output import out, out_json, say
-from streams.cli.setup import Models, wishes_of
+from streams.cli.setup import Models, backbone_config
 
 KINDS = ("llamacpp", "openvino")
 MODEL = "qwen2.5-coder-1.5b"
@@ -48,7 +48,7 @@ def _built(spelling: str) -> Backbone:
     from streams.backbones.spelling import build
 
     try:
-        return build(spelling, wishes_of(Models()))
+        return build(spelling, backbone_config(Models()))
     except ValueError as error:
         raise usage(str(error), field="--backbone") from error
 

@@ -22,7 +22,7 @@ from streams.cli.main import main
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json, say
 from streams.cli.places import folder_of
-from streams.cli.setup import Models, wishes_of
+from streams.cli.setup import Models, backbone_config
 
 TOGETHER = 16
 POLICY = "greedy"
@@ -100,7 +100,7 @@ async def _chat(
     from streams.backbones.spelling import build
 
     known = _chats(kept)
-    turns, backbone = asyncio.Semaphore(TOGETHER), build(spelling, wishes_of(Models()))
+    turns, backbone = asyncio.Semaphore(TOGETHER), build(spelling, backbone_config(Models()))
 
     async def put(name: str, problem: str, reference: str) -> None:
         async with turns:

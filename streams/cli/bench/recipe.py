@@ -249,7 +249,7 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
     """Work on what was announced, within what the stages before it left of the totals."""
     from streams.cli.bench.progress import watching_bench
 
-    duty = WorkerConfig(
+    config = WorkerConfig(
         until_idle=True,
         settle=True,
         max_concurrency=wanted.max_concurrency,
@@ -259,14 +259,14 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
     if log.startswith("kafka://"):
         from streams.cli.kafka_working import work as work_on_kafka
 
-        return work_on_kafka(log, wanted.models, duty)
+        return work_on_kafka(log, wanted.models, config)
     from streams.cli.working import work
 
     with watching_bench(log) as watch:
         return work(
             log,
             wanted.models,
-            duty,
+            config,
             on_change=watch,
             on_start=lambda worker: spending.add(worker.world),
         )

@@ -100,10 +100,10 @@ def retrieval(
 
     from streams.bench.retrieval import run
     from streams.cli.errors import usage
-    from streams.cli.setup import Models, embedder_of, wishes_of
+    from streams.cli.setup import Models, backbone_config, embedder_of
 
     try:
-        maker = embedder_of(embedder, wishes_of(Models()))
+        maker = embedder_of(embedder, backbone_config(Models()))
         return show(run(Path(data), maker, None if index is None else Path(index)), json=json)
     except (OSError, ValueError) as error:
         raise usage(str(error), field="--data") from error

@@ -152,8 +152,8 @@ def embed(
     from streams.bench.embed import run
     from streams.cli.commands.bench import show
     from streams.cli.output import say
-    from streams.cli.setup import Models, embedder_of, wishes_of
+    from streams.cli.setup import Models, backbone_config, embedder_of
     from streams.embedders.cached import Cached
 
-    made = embedder_of(embedder, wishes_of(Models()))
+    made = embedder_of(embedder, backbone_config(Models()))
     return show(run(made.inner if isinstance(made, Cached) else made, say), json=json)

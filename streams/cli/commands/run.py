@@ -100,7 +100,7 @@ def worker(
 
     models, url = answering.models(limits.limits(), wanted.tools), log_url(log)
     named = [policy_of(name).name for name in wanted.policies] or [policy_of(None).name]
-    duty = WorkerConfig(
+    config = WorkerConfig(
         policy=named[0],
         until_idle=wanted.until_idle,
         settle=wanted.settle,
@@ -116,13 +116,13 @@ def worker(
         from streams.cli.kafka_working import work as work_on_kafka
 
         refuse(otlp)
-        return work_on_kafka(url, models, duty, metrics=metrics)
-    spending = Spending(duty.totals)
+        return work_on_kafka(url, models, config, metrics=metrics)
+    spending = Spending(config.totals)
     with watching(log) as watch:
         code = work(
             log,
             models,
-            duty,
+            config,
             on_change=watch,
             on_start=lambda worker: spending.add(worker.world),
             tables=not no_tables,

@@ -135,10 +135,10 @@ def _work(models: Models, limit: int) -> int:
     from streams.world import Totals
 
     totals = Totals(None, None, None, float(limit * LONGEST_S))
-    duty = WorkerConfig(until_idle=True, max_concurrency=TOGETHER, totals=totals)
+    config = WorkerConfig(until_idle=True, max_concurrency=TOGETHER, totals=totals)
     with watching(LOG) as watch:
         try:
-            return work(LOG, models, duty, on_change=watch)
+            return work(LOG, models, config, on_change=watch)
         except CliError as error:
             if error.error != "budget.spent":
                 raise

@@ -112,12 +112,12 @@ def test_an_embedder_is_chosen_as_a_role_is() -> None:
     models = Models(backbone="rehearsal", roles=["embedder=minilm"])
     assert world_of(models).embedder.name == "minilm-53aa5117-256"
     assert world_of(Models(backbone="rehearsal")).embedder.name == "hashed-256"
-    wishes = BackboneConfig(environ={"OPENAI_API_KEY": "k"})
-    assert build("openai:text-embedding-3-small", wishes).name == "openai:text-embedding-3-small"
+    config = BackboneConfig(environ={"OPENAI_API_KEY": "k"})
+    assert build("openai:text-embedding-3-small", config).name == "openai:text-embedding-3-small"
     with pytest.raises(SetupBroken, match="needs its model"):
-        build("openai", wishes)
+        build("openai", config)
     with pytest.raises(ValueError, match=r"no embedder 'word2vec'; there are auto, hashed, minilm"):
-        build("word2vec", wishes)
+        build("word2vec", config)
 
 
 def test_vectors_of_two_embedders_are_never_compared() -> None:
