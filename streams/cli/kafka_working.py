@@ -47,9 +47,9 @@ def work(
 
     if config.run_code:
         raise usage("workers on Kafka run no code", field="--run-code", hint=ONE_FILE)
-    place, config = place_of(url), load()
-    pages = _pages(metrics, config.kafka.web_port)
-    said, home = config.kafka, Path(config.home).expanduser()
+    place, settings = place_of(url), load()
+    pages = _pages(metrics, settings.kafka.web_port)
+    said, home = settings.kafka, Path(settings.home).expanduser()
     world = working_world(models, config.totals)
     say_expected(world, None, config.policy)
     options: dict[str, Any] = {
