@@ -18,6 +18,7 @@ import pytest
 
 from handlers.policies.answer_judge import JudgeSettings, solve
 from handlers.policies.base import Task
+from handlers.policies.cascade.arms import AVOID
 from handlers.policies.meta_reasoner.strategies import BIRTHS
 from handlers.policies.registry import POLICIES
 from streams.backbones.rehearsal import Options
@@ -139,8 +140,11 @@ WORDS: Mapping[str, str] = {
 }
 """What is ours in a section."""
 
-ARMS = tuple(strategy.text for strategy in BIRTHS)
-"""What a step is advised where an arm of the start set is chosen."""
+OURS: Mapping[str, tuple[str, ...]] = {
+    "step.advice": tuple(strategy.text for strategy in BIRTHS),
+    "reasoner.advice": (AVOID.partition("{")[0],),
+}
+"""Where a section of somebody's words may begin with ours: an arm of the start set, a fault to be avoided."""
 
 CASES = "only a search shows similar cases, and it goes straight or restates"
 CHECKS = "only a search restates, and nothing is checked in one"
@@ -209,7 +213,8 @@ def holds(name: str, variable: str, text: str, seen: Seen) -> bool:
     """Whether a section holds what it is for."""
     if variable == "problem":
         return re.search(r"\d+ \d+ \d+ \d+", text) is not None
-    if f"{name}.{variable}" == "step.advice" and text.startswith(ARMS):
+    ours = OURS.get(f"{name}.{variable}")
+    if ours is not None and text.startswith(ours):
         return True
     if variable == "last_result" and text == "no answer":
         return True
