@@ -32,15 +32,19 @@ class Place:
     def holds(self, name: str, address: str, event: Event) -> bool:
         """Whether a record of this event may stand there, whatever its topic."""
         wanted = self.episode if isinstance(self.episode, str) else self.episode(event)
-        if self.address is NUMBERED:
-            return is_numbered(address) and _fits(wanted, name, event)
-        return _fits(self.address, address, event) and _fits(wanted, name, event)
+        if not _fits(wanted, name, event):
+            return False
+        return (
+            is_numbered(address)
+            if self.address is NUMBERED
+            else _fits(self.address, address, event)
+        )
 
 
 def _fits(wanted: str, said: str, event: Event) -> bool:
-    if "{" in wanted:
-        return said == wanted.format(event=event)
-    return said.startswith(wanted[:-1]) if wanted.endswith("*") else said == wanted
+    if wanted[-1] == "*":
+        return said.startswith(wanted[:-1])
+    return said == (wanted.format(event=event) if "{" in wanted else wanted)
 
 
 def _closed_in(event: learning.BatchClosed) -> str:
@@ -96,5 +100,6 @@ def stands(name: str, address: str, event: Event, topic: str | None = None) -> b
     """
     places = PLACES.get(type(event))
     return places is None or any(
-        place.holds(name, address, event) for place in places if topic in (None, place.topic)
+        (topic is None or topic == place.topic) and place.holds(name, address, event)
+        for place in places
     )

@@ -18,11 +18,17 @@ def pack(vector: Sequence[float]) -> str:
         raise ValueError(f"beyond float16, which ends at {HALF_LIMIT:g}") from error
 
 
-def unpack(packed: str) -> tuple[float, ...]:
-    """The numbers of a packed vector. Raises ``ValueError`` if the text is none."""
+def halves(packed: str) -> bytes:
+    """The little-endian float16 of a packed vector. Raises ``ValueError`` if the text is none."""
     raw = b64decode(packed, validate=True)
     if len(raw) % 2:
         raise ValueError("a packed vector has an even number of bytes")
+    return raw
+
+
+def unpack(packed: str) -> tuple[float, ...]:
+    """The numbers of a packed vector. Raises ``ValueError`` if the text is none."""
+    raw = halves(packed)
     return struct.unpack(f"<{len(raw) // 2}e", raw)
 
 

@@ -60,8 +60,9 @@ def ruled(before: Standing, words: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def shared(standing: Standing, batch: Iterable[Opportunity]) -> Iterator[Opportunity]:
     """The opportunities of lessons that say the same, as one's."""
+    first = standing.get("same", {})
     for marks, outcome in batch:
-        yield tuple(dict.fromkeys(one(standing, mark) for mark in marks)), outcome
+        yield tuple(dict.fromkeys([first.get(mark, mark) for mark in marks])), outcome
 
 
 def tallied(before: Standing, batch: Iterable[Opportunity]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.learning.likeness import likeness_of
-from handlers.learning.retire import ALIKE, one, retired
+from handlers.learning.retire import ALIKE, retired
 from handlers.learning.sameness import joined
 from schemas.events.learning import KnowledgeConsolidated
 from schemas.memory import Labels, Memory, MemoryItem
@@ -113,7 +113,7 @@ def assembled(
 def _pruned(standing: Mapping[str, Any], items: Sequence[MemoryItem]) -> Mapping[str, Any]:
     """The standing without tallies of items that are no more."""
     marks = {item.mark for item in items}
-    marks |= {one(standing, mark) for mark in marks}
+    marks |= {its for mark, its in standing.get("same", {}).items() if mark in marks}
     left = dict(standing)
     for name in ("tally", "same"):
         if name in standing:
