@@ -189,9 +189,8 @@ def test_solving_and_producing_beside_a_worker_disturb_nobody(calm: Calm, tmp_pa
     assert call("produce", "game24:931-933", "--policy", "cot", *where).code == 0
     _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, said
-    finish(
-        path, *AT_ONCE
-    )  # on a slow machine the worker is done before something is produced beside it
+    # On a slow machine the worker is done before something is produced beside it.
+    finish(path, *AT_ONCE)
     assert len(end_of(log).answers) == 30 + 1 + 3
     assert log.counter("stale") == 0
     log.close()

@@ -172,7 +172,7 @@ def test_once_drained_only_calls_under_way_end() -> None:
     assert [type(each) for each in outcomes] == [ModelReply, *[NotSent] * 4]
 
 
-def test_backbones_of_one_endpoint_share_its_connections_and_of_one_model_its_road() -> None:
+def test_backbones_of_one_endpoint_share_its_connections_and_of_one_model_its_state() -> None:
     async def use(url: str) -> tuple[int, bool]:
         pool = EndpointPool()
         options = Options(max_connections=3, **QUICK)
