@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,14 +15,16 @@ from handlers.policies.base import Trace
 from handlers.policies.meta_reasoner.measure import meant, own
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
-from schemas.events.learning import BatchClosed, Graded, Reflected
+from schemas.events.learning import BatchClosed, Graded, KnowledgeConsolidated, Reflected
 from schemas.events.search import NodePruned
 from schemas.identity import address_order, episode_parts
 from schemas.outcome import Outcome, Standing
 from schemas.problem import Problem
+from schemas.record import Record
 from schemas.usage import Usage
 from state.folds.costs import Spent
 from state.folds.grades import GradesFold, Known
+from state.folds.state import scope_of
 from streams.analysis.verdicts import Verdict, verdicts
 from streams.policies import NoPolicy, find, find_recorded
 from streams.relay import trace_of
@@ -162,6 +165,8 @@ class Reading:
     references: dict[str, References] = field(default_factory=dict[str, References])
     learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
     """What each scope spent on learning."""
+    consolidated: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """How often each scope's rules came out as what, a role at a time: said anew, kept, kept by a fallback."""
     makers: dict[str, set[tuple[str, str]]] = field(default_factory=dict[str, set[tuple[str, str]]])
     """Which model answered in which role while a scope learned."""
     scopes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -217,6 +222,18 @@ class Reading:
                 self.verdicts.get(episode),
             )
 
+    def learned(self, record: Record) -> None:
+        """Take what a scope spent and said while it learned."""
+        match record.event:
+            case Completed() as event:
+                scope, made = scope_of(record.episode), (role_of(event), event.model)
+                self.learning.setdefault(scope, Spent()).add(event)
+                self.makers.setdefault(scope, set()).add(made)
+            case KnowledgeConsolidated(result=result):
+                self.consolidated.setdefault(scope_of(record.episode), Counter())[result] += 1
+            case _:
+                pass
+
     def reference(self, episode: str) -> References | None:
         """The label of an episode's problem, where one came."""
         admitted = self.journals.get(episode, {}).get("admitted")
@@ -246,11 +263,8 @@ def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
     for record in log.records():
         if record.episode.startswith(("p/", "q/", "s/")) and record.topic == "events":
             reading.journals.setdefault(record.episode, {})[record.address] = record.event
-        elif isinstance(record.event, Completed):
-            scope = record.episode.removeprefix("b/").rpartition("/")[0]
-            reading.learning.setdefault(scope, Spent()).add(record.event)
-            made = (role_of(record.event), record.event.model)
-            reading.makers.setdefault(scope, set()).add(made)
+        else:
+            reading.learned(record)
         match record.event:
             case Graded():
                 reading.grades.feed(record.episode, record.event)

@@ -6,6 +6,7 @@ the same report as one that was not.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -200,13 +201,15 @@ def figures(results: Results, run: str, data: str, group: Sequence[Episode]) -> 
 
 
 def learning(results: Results, cells: Sequence[Cell]) -> dict[str, Any]:
-    """What learning cost, in a column of its own, in every scope that problems of these cells fell into."""
+    """What learning cost and came to, in every scope that problems of these cells fell into; a column of its own."""
     scopes = {scope for cell in cells for scope in results.reading.scopes.get(cell.series, ())}
+    came = sum((results.reading.consolidated.get(s, Counter()) for s in scopes), Counter[str]())
     spent = [results.reading.learning[s] for s in sorted(scopes) if s in results.reading.learning]
     tokens = [each.tokens for each in spent]
     return {
         "calls": sum(each.calls for each in spent),
         "tokens": None if None in tokens else sum(each or 0 for each in tokens),
+        "consolidations": dict(sorted(came.items())),
     }
 
 

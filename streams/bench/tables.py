@@ -125,9 +125,17 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
         UNKNOWN if low_high is None else f"{low_high[0]:.1f}–{low_high[1]:.1f}",
         _value(found["coverage"], 1), str(said["commission"]), str(said["omission"]),
         str(said["undecided"]), str(said["not_graded"]),
-        _value(found["calls"], 1), _resting(found["tokens"], 0), f"{each['learning']['calls']:,} calls",
+        _value(found["calls"], 1), _resting(found["tokens"], 0), _learning(each["learning"]),
         *(_resting(found[name], 3) for name in ("ece", "aurc", "f1")),
     ]  # fmt: skip
+
+
+def _learning(found: Mapping[str, Any]) -> str:
+    """What learning cost, and how many sets of rules a fallback kept."""
+    came: Mapping[str, int] = found["consolidations"]
+    kept = came.get("fallback", 0)
+    spent = f"{found['calls']:,} calls"
+    return f"{spent}, {kept:,} of {sum(came.values()):,} rules by fallback" if kept else spent
 
 
 def _resting(found: Mapping[str, Any] | None, places: int) -> str:

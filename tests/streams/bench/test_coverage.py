@@ -95,7 +95,8 @@ def test_what_was_measured_says_of_how_many_each_figure_is() -> None:
     part = {"value": 0.25, "known": 3, "unknown": 2, "seeds_unknown": 0}
     names = ("accuracy", "coverage", "calls", "tokens", "ece", "aurc", "f1")
     each = {
-        "data": "d", "run": "r", "episodes": 5, "accuracy_interval": None, "learning": {"calls": 0},
+        "data": "d", "run": "r", "episodes": 5, "accuracy_interval": None,
+        "learning": {"calls": 0, "consolidations": {}},
         "metrics": {name: part if name in ("ece", "f1") else nothing for name in names},
         "outcomes": dict.fromkeys(("commission", "omission", "undecided", "not_graded"), 0),
     }  # fmt: skip

@@ -56,7 +56,7 @@ def made() -> dict[str, Any]:
     named = ("coverage", "calls", "ece", "aurc", "f1")
     one = {
         "data": "d, e", "run": AWKWARD, "episodes": 3, "outcomes": outcomes, "accuracy_interval": None,
-        "metrics": METRICS | dict.fromkeys(named), "learning": {"calls": 0},
+        "metrics": METRICS | dict.fromkeys(named), "learning": {"calls": 0, "consolidations": {}},
     }  # fmt: skip
     return {"tables": [TABLE, TABLE], "ours": [TABLE], "measured": [one]}
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+from collections import Counter
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
@@ -227,6 +228,28 @@ def test_learning_is_counted_whatever_domains_the_lines_carry(
     assert spent > 0
     told = {each["run"]: each["learning"]["calls"] for each in done.json["measured"]}
     assert told == {"one": spent, "two": 0}
+
+
+def test_rules_that_a_fallback_kept_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consolidation whose reply cannot be read keeps the rules that were there, which no figure showed."""
+    monkeypatch.chdir(tmp_path)
+    recipe = changed(["runs"], {"one": {"policy": "mc2"}, "two": {"policy": "cot"}})
+    Path("mine.yaml").write_text(json.dumps(recipe))
+    backbone = "rehearsal:seed=2,truncated=0.5"
+    done = call("bench", "run", "mine.yaml", "--log", "a.db", "--backbone", backbone, "--json")
+    assert done.code == 0, done.err
+    query = (
+        "select json_extract(body, '$.result') from records where kind = 'knowledge.consolidated'"
+    )
+    with closing(SqliteLog("a.db")) as log:
+        came = Counter(result for (result,) in log.db.execute(query))
+    assert came["fallback"] > 0
+    told = {each["run"]: each["learning"]["consolidations"] for each in done.json["measured"]}
+    assert told == {"one": came, "two": {}}
+    said = f"{came['fallback']} of {came.total()} rules by fallback"
+    assert said in Path("bench/mine.md").read_text()
 
 
 def test_a_spent_total_says_how_the_bench_goes_on(
