@@ -93,29 +93,34 @@ def bounded(text: str) -> Fraction | None:
 
 
 def read_scores(text: str, first: int, last: int) -> Reading:
-    """The scores of steps ``first`` to ``last``. A step that is named twice has none.
+    """The scores of steps ``first`` to ``last``. A step that is scored twice has none, unless both times say the same.
 
     Steps before them may be scored once more: they are in the trajectory, and what is said of them is left out.
     Of a step behind the last there is none: whoever scores it has numbered steps of his own.
     """
     values = ORACLE.read(text)
-    lines = (
-        text
-        if isinstance(values, Unreadable)
-        else "\n".join(cast("tuple[str, ...]", values["Scores"]))
-    )
+    if isinstance(values, Unreadable):
+        return Reading(*_read(text, first, last))
+    listed = "\n".join(cast("tuple[str, ...]", values["Scores"]))
+    steps, whole = _read(listed, first, last)
+    if (
+        not whole
+    ):  # below the list its lines may stand once more, and a list ends where nobody can tell
+        anywhere = _read(text, first, last)
+        steps, whole = anywhere if anywhere[1] else (steps, whole)
+    return Reading(steps, whole, preamble(text, ORACLE.reply))
+
+
+def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:
+    """The scores of the steps, and whether none is missing and none is of a step that is not there."""
     found: dict[int, list[str]] = {}
     for number, rest in _rows(lines):
         found.setdefault(number, []).append(rest)
     alone = found.pop(UNNAMED, [])
     if first == last and not found:  # of a single step the scores need not say of which
         found[first] = alone
-    wanted = range(first, last + 1)
-    steps = tuple(_scores(found.get(number, [])) for number in wanted)
-    whole = max(found, default=0) <= last and all(None not in scores for scores in steps)
-    return Reading(
-        steps, whole, "" if isinstance(values, Unreadable) else preamble(text, ORACLE.reply)
-    )
+    steps = tuple(_scores(found.get(number, [])) for number in range(first, last + 1))
+    return steps, max(found, default=0) <= last and all(None not in each for each in steps)
 
 
 def _rows(text: str) -> Iterator[tuple[int, str]]:
@@ -138,9 +143,10 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _scores(lines: Sequence[str]) -> Scores:
-    if len(lines) != 1:
+    said = {tuple(_field(pattern, line) for pattern in _FIELDS) for line in lines}
+    if len(said) != 1:
         return NOTHING
-    semantic, logical, fix = (_field(pattern, lines[0]) for pattern in _FIELDS)
+    semantic, logical, fix = said.pop()
     return semantic, logical, fix
 
 

@@ -294,6 +294,19 @@ def test_scores_are_told_from_what_is_said_of_them(said: str) -> None:
     assert (reading.steps, reading.whole) == ((HALF, HALF), True)
 
 
+def test_scores_that_are_given_twice_count_where_both_times_say_the_same() -> None:
+    """The list, then the lines of the question filled in once more: the small model was asked again for that."""
+    once = f"- Step 1: {SCORED}\n- Step 2: {SCORED}"
+    for below in (
+        "Final answer: 15",
+        "Justification:\n- **Step 1**: It is stated.\n- **Step 2**: It is repeated.",
+    ):
+        said = f"Scores:\n{once}\n\nStep 1: {SCORED}\nStep 2: {SCORED}\n\n{below}"
+        assert read_scores(said, 1, 2) == Reading((HALF, HALF), True), said
+    other = once.replace("Semantic=0.5", "Semantic=0.9", 1)
+    assert read_scores(f"{other}\n\n{once}", 1, 2).steps == ((None, None, None), HALF)
+
+
 def test_scores_of_a_single_step_need_not_name_it() -> None:
     said = "Semantic: 0.5\nLogical: 0.5\nFix: 0.0"
     for whole in (said, f"It fits.\n\n{said}", f"Semantic: it fits well.\n\nStep 3: {SCORED}"):
@@ -319,7 +332,7 @@ def test_steps_that_were_scored_before_may_be_scored_once_more() -> None:
     assert read_scores(said, 2, 3) == Reading((HALF, HALF), True)
     assert read_scores(f"Step 1: {SCORED}\n{said}", 2, 3) == Reading((HALF, HALF), True)
     assert not read_scores(said, 1, 2).whole, "of a step behind the last there is none"
-    assert not read_scores(f"{said}\nStep 3: {SCORED}", 2, 3).whole
+    assert not read_scores(f"{said}\nStep 3: {SCORED.replace('0.0', '0.5')}", 2, 3).whole
 
 
 @pytest.mark.parametrize(
