@@ -42,7 +42,7 @@ class Place:
 
 
 def _fits(wanted: str, said: str, event: Event) -> bool:
-    if wanted[-1] == "*":
+    if wanted.endswith("*"):
         return said.startswith(wanted[:-1])
     return said == (wanted.format(event=event) if "{" in wanted else wanted)
 

@@ -96,10 +96,11 @@ def joined(
 def twins(
     asked: Iterable[str], among: Iterable[str], meant: Likeness
 ) -> dict[str, tuple[str, ...]]:
-    """By each packed vector those ``among`` the others that are one with it, itself too; with zeros none is.
+    """For each vector that is asked about, all ``among`` which it is that are one with it, itself included.
 
-    All are compared in single precision, which errs by far less than ``MARGIN``; those that lie as near as that to
-    the threshold are compared exactly. One by one they would take half of the time in which a log folds.
+    The vectors are packed. No vector is one with zeros, or with one of another length. All are compared in single
+    precision, which errs by far less than ``MARGIN``; those that lie as near as that to the threshold are compared
+    exactly. One by one they would take half of the time in which a log folds.
     """
     import numpy as np
 

@@ -103,9 +103,8 @@ def read_scores(text: str, first: int, last: int) -> Reading:
         return Reading(*_read(text, first, last))
     listed = "\n".join(cast("tuple[str, ...]", values["Scores"]))
     steps, whole = _read(listed, first, last)
-    if (
-        not whole
-    ):  # below the list its lines may stand once more, and a list ends where nobody can tell
+    if not whole:
+        # Below the list its lines may stand once more, where nobody can tell where the list ends.
         anywhere = _read(text, first, last)
         steps, whole = anywhere if anywhere[1] else (steps, whole)
     return Reading(steps, whole, preamble(text, ORACLE.reply))

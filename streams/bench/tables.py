@@ -131,11 +131,13 @@ def _measured(each: Mapping[str, Any]) -> list[str]:
 
 
 def _learning(found: Mapping[str, Any]) -> str:
-    """What learning cost, and how many sets of rules a fallback kept."""
+    """What learning cost, and in how many consolidations a fallback kept the rules."""
     came: Mapping[str, int] = found["consolidations"]
     kept = came.get("fallback", 0)
     spent = f"{found['calls']:,} calls"
-    return f"{spent}, {kept:,} of {sum(came.values()):,} rules by fallback" if kept else spent
+    return (
+        f"{spent}, {kept:,} of {sum(came.values()):,} consolidations by fallback" if kept else spent
+    )
 
 
 def _resting(found: Mapping[str, Any] | None, places: int) -> str:

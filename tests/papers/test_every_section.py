@@ -140,11 +140,8 @@ WORDS: Mapping[str, str] = {
 }
 """What is ours in a section."""
 
-OURS: Mapping[str, tuple[str, ...]] = {
-    "step.advice": tuple(strategy.text for strategy in BIRTHS),
-    "reasoner.advice": (AVOID.partition("{")[0],),
-}
-"""Where a section of somebody's words may begin with ours: an arm of the start set, a fault to be avoided."""
+ARMS = tuple(strategy.text for strategy in BIRTHS)
+"""What a step is advised where an arm of the start set is chosen."""
 
 CASES = "only a search shows similar cases, and it goes straight or restates"
 CHECKS = "only a search restates, and nothing is checked in one"
@@ -213,9 +210,10 @@ def holds(name: str, variable: str, text: str, seen: Seen) -> bool:
     """Whether a section holds what it is for."""
     if variable == "problem":
         return re.search(r"\d+ \d+ \d+ \d+", text) is not None
-    ours = OURS.get(f"{name}.{variable}")
-    if ours is not None and text.startswith(ours):
+    if f"{name}.{variable}" == "step.advice" and text.startswith(ARMS):
         return True
+    if f"{name}.{variable}" == "reasoner.advice":  # ours, and behind it what the check found
+        text = text.removeprefix(AVOID.partition("{")[0])
     if variable == "last_result" and text == "no answer":
         return True
     whose = SPOKEN.get(f"{name}.{variable}") or SPOKEN.get(variable)

@@ -61,10 +61,7 @@ def test_every_role_has_its_rules_from_one_place(anew: set[str], stale: set[str]
     said = {role: says(role, f"{role}, anew.") for role in anew}
     stands = {each.role: each.text for each in rules_again(BEFORE, CLOSED, said, stale)}
     assert stands == {
-        role: f"{role}, anew."
-        if role in anew
-        else f"{role}, at first."
-        if role in stale
-        else f"{role}, then."
-        for role in ROLES
+        **{role: f"{role}, then." for role in ROLES},
+        **{role: f"{role}, at first." for role in stale},
+        **{role: f"{role}, anew." for role in anew},
     }

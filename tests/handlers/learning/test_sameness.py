@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import cos, sin
+from random import Random
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handlers.learning.likeness import BY_LETTERS, USUAL, Likeness
-from handlers.learning.sameness import Pointed, grouped, joined
+from handlers.learning.sameness import Pointed, grouped, joined, twins
 from schemas.identity import text_digest
 from schemas.memory import MemoryItem, Sided
-from schemas.vectors import pack
+from schemas.vectors import pack, unpack
 
 BEFORE = 3
 MEANT = st.sampled_from([USUAL, BY_LETTERS])
@@ -88,6 +89,29 @@ def test_a_group_is_what_its_first_lesson_is_like(items: list[MemoryItem], meant
                 first for first in firsts if first < at and pointed[at].same(pointed[first], meant)
             ]
             assert (like or [at])[0] == group[0]
+
+
+WIDE = 384
+"""As many numbers as a vector of MiniLM has."""
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1e-4, 1e3), MEANT)
+def test_long_vectors_around_the_threshold_are_told_apart_as_exact_cosines_do(
+    seed: int, scale: float, meant: Likeness
+) -> None:
+    """Single precision decides only what it cannot be wrong about."""
+    draw = Random(seed)
+    one = [draw.gauss(0, 1) for _ in range(WIDE)]
+    beside = (1 - meant.same**2) ** 0.5 / meant.same
+    others = [
+        [x + draw.gauss(0, 1) * beside * (1 + bend) for x in one]
+        for bend in (-0.5, -0.01, -0.001, 0.0, 0.001, 0.01, 0.5)
+    ]
+    packed = [pack([x * scale for x in each]) for each in (one, *others)]
+    made = [Pointed.of("", unpack(each), None) for each in packed]
+    exact = {each: made[0].near(other, meant) for each, other in zip(packed, made, strict=True)}
+    found = twins(packed[:1], packed, meant)
+    assert {each: each in found[packed[0]] for each in packed} == exact
 
 
 TEXT = Pointed.of(text_digest("a"), (1.0, 0.0), "do")

@@ -94,7 +94,7 @@ def test_what_was_measured_says_of_how_many_each_figure_is() -> None:
     nothing = {"value": None, "known": 0, "unknown": 0, "seeds_unknown": 0}
     part = {"value": 0.25, "known": 3, "unknown": 2, "seeds_unknown": 0}
     names = ("accuracy", "coverage", "calls", "tokens", "ece", "aurc", "f1")
-    each = {
+    each: dict[str, Any] = {
         "data": "d", "run": "r", "episodes": 5, "accuracy_interval": None,
         "learning": {"calls": 0, "consolidations": {}},
         "metrics": {name: part if name in ("ece", "f1") else nothing for name in names},

@@ -54,7 +54,7 @@ METRICS = {"accuracy": MINE, "tokens": None}
 def made() -> dict[str, Any]:
     outcomes = {"commission": 0, "omission": 1, "undecided": 2, "not_graded": 0}
     named = ("coverage", "calls", "ece", "aurc", "f1")
-    one = {
+    one: dict[str, Any] = {
         "data": "d, e", "run": AWKWARD, "episodes": 3, "outcomes": outcomes, "accuracy_interval": None,
         "metrics": METRICS | dict.fromkeys(named), "learning": {"calls": 0, "consolidations": {}},
     }  # fmt: skip

@@ -248,7 +248,7 @@ def test_rules_that_a_fallback_kept_are_counted(
     assert came["fallback"] > 0
     told = {each["run"]: each["learning"]["consolidations"] for each in done.json["measured"]}
     assert told == {"one": came, "two": {}}
-    said = f"{came['fallback']} of {came.total()} rules by fallback"
+    said = f"{came['fallback']} of {came.total()} consolidations by fallback"
     assert said in Path("bench/mine.md").read_text()
 
 
