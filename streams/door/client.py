@@ -141,6 +141,8 @@ class Client:
         )
         self.max_pending = max_pending
         self._pending: dict[Awaited, asyncio.Future[Answer]] = {}
+        self._over: Error | None = None
+        """Why no answer can come any more."""
         self._changed: asyncio.Event | None = None
         self._room: asyncio.Condition | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -246,13 +248,19 @@ class Client:
             elif found.parked is not None:
                 future.set_exception(_parked(found.episode, found.parked))
             else:
-                self._pending[found.episode] = future
+                self._await(found.episode, future)
         return Handle(self, found, future)
 
     def _future(self) -> asyncio.Future[Answer]:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_heard)
         return future
+
+    def _await(self, awaited: Awaited, future: asyncio.Future[Answer]) -> None:
+        if self._over is None:
+            self._pending[awaited] = future
+        else:
+            future.set_exception(self._over)
 
     async def answered(self, headers: Mapping[str, str]) -> Answer:
         """The first answer that bears all of these headers, whoever put its problem; waits until it is there.
@@ -265,7 +273,10 @@ class Client:
             raise Error("name at least one header", code="usage", field="headers")
         if self._changed is None:
             raise Error("use it in `async with`", code="client.closed")
-        future = self._pending.setdefault(marks, self._future())
+        future = self._pending.get(marks)
+        if future is None:
+            future = self._future()
+            self._await(marks, future)
         self._changed.set()
         return await asyncio.shield(future)
 
@@ -378,6 +389,7 @@ class Client:
             except Error as error:
                 if error.code not in AWAY:
                     self.give_up(error)
+                    await self._make_room()
                 elif not away:
                     _log.warning("%s; answers are waited for until it is back", error)
                 away = error.code in AWAY
@@ -395,6 +407,10 @@ class Client:
             self._end(awaited, _parked(_told(awaited), why))
         for awaited, why in news.refused.items():
             self._end(awaited, Error(why, code="input.refused", where=_told(awaited)))
+        await self._make_room()
+
+    async def _make_room(self) -> None:
+        """Let those go on who wait to submit because so much is awaited."""
         assert self._room is not None
         async with self._room:
             self._room.notify_all()

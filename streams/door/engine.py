@@ -152,9 +152,13 @@ class Engine(Client):
         self.look()
 
     def _ended(self, work: asyncio.Task[Outcome]) -> None:
-        """Tell all who wait, where the worker ended by itself: its set-up is broken."""
+        """Tell all who wait, and whoever comes, where the worker ended by itself: its set-up is broken."""
         error = None if work.cancelled() else work.exception()
+        if error is None:
+            return
         if isinstance(error, BackboneError):
-            self.give_up(as_error(as_cli(error)))
-        elif error is not None:
-            self.give_up(Error(f"the worker ended: {error}", code="engine.ended", where=self.log))
+            self._over = as_error(as_cli(error))
+        else:
+            self._over = Error(f"the worker ended: {error}", code="engine.ended", where=self.log)
+        self.give_up(self._over)
+        self.look()  # which makes room for who waits to submit

@@ -176,6 +176,27 @@ def test_a_refused_key_ends_every_wait_and_closes_nothing(serve: Serve) -> None:
         assert not any(each.closed for each in log.episodes())
 
 
+@pytest.mark.parametrize("max_pending", [1, 8])
+def test_who_comes_after_the_worker_ended_does_not_wait_either(
+    serve: Serve, max_pending: int
+) -> None:
+    """Of problems in a row only those before the refusal heard of it: the next one waited for ever."""
+    serve(keyless)
+
+    async def work() -> list[str]:
+        async with Engine(LOG, backbone="openai", max_pending=max_pending) as engine:
+            handles = [await engine.submit(SUM.format(n)) for n in range(2)]
+            await asyncio.wait([asyncio.create_task(handles[0].answer())])
+            handles.append(await engine.submit(SUM.format(2)))
+            waits = [each.answer() for each in handles]
+            found = await asyncio.gather(
+                *waits, engine.answered({"trace": "1"}), return_exceptions=True
+            )
+            return [each.code for each in found if isinstance(each, metalogue.Error)]
+
+    assert run(work) == ["model.auth"] * 4
+
+
 def test_what_is_wrong_is_refused_before_anything_is_written(serve: Serve) -> None:
     serve()
 
