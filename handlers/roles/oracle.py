@@ -25,17 +25,20 @@ JUDGEMENT = Sampling(temperature=0.0, max_tokens=512)
 
 NAMES = ("Semantic", "Logical", "Fix")
 LINE = "Step {}: Semantic=?, Logical=?, Fix=?"
-"""What is to be filled in is read last, and a small model completes it: 24 of 24 times ``0.xx`` became 0.0."""
+"""The line of a step, shown where scores could not be read. A ``0.xx`` in the place of a question mark was copied."""
 PROMPT = f"""\
 You evaluate processes of reasoning. Given are a problem and a trajectory. Each of its steps begins \
 with a mark like [Step i], and whatever is numbered below a mark is part of that one step. Score \
-each of the steps for which the section "Steps" has a line by itself, as a whole, with three numbers from 0 to 1:
+each of the steps that the section "Steps to score" names by itself, as a whole, with three numbers from 0 to 1:
 Semantic: how well the step fits the problem and the goal that is being pursued at this point.
 Logical: how coherent and valid the step is in itself, and how well it supports what follows.
 Fix: whether the step finds, revises, rejects or corrects a wrong claim made before it; 0 where \
 nothing was to be corrected.
-If the trajectory is not finished, judge what is there. {FAIR} Think it through briefly, then give the \
-lines of the section "Steps", with a number for each question mark."""
+If the trajectory is not finished, judge what is there. {FAIR}"""
+CLOSING = """\
+Say in a sentence or two what is right and what is wrong with each of these steps. Then write Scores, \
+and below it one line for each of them, once."""
+"""What a small model reads last it does: where lines to be filled in stood here, it gave each of them one half."""
 
 AGAIN = f"""\
 Give the scores again in exactly this format, one line for each step and a number for each question mark:
@@ -45,11 +48,12 @@ Write these lines and nothing else."""
 ORACLE = Role.of(
     "oracle",
     PROMPT,
-    sections=("Problem", "Trajectory", "Steps"),
+    sections=("Problem", "Trajectory", "Steps to score"),
     reply=[Field("Scores", "list", "a line for each step that is asked for", ratings=NAMES)],
     sampling=JUDGEMENT,
     mends=False,
     reasons=True,
+    closing=CLOSING,
 )
 
 Score: TypeAlias = Fraction | None
@@ -58,7 +62,8 @@ NOTHING: Scores = (None, None, None)
 UNNAMED = -1
 
 _STEP = re.compile(
-    r"^[\s\-*•>\"'`|\[(#]{0,12}(?:\d{1,4}[.)][ \t*_]{1,6})?step[ \t=#:]{0,4}(\d{1,4})\b[\])*_ \t]{0,6}[:.)\-–,|]?"
+    r"^[\s\-*•>\"'`|\[(#]{0,12}(?:\d{1,4}[.)][ \t*_]{1,6})?(?:scores?[ \t*_]{0,6}:[ \t*_]{0,6})?"
+    r"step[ \t=#:]{0,4}(\d{1,4})\b[\])*_ \t]{0,6}[:.)\-–,|]?"
     r"(.{0,1000})",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
@@ -67,6 +72,7 @@ _FIELDS = tuple(
     re.compile(rf"\b{name}\b[*_`\"' \t]{{0,6}}[=:][*_`\"' \t]{{0,6}}([^\s,;|]+)", re.IGNORECASE)
     for name in NAMES
 )
+_FIGURE = re.compile(r"[*_`\"'()\[\]{}]{0,6}[+\-−]?\.?\d", re.ASCII)
 
 _BELOW = re.compile(
     rf"[\s\-*•>_`]{{0,12}}(?:{'|'.join(NAMES)})\b[*_`\"' \t]{{0,6}}[=:]", re.IGNORECASE
@@ -142,7 +148,12 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _scores(lines: Sequence[str]) -> Scores:
-    said = {tuple(_field(pattern, line) for pattern in _FIELDS) for line in lines}
+    # Words beside the names say what was thought of a step, and a line given back as it was shown says nothing.
+    said = {
+        tuple(_field(pattern, line) for pattern in _FIELDS)
+        for line in lines
+        if any(_FIGURE.match(value) for pattern in _FIELDS for value in pattern.findall(line))
+    }
     if len(said) != 1:
         return NOTHING
     semantic, logical, fix = said.pop()
@@ -171,9 +182,11 @@ def merged(first: Reading, second: Reading) -> Reading:
 
 
 def question(problem: str, steps: Sequence[str], first: int) -> Complete:
-    """The oracle's question about steps ``first`` to the last: the lines that it has to fill in are read last."""
-    wanted = "\n".join(map(LINE.format, range(first, len(steps) + 1)))
-    return ORACLE.question({"problem": problem, "trajectory": shown(steps), "steps": wanted})
+    """The oracle's question about steps ``first`` to the last."""
+    named = ", ".join(f"Step {number}" for number in range(first, len(steps) + 1))
+    return ORACLE.question(
+        {"problem": problem, "trajectory": shown(steps), "steps_to_score": named}
+    )
 
 
 def score(

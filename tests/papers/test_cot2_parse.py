@@ -157,10 +157,10 @@ def test_the_oracle_prompt_has_slots_meanings_format_and_scores_a_line_each() ->
         "corrects a wrong claim",
     ):
         assert meaning in said
-    assert [head for head, _ in question.variables] == ["problem", "trajectory", "steps"]
-    lines = [f"Step {i + 1}: Semantic=?, Logical=?, Fix=?" for i in range(len(STEPS))]
-    assert said.endswith("\n".join(lines)), "what a small model reads last it does"
-    assert not read_scores("\n".join(lines), 1, len(STEPS)).whole, "and what it copies is no score"
+    names = ", ".join(f"Step {number + 1}" for number in range(len(STEPS)))
+    assert [head for head, _ in question.variables] == ["problem", "trajectory", "steps_to_score"]
+    assert dict(question.variables)["steps_to_score"] == names
+    assert said.endswith("one line for each of them, once."), "what a small model reads last it does"
 
 
 @pytest.mark.claim("cot2-tab-23")

@@ -188,5 +188,5 @@ def test_a_task_has_no_place_for_a_reference() -> None:
         "problem",
         "trajectory",
         "scores",
-        "steps",
+        "steps_to_score",
     }

@@ -7,7 +7,6 @@ import pytest
 from handlers.policies.base import Conclusion
 from handlers.policies.cot2_meta.perturb import halved, jittered, shuffled
 from handlers.policies.cot2_meta.settings import VARIANTS, Cot2Settings
-from handlers.roles import oracle
 from schemas.events.search import (
     ConfidenceStated,
     NodeExpanded,
@@ -111,7 +110,7 @@ def test_switches_of_the_decisions() -> None:
     )
     assert [len(fact.steps) for fact in marked.of(OracleScored)] == [2, 1]
     newest = ran(always(step=GOOD), calls=9, oracle_scope="newest")
-    assert dict(newest.asks("oracle")[2].variables)["steps"] == oracle.LINE.format(2)
+    assert dict(newest.asks("oracle")[2].variables)["steps_to_score"] == "Step 2"
     shut = ran(always(step=GOOD), calls=16, reopen=False)
     assert all(fact.node != "opened" for fact in shut.of(NodeExpanded)[1:])
     exposed = ran(always(step=GOOD), calls=9, expose_meta=True)

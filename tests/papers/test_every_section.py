@@ -125,7 +125,7 @@ WORDS: Mapping[str, str] = {
     "polarity": r"(DO|AVOID|BOTH)\b",
     "outcome": r"(success|failure|unknown)$",
     "course": r"Round 1: [^\n]+(\nRound [^\n]+)*\nHow each role did: reasoner (good|ok|poor), monitor",
-    "steps": r"(Step \d+: Semantic=\?, Logical=\?, Fix=\?(\n|$))+$",
+    "steps_to_score": r"Step \d+(, Step \d+)*$",
     "steps_made": r"\d+$",
     "weights": r"w1 = 0.5, w2 = 0.5, alpha = 0.1, beta = 0.8",
     "steps_left": r"This is the last step\.",

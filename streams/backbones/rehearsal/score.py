@@ -17,7 +17,7 @@ def scores(turn: Turn) -> list[str]:
     """A line for each numbered step that the prompt asks about."""
     parts = _STEP.split(turn.prompt.trajectory or "")
     steps = list(zip(parts[1::2], parts[2::2], strict=True)) or [("1", parts[0])]
-    wanted = re.findall(r"\d+", turn.prompt.section(("steps",)) or "")
+    wanted = re.findall(r"\d+", turn.prompt.section(("steps to score",)) or "")
     first = int(wanted[0]) if wanted else 1
     return [_line(turn, number, text) for number, text in steps if int(number) >= first]
 
