@@ -171,6 +171,10 @@ class Feedback(BaseModel):
     reference: Said = None
     verdict: bool | None = None
     score: Annotated[float, Field(ge=0, le=1)] | None = None
+    passed: Literal[True] | None = Field(
+        default=None,
+        description="Who looked at the answer cannot judge it: nothing is graded, it only leaves the review queue.",
+    )
     by: str = "unknown"
     answer_type: str | None = None
     at: Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)] | None = Field(
@@ -182,6 +186,10 @@ class Feedback(BaseModel):
     def _names_one(self) -> Self:
         if (self.episode is None) == (self.problem_id is None or self.domain is None):
             raise ValueError("name an episode, or a domain and a problem_id")
-        if (self.reference is None) + (self.verdict is None) + (self.score is None) != 2:
-            raise ValueError("give one of reference, verdict, score")
+        if sum(each is not None for each in self._words) != 1:
+            raise ValueError("give one of reference, verdict, score, passed")
         return self
+
+    @property
+    def _words(self) -> tuple[Any, ...]:
+        return self.reference, self.verdict, self.score, self.passed

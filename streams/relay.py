@@ -194,7 +194,8 @@ def check(reflected: Reflected) -> tuple[tuple[str, Graded], ...]:
 
 def evidence_of(feedback: Feedback) -> Any:
     """The evidence of a grade by feedback: the judgement as it was given."""
-    unsaid = {"at"} if feedback.at is None else set[str]()  # judgements of earlier builds have none
+    # Judgements of earlier builds have none of these.
+    unsaid = {name for name in ("at", "passed") if getattr(feedback, name) is None}
     return feedback.model_dump(mode="json", exclude=unsaid)
 
 

@@ -20,7 +20,19 @@ EPILOG = (
     "NO_COLOR is honoured."
 )
 
-PARTS = ("run", "show", "log", "state", "analyse", "more", "watch", "bench", "local", "recipe")
+PARTS = (
+    "run",
+    "show",
+    "log",
+    "state",
+    "analyse",
+    "more",
+    "watch",
+    "bench",
+    "local",
+    "recipe",
+    "review",
+)
 
 
 class Group(TyperGroup):

@@ -40,6 +40,8 @@ class Grades:
                 feedback = Feedback.model_validate_json(value)
             except ValidationError:
                 continue  # its dead letter says why
+            if feedback.passed:
+                continue
             found[feedback.domain or "", feedback.problem_id or feedback.episode or ""].append(
                 feedback
             )

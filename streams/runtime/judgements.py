@@ -31,7 +31,9 @@ class Judgements:
         return bool(self.of_problem or self.of_episode)
 
     def add(self, at: int, feedback: Feedback) -> bool:
-        """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
+        """Keep a judgement. Returns whether it is new: saying it twice is saying it once. A pass judges nothing."""
+        if feedback.passed:
+            return False
         if feedback.episode is not None:
             kept = self.of_episode[feedback.episode]
         else:

@@ -49,7 +49,7 @@ def feedback(
 ) -> int:
     """Publish labels, verdicts and scores.
 
-    A line: {domain, problem_id | episode, reference | verdict | score, by}.
+    A line: {domain, problem_id | episode, reference | verdict | score | passed, by}.
     """
     from streams.cli.feedback import feedback as run
 

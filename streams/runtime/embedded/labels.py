@@ -52,7 +52,7 @@ class Labels:
             feedback = self._remember(offset, value)
             if feedback is None:
                 self._refuse(offset, key, headers, value)
-            else:
+            elif not feedback.passed:
                 await self._grade_known(feedback)
             self.writer.advance("learner", "feedback", offset)
         return bool(found)

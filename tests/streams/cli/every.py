@@ -45,6 +45,8 @@ READS: dict[str, tuple[str, ...]] = {
     "topics check": (),
     "dlq list": (),
     "dlq show": ("{letter}",),
+    "review list": (),
+    "review show": ("{problem}",),
     "config show": (),
 }
 """What only reads."""
@@ -62,6 +64,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "effect lesson": ("{lesson}", "--limit", "1", *REHEARSAL),
     "topics create": (),
     "dlq replay": ("{letter}",),
+    "review answer": ("{problem}", "--pass"),
     "bench run": ("mc2-tab-08", "--reduced", "--limit", "1", *REHEARSAL, "--out", "report"),
 }
 """What writes as well, if only tables beside the log."""
