@@ -80,7 +80,7 @@ class Dashboard(BaseModel):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parted)] = ()
     """Names that it is reached by, with commas between them; needed where it listens everywhere."""
     token: str | None = None
-    """Who gives it may send dead letters on again; without one the dashboard only reads."""
+    """Who gives it may send dead letters on again and judge answers; without one the dashboard only reads."""
 
 
 class Config(BaseSettings):

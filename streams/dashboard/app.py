@@ -23,7 +23,7 @@ from schemas.events.codec import BadEvent
 from streams.analysis.graph_page import STYLE
 from streams.cli.errors import CliError
 from streams.cli.log_faults import fault_of
-from streams.dashboard import letters, numbers, views, words
+from streams.dashboard import letters, numbers, reviewing, views, words
 from streams.dashboard.guard import Guard, alone
 from streams.dashboard.live import Live
 from streams.dashboard.live_log import LiveLog
@@ -50,10 +50,14 @@ PAGES: Final = {
     "/item": ("item", "Lesson or rule"),
     "/arms": ("arms", "Arms"),
     "/graph": ("graph", "Graph memory"),
+    "/reviews": ("reviews", "Review"),
+    "/review": ("review", "Review"),
     "/dead-letters": ("letters", "Dead letters"),
     "/dead-letter": ("letter", "Dead letter"),
 }
-MENU: Final = ("/", "/episodes", "/answers", "/learning", "/arms", "/graph", "/dead-letters")
+MENU: Final = (
+    *("/", "/episodes", "/answers", "/reviews", "/learning", "/arms", "/graph", "/dead-letters"),
+)
 
 
 def templates() -> Environment:
@@ -90,6 +94,7 @@ class Dashboard:
             routes=[
                 *pages,
                 Route("/dead-letter/replay", self.replay, methods=["POST"]),
+                Route("/review/answer", self.judge, methods=["POST"]),
                 Route("/graph/drawn", self.drawn),
                 Route("/live", Live(self.live_log), methods=["GET"]),
                 Route("/metrics", self.metrics),
@@ -141,6 +146,7 @@ class Dashboard:
             "away": self.live_log.away,
             "heard_ms": self.live_log.heard_ms,
             "may_change": bool(self.token),
+            "is_live": request.method == "GET",  # what came of a form cannot be asked for again
         }
         said = {name: value for name, value in request.query_params.items() if len(value) < 500}
         text = self.templates.get_template(f"{name}.html").render(own | {"asked": said} | found)
@@ -175,6 +181,12 @@ class Dashboard:
         given = await letters.form_of(request, self.token)
         found = await asyncio.to_thread(letters.replay, self.live_log, self.writable, given)
         return self.shown(request, "replayed", "Dead letter", found, found["status"])
+
+    async def judge(self, request: Request) -> Response:
+        """Take a person's word on an answer, for whoever has the token."""
+        given = await letters.form_of(request, self.token)
+        found = await asyncio.to_thread(reviewing.judge, self.live_log, self.writable, given)
+        return self.shown(request, "reviewed", "Review", found, found["status"])
 
     # -- for programs ------------------------------------------------------------------------------
 

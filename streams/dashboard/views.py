@@ -15,7 +15,16 @@ from streams.cli.finding import find_episode
 from streams.cli.show.moment import StepView, moment
 from streams.cli.show.rows import rows
 from streams.cli.show.sheet import Sheet, read
-from streams.dashboard import episode, items, learning, letters, listing, numbers, overview
+from streams.dashboard import (
+    episode,
+    items,
+    learning,
+    letters,
+    listing,
+    numbers,
+    overview,
+    reviewing,
+)
 from streams.dashboard.live_log import LiveLog
 from streams.dashboard.reading import reading
 from streams.episodes import PolicyChanged
@@ -195,6 +204,8 @@ PAGES: Final[Mapping[str, Look]] = {
     "item": item_page,
     "arms": arms_page,
     "graph": graph_page,
+    "reviews": reviewing.reviews_page,
+    "review": reviewing.review_page,
     "letters": letters.letters_page,
     "letter": letters.letter_page,
 }

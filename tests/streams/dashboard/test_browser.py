@@ -25,7 +25,16 @@ pytestmark = pytest.mark.live
 
 MANY = 10_000
 LOADED = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
-MENU = ("Overview", "Episodes", "Answers", "Learning", "Arms", "Graph memory", "Dead letters")
+MENU = (
+    "Overview",
+    "Episodes",
+    "Answers",
+    "Review",
+    "Learning",
+    "Arms",
+    "Graph memory",
+    "Dead letters",
+)
 
 
 @contextmanager

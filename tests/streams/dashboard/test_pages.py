@@ -47,6 +47,8 @@ PAGES = (
     f"/item?scope={quote(SCOPE, safe='')}&key=L1.R1",
     "/arms",
     "/graph",
+    "/reviews",
+    "/review?id=n905",
     "/dead-letters",
     "/dead-letter?n=1",
 )
@@ -195,6 +197,7 @@ def test_what_is_not_there_is_said_so(site: Site) -> None:
         "/episode/at?id=n905&at=99999",
         "/episode/at?id=n905&at=../../x",
         "/item?scope=x&key=y",
+        "/review?id=nobody",
         "/dead-letter?n=99",
         "/dead-letter?n=x",
         "/graph/drawn?scope=x",
@@ -255,6 +258,7 @@ def test_a_dead_letter_is_sent_on_with_the_token(worked: Path, tmp_path: Path) -
         assert site.post("/dead-letter/replay", n="1", token="open sesame").status == 422
         done = site.post("/dead-letter/replay", n="1", text=mended, token="open sesame")
         assert (done.status, "sent on" in done.text) == (200, True)
+        assert "live.js" not in done.text, "a browser would ask for it again by GET"
         assert site.post("/dead-letter/replay", n="1", text="x" * (5 << 20)).status == 413
         assert "open sesame" not in site.get("/dead-letter?n=1").text
     assert call("dlq", "list", "--log", path, "--json").rows[0]["replayed"] is True
