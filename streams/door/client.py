@@ -16,12 +16,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from handlers.reviewing import USUAL, Thresholds
 from schemas.answer import Answer
 from schemas.carried import TooMuch, carried, comes_back, of_text
 from schemas.problem import Feedback, Profile, Said
 from schemas.record import Record
 from streams.cli.kafka_log import is_kafka, place_of, reached
 from streams.cli.opening import open_log
+from streams.cli.reviews import Item
 from streams.door.asking import DEFAULT_POLICY, Asked, Way
 from streams.door.errors import Error, in_our_words
 from streams.door.lessons import FoundLesson, nearest
@@ -89,10 +91,17 @@ class Handle:
                 await asyncio.wait_for(asyncio.shield(self._future), LOOK_S)
 
     async def feedback(
-        self, *, verdict: bool | None = None, score: float | None = None, reference: Said = None
+        self,
+        *,
+        verdict: bool | None = None,
+        score: float | None = None,
+        reference: Said = None,
+        passed: bool = False,
     ) -> None:
-        """Say what the answer was worth: one of a verdict, a score in [0, 1], or the right answer."""
-        await self.client.feedback(self.episode, verdict=verdict, score=score, reference=reference)
+        """Say what the answer was worth: one of a verdict, a score in [0, 1], the right answer, or a pass."""
+        await self.client.feedback(
+            self.episode, verdict=verdict, score=score, reference=reference, passed=passed
+        )
 
     async def cancel(self) -> None:
         """Take the episode out: it is not worked on any more, here or after a restart. What it asked stays recorded."""
@@ -349,18 +358,39 @@ class Client:
         verdict: bool | None = None,
         score: float | None = None,
         reference: Said = None,
+        passed: bool = False,
         by: str = "client",
     ) -> None:
-        """Say what an answer was worth. Raises an ``Error`` where not just one of the three is given."""
+        """Say what an answer was worth, or that who looked at it cannot judge it (``passed``).
+
+        Raises an ``Error`` where not just one of the four is given.
+        """
+        word: dict[str, Any] = {"verdict": verdict, "score": score, "reference": reference}
         try:
-            said = Feedback(
-                episode=episode, verdict=verdict, score=score, reference=reference, by=by
-            )
+            said = Feedback(episode=episode, passed=True if passed else None, by=by, **word)
         except ValueError as error:
-            raise Error(
-                "give one of reference, verdict, score", code="input.field", field="feedback"
-            ) from error
+            what = "give one of reference, verdict, score, passed"
+            raise Error(what, code="input.field", field="feedback") from error
         await self._in_thread(lambda: self._box.judge(said))
+
+    async def reviews(
+        self,
+        *,
+        below: float = USUAL.confidence,
+        votes: float = USUAL.votes,
+        memory: str | None = None,
+        limit: int = 50,
+    ) -> list[Item]:
+        """Answers that wait for a person, the newest first, and why; ``feedback`` takes one off.
+
+        ``below`` is the confidence under which an answer is unsure, ``votes`` the share that a vote's winner has to
+        exceed, both in [0, 1]; ``memory`` keeps those whose problems name it. Raises an ``Error`` for other numbers.
+        """
+        try:
+            wanted = Thresholds(confidence=below, votes=votes)
+        except ValueError as error:
+            raise Error(str(error), code="input.field", field="reviews") from error
+        return await self._in_thread(lambda: self._box.reviews(wanted, memory, limit))
 
     async def cancel(self, episode: str) -> None:
         """Take an episode out that has not ended. Raises an ``Error`` where it is over, or nobody knows it."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import orjson
 
 from handlers.policies.base import Policy
+from handlers.reviewing import Thresholds
 from schemas.answer import Answer
 from schemas.carried import as_text, of_text
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
@@ -19,6 +21,7 @@ from schemas.record import Record
 from schemas.written import problem_of
 from streams.cli.config import load
 from streams.cli.doctor.adopting import voided
+from streams.cli.reviews import Item, queue
 from streams.cli.setup import tools_wanted
 from streams.cli.show.episode import page_of
 from streams.cli.show.library import Library
@@ -145,6 +148,12 @@ class Mailbox:
         """Put feedback on the log; the same twice is one."""
         body = said.model_dump_json(exclude_none=True).encode()
         self.log.publish([("feedback", digest(body.decode()), {}, body)])
+
+    def reviews(self, thresholds: Thresholds, memory: str | None, limit: int) -> list[Item]:
+        """The answers that wait for a person; those of one memory, if it is named."""
+        self.log.data_version()
+        found = (each for each in queue(self.log, thresholds) if memory in (None, each.memory))
+        return list(islice(found, limit))
 
     def void(self, episode: str) -> None:
         """State that an episode is taken out. Raises an ``Error`` where there is none, or it is over."""

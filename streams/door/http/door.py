@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.answer import Answer
 from schemas.events.codec import plain
-from schemas.problem import ProblemId, ProblemText, Said, Seed, Values
+from schemas.problem import ID_CHARS, ProblemId, ProblemText, Said, Seed, Values
 from schemas.record import Record
 from streams.door.access import Guest, Refused
 from streams.door.client import Handle
@@ -59,13 +59,17 @@ class PutProblem(BaseModel):
 
 
 class Judged(BaseModel):
-    """A judgement of an answer: exactly one of the three fields."""
+    """A judgement of an answer: exactly one of the four fields, and whose it is."""
 
     model_config = ConfigDict(extra="forbid")
 
     verdict: bool | None = None
     score: float | None = Field(default=None, ge=0, le=1)
     reference: Said = None
+    passed: Literal[True] | None = Field(
+        default=None, description="Who looked at it cannot judge it."
+    )
+    by: str | None = Field(default=None, max_length=ID_CHARS, description="The person's name.")
 
 
 class Door:
@@ -183,9 +187,17 @@ class Door:
             verdict=said.verdict,
             score=said.score,
             reference=said.reference,
-            by=f"door:{guest.name}",
+            passed=bool(said.passed),
+            by=f"door:{guest.name}" + ("" if said.by is None else f"/{said.by}"),
         )
         return Response(status_code=202)
+
+    async def reviews(self, guest: Guest, below: float, votes: float, limit: int) -> dict[str, Any]:
+        """The guest's answers that wait for a person."""
+        with self.access.place(guest):
+            memory = guest.name if guest.is_named else None
+            found = await self.client.reviews(below=below, votes=votes, memory=memory, limit=limit)
+        return {"reviews": [each.record() for each in found]}
 
     async def cancel(self, episode: str, guest: Guest) -> Response:
         """Take an episode out that has not ended."""

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response
 
+from handlers.reviewing import USUAL
 from schemas.problem import ID_CHARS
 from streams.door.access import Guest
 from streams.door.http.chat import ChatRequest
 from streams.door.http.door import Door, Judged, PutProblem, carried_of
 
 LONGEST_WAIT_S = 3600
+MOST_REVIEWS = 1_000
 router = APIRouter(prefix="/v1")
 
 
@@ -83,8 +85,20 @@ async def explain(episode: str, door: ADoor, guest: AGuest) -> dict[str, Any]:
 
 @router.post("/feedback/{episode:path}", tags=["metalogue"], response_model=None)
 async def judge(episode: str, said: Judged, door: ADoor, guest: AGuest) -> Response:
-    """What the answer was worth: a verdict, a score or the right answer."""
+    """What the answer was worth: a verdict, a score, the right answer, or that nobody can tell."""
     return await door.judge(episode, said, guest)
+
+
+@router.get("/reviews", tags=["metalogue"])
+async def reviews(
+    door: ADoor,
+    guest: AGuest,
+    below: Annotated[float, Query(ge=0, le=1)] = USUAL.confidence,
+    votes: Annotated[float, Query(ge=0, le=1)] = USUAL.votes,
+    limit: Annotated[int, Query(ge=1, le=MOST_REVIEWS)] = 50,
+) -> dict[str, Any]:
+    """Answers that a person should look at, the newest first, and why; feedback takes one off."""
+    return await door.reviews(guest, below, votes, limit)
 
 
 @router.post("/cancellations/{episode:path}", tags=["metalogue"], response_model=None)

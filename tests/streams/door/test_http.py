@@ -27,9 +27,10 @@ from streams.cli.working import only_worker
 from streams.door.access import access_of
 from streams.door.http.app import MOST_BYTES, app_of
 from streams.door.service import Offer, Service
+from streams.runtime.embedded.log import SqliteLog
 from streams.web.connections import Connection
 from streams.web.hosts import Hosts
-from tests.endpoint import Answer
+from tests.endpoint import Answer, Asked, whole
 from tests.pace import soon
 from tests.streams.cli.calling import call
 from tests.streams.door.conftest import keyless
@@ -492,5 +493,36 @@ def test_the_openapi_page_names_every_route(door: Here) -> None:
         paths = http.get("/openapi.json").json()["paths"]
     assert {each.split("/")[2] for each in paths} == {
         *("models", "chat", "problems", "answers", "events", "explanations", "feedback"),
-        "cancellations",
+        *("cancellations", "reviews"),
     }
+
+
+# ── people in the loop ───────────────────────────────────────────────────────────────────────────
+
+
+def mumbles(asked: Asked) -> Answer:
+    """A model that never comes to an answer."""
+    return whole("I cannot tell.")
+
+
+def test_a_holder_finds_and_judges_what_waits_for_a_person_among_their_own(
+    serve: Serve, tokens: str
+) -> None:
+    serve(mumbles)
+    put = {"id": "q", "problem": "What is 1 + 1?", "policy": "cot"}
+    with served(tokens=tokens) as here, here.http("a-token") as alice, here.http("b-token") as bob:
+        hers = alice.post("/v1/problems", json=put).headers["metalogue-episode"]
+        assert alice.get(f"/v1/answers/{hers}", params={"wait_s": 60}).json()["answer"] is None
+        (waiting,) = alice.get("/v1/reviews").json()["reviews"]
+        assert (waiting["episode"], waiting["reasons"]) == (hers, ["abstained"])
+        assert waiting["problem"] == put["problem"]
+        assert bob.get("/v1/reviews").json() == {"reviews": []}
+        assert alice.get("/v1/reviews", params={"below": 2}).status_code == 400
+        assert bob.post(f"/v1/feedback/{hers}", json={"passed": True}).status_code == 404
+        said = alice.post(f"/v1/feedback/{hers}", json={"reference": "2", "by": "Ada"})
+        assert said.status_code == 202
+        assert alice.get("/v1/reviews").json() == {"reviews": []}
+        opened = SqliteLog("a.db")
+        (feedback,) = (value for *_, value in opened.messages("feedback"))
+        opened.close()
+    assert json.loads(feedback)["by"] == "door:alice/Ada"
