@@ -59,11 +59,14 @@ def reasons(ended: Ended, thresholds: Thresholds = USUAL) -> tuple[Reason, ...]:
     """Why a person should look at an answer; nothing where nobody need. A defect is no matter for reviewers."""
     if ended.status == "failed":
         return ()
-    found: list[Reason] = ["abstained"] if ended.answer is None else []
+    found: list[Reason] = []
+    if ended.answer is None:
+        found.append("abstained")
     if is_disputed(ended.votes, ended.of, thresholds.votes):
         found.append("disputed")
-    if ended.answer is not None and ended.chance is not None:
-        found += ["unsure"] if ended.chance < thresholds.confidence else []
+    chance = ended.chance
+    if ended.answer is not None and chance is not None and chance < thresholds.confidence:
+        found.append("unsure")
     return tuple(found)
 
 

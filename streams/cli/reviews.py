@@ -6,7 +6,7 @@ feedback as any other (a verdict, a score, the right answer), which becomes a la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,22 +73,21 @@ class Item:
 
     def why(self) -> str:
         """Why a person should look at it, in words."""
-        return "; ".join(_TOLD[each](self.ended) for each in self.reasons) or "nothing calls for it"
+        return "; ".join(_told(each, self.ended) for each in self.reasons) or "nothing calls for it"
 
 
-def _chance(ended: Ended) -> str:
-    how = "claimed" if ended.calibrated is None else "calibrated"
-    return f"unsure: its chance of being right is {ended.chance:.2f} ({how})"
-
-
-_TOLD: Mapping[Reason, Any] = {
-    "asked": lambda _: "asked: the policy waits for a person",
-    "abstained": lambda ended: (
-        "no answer: a limit ended it" if ended.status == "exhausted" else "no answer: it abstained"
-    ),
-    "disputed": lambda ended: f"disputed: {ended.votes} of {ended.of} votes for this answer",
-    "unsure": _chance,
-}
+def _told(reason: Reason, ended: Ended) -> str:
+    match reason:
+        case "asked":
+            return "asked: the policy waits for a person"
+        case "abstained":
+            by_limit = ended.status == "exhausted"
+            return f"no answer: {'a limit ended it' if by_limit else 'it abstained'}"
+        case "disputed":
+            return f"disputed: {ended.votes} of {ended.of} votes for this answer"
+        case "unsure":
+            how = "claimed" if ended.calibrated is None else "calibrated"
+            return f"unsure: its chance of being right is {ended.chance:.2f} ({how})"
 
 
 def queue(log: SqliteLog, thresholds: Thresholds = USUAL, before: int = NEWEST) -> Iterator[Item]:
