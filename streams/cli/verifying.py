@@ -9,7 +9,9 @@ from streams.cli.errors import DIVERGED, OK, CliError
 from streams.cli.finding import find_episode, need_episodes
 from streams.cli.opening import open_log
 from streams.cli.output import complain, out, out_json
+from streams.cli.publishing import heads_of
 from streams.policies import find
+from streams.replay.held import Unlike, hold
 from streams.replay.verify import Verified, Verifier
 from streams.replay.words import word_diff
 
@@ -19,12 +21,20 @@ if TYPE_CHECKING:
 SHOWN = 3
 
 
-def verify(url: str | None, wanted: str | None, *, json: bool) -> int:
+def verify(url: str | None, wanted: str | None, *, heads: str | None, json: bool) -> int:
     """Verify a log or one episode; exit code 3 when anything diverges."""
+    published = None if heads is None else heads_of(heads)
     log = open_log(url)
     only = None if wanted is None else find_episode(log, wanted)
     need_episodes(log, only)
     done = Verifier(log, find).run(only)
+    if published is not None:
+        hold(log, published, done)
+    return told_all(log, done, json=json)
+
+
+def told_all(log: SqliteLog, done: Verified, *, json: bool) -> int:
+    """Print what a verification found; the exit code."""
     if json:
         out_json(as_json(done))
         return DIVERGED if done.diverged else OK
@@ -32,6 +42,8 @@ def verify(url: str | None, wanted: str | None, *, json: bool) -> int:
         complain(told(log, error).text())
     if done.left_out:
         out(f"left out: {'; '.join(each.text for each in done.left_out)}")
+    if done.covered is not None:
+        out(f"published heads speak of {done.covered:,} records and messages; {done.since:,} since")
     if done.diverged:
         out(f"{done.episodes} episodes verified, {len(done.diverged)} diverge, 0 model calls")
         return DIVERGED
@@ -62,6 +74,8 @@ def as_json(done: Verified) -> dict[str, Any]:
         "left_out": [
             {"what": each.what, "count": each.count, "why": each.why} for each in done.left_out
         ],
+        "covered": done.covered,
+        "since": done.since,
     }
 
 
@@ -69,6 +83,14 @@ def told(log: SqliteLog, error: Diverged) -> CliError:
     """A divergence with both of its sides."""
     recorded, now = error.recorded, error.now
     part = error.part
+    if isinstance(error, Unlike):
+        return CliError(
+            f"not what was published in {error.chain}: {part}",
+            error="log.chain",
+            exit=DIVERGED,
+            where=f"{error.episode} at {error.address}",
+            hint=f"published: {recorded}  now: {now}",
+        )
     template = getattr(error.question, "template", None)
     if part == "template" and template is not None:
         recorded, now = word_diff(log.text(recorded) or recorded, template.text)

@@ -11,8 +11,7 @@ that is left out, and told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -70,6 +69,10 @@ class Verified:
     unverifiable: list[str] = field(default_factory=list[str])
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     """What nobody can compare, for the log says it once only."""
+    covered: int | None = None
+    """How many records and messages published heads speak of; unknown where none were given."""
+    since: int | None = None
+    """How many came after those heads."""
 
 
 def expect(episode: str, address: str, recorded: Event | None, derived: Event) -> None:
@@ -100,12 +103,14 @@ class Verifier:
 
     def run(self, only: str | None = None) -> Verified:
         """Verify the whole log, or what was learned and one episode."""
-        with _as_it_stands(self.log):
+        with self.log.reading():
             if only is None:
                 self._note(misfiled(self.log))
                 self._guard("-", self._standing)
             self._run(only)
             self._guard("-", lambda: self._note(restamped(self.log, self.left, only)))
+        why = "no head of it was given: metalogue log heads"
+        self.left.add("a log that was written anew as a whole", why, None)
         self.done.left_out = self.left.all()
         return self.done
 
@@ -374,19 +379,6 @@ class Verifier:
         expect(episode, "reflected", journal.get("reflected"), end.reflected)
         for address, graded in end.graded:
             expect(episode, address, journal.get(address), graded)
-
-
-@contextmanager
-def _as_it_stands(log: SqliteLog) -> Generator[None]:
-    """One look at a log, whoever writes meanwhile."""
-    if log.db.in_transaction:
-        yield
-        return
-    log.db.execute("begin")
-    try:
-        yield
-    finally:
-        log.db.execute("rollback")
 
 
 class Counting:

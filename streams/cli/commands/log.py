@@ -67,6 +67,24 @@ def cat(
 
 
 @log_group.command()
+def heads(
+    log: Log = None,
+    records: Annotated[
+        bool,
+        typer.Option("--records", help="With the digest of each record: these name what changed."),
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Digests to publish: one for each partition's chain.
+
+    Against them verify --heads finds any later change. The last line stands for all of them.
+    """
+    from streams.cli.publishing import heads as run
+
+    return run(log, records=records, json=json)
+
+
+@log_group.command()
 def pack(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where its segments lie.")],
     log: Log = None,
@@ -126,6 +144,10 @@ def verify(
             metavar="EPISODE", help="Only this: problem id, episode id or a unique prefix."
         ),
     ] = None,
+    heads: Annotated[
+        Optional[str],
+        typer.Option("--heads", metavar="FILE", help="What log heads printed before."),
+    ] = None,
     own: Own = [],  # noqa: B006 - typer copies it
     log: Log = None,
     json: Json = False,
@@ -133,7 +155,7 @@ def verify(
     """Run every policy again over its record, with no model."""
     from streams.cli.verifying import verify as run
 
-    return run(log, episode, json=json)
+    return run(log, episode, heads=heads, json=json)
 
 
 @app.command()

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 NAMES = ("offset", "topic", "partition", "epoch", "episode", "address", "kind", "at_ms")
 RECORD = "insert into records values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 MESSAGE = "insert into messages values (?, ?, ?, ?, ?, ?)"
+LAIN = """
+create table if not exists lain(offset integer primary key, topic text, partition integer, place integer)
+"""
+"""Where messages of a log on Kafka lie there: topic, partition, offset. No other log has this table."""
+HAS_LAIN = "select 1 from sqlite_master where name = 'lain'"
+LIES = "insert into lain values (?, ?, ?, ?)"
+_LAIN = "select topic, partition, place from lain where offset = ?"
 _CHOSEN = (
     "where offset > ?3 and (?1 is null or topic = ?1) and "
     "(?2 is null or offset in (select value from json_each(?2))) order by offset"
@@ -40,15 +47,20 @@ def lines_of(
     for row in log.db.execute(query, (topic, records, after[0])):
         yield _record(row)
     query = f"select offset, topic, key, at_ms, headers, value from messages {_CHOSEN}"
+    lain = log.db.execute(HAS_LAIN).fetchone()
     for row in log.db.execute(query, (topic, messages, after[1])):
-        yield _message(row)
+        lies = log.db.execute(_LAIN, row[:1]).fetchone() if lain else None
+        yield _message(row) | ({} if lies is None else {"lies": [*lies]})
 
 
 def _record(row: tuple[Any, ...]) -> dict[str, Any]:
     names = ("offset", "topic", "partition", "epoch", "episode", "address", "at_ms", "kind")
     told = dict(zip(names, row, strict=False))
     try:
-        return told | {"event": orjson.loads(row[8])}
+        event, body = orjson.loads(row[8]), row[8]
+        if not isinstance(body, str) or orjson.dumps(event).decode() == body:
+            return told | {"event": event}
+        return told | {"event": event, "body": body}  # `1e50` would become `1e+50`
     except orjson.JSONDecodeError as error:
         place = f"record {told['offset']}, {told['episode']} at {told['address']}"
         raise BadEvent(f"{place}: {error}") from error
@@ -69,10 +81,18 @@ def _message(row: tuple[Any, ...]) -> dict[str, Any]:
 def put(log: SqliteLog, line: dict[str, Any]) -> None:
     """Put a line on a log where it stood before."""
     if "episode" in line:
-        body = orjson.dumps(line["event"]).decode()
+        body = line.get("body")
+        if body is None:
+            body = orjson.dumps(line["event"]).decode()
+        elif orjson.loads(body) != line["event"]:
+            raise ValueError("body: not what the event says")
         log.db.execute(RECORD, (*(line[name] for name in NAMES), body))
         return
     value = line["value"].encode() if "value" in line else bytes.fromhex(line["bytes"])
     headers = orjson.dumps(line["headers"]).decode()
     place = (line["offset"], line["topic"], line["key"], line["at_ms"])
     log.db.execute(MESSAGE, (*place, headers, value))
+    if "lies" in line:
+        topic, partition, offset = line["lies"]
+        log.db.execute(LAIN)
+        log.db.execute(LIES, (line["offset"], topic, partition, offset))

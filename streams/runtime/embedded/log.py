@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from sqlite3 import OperationalError, ProgrammingError
@@ -213,6 +213,18 @@ class SqliteLog:
         self.db.execute(
             "insert or replace into consumers values (?, ?, ?)", (consumer, topic, offset)
         )
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """One look at the log, whoever writes meanwhile."""
+        if self.db.in_transaction:
+            yield
+            return
+        self.db.execute("begin")
+        try:
+            yield
+        finally:
+            self.db.execute("rollback")
 
     def transaction(self) -> Transaction:
         """``with log.transaction():`` an immediate transaction, rolled back on error."""

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from schemas.events.base import Event
+from streams.runtime.embedded.lines import LAIN, LIES
 from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
 from streams.runtime.embedded.rows import COUNT, INSERT_OPEN
 from streams.runtime.kafka import aio, outgoing, topics
@@ -67,6 +68,7 @@ class KafkaLog(SqliteLog):
             super().__init__(path, create=True)
             if not self.db.execute(HAS_PLACES).fetchone():
                 self.db.execute(PLACES)
+            self.db.execute(LAIN)
             self.db.execute(TIMED)
         self.db.execute("pragma synchronous=normal")
         atexit.register(self.close)
@@ -251,7 +253,12 @@ class KafkaLog(SqliteLog):
                 value, _ = data_of(record.headers, record.value)
         said = orjson.dumps(headers, default=str).decode()
         done = self.db.execute(SEND, (topic, key, record.timestamp, said, value))
-        if topic == "answers" and done.rowcount:
+        if not done.rowcount:
+            return
+        dead = "dlq.feedback" if record.topic == self.place.dead("feedback") else "dlq.problems"
+        lies = dead if topic == "dead-letters" else topic, record.partition, record.offset
+        self.db.execute(LIES, (done.lastrowid, *lies))
+        if topic == "answers":
             self.db.execute(PLACE, (done.lastrowid, record.partition, record.offset))
 
     def place_of(self, offset: int) -> tuple[int, int]:

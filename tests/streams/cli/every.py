@@ -40,6 +40,7 @@ READS: dict[str, tuple[str, ...]] = {
     "log unread": (),
     "log path": (),
     "log pack": ("segments",),
+    "log heads": ("--records",),
     "state hash": (),
     "topics list": (),
     "topics check": (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 import orjson
 import pytest
@@ -17,6 +17,8 @@ from streams.replay.verify import Verified, Verifier
 from streams.runtime.embedded.imported import import_jsonl
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked
+from tests.streams.replay.spoiling import fields_of, other
+from tests.streams.replay.test_heads import held, published
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "0.1.0-mc2.jsonl"
 Logs: TypeAlias = Mapping[str, SqliteLog]
@@ -92,26 +94,6 @@ def named(log: SqliteLog) -> bool:
     return bool(done.diverged or done.unverifiable)
 
 
-def other(value: Any) -> Any:
-    """Something else of the same sort."""
-    match value:
-        case bool():
-            return not value
-        case int() | float():
-            return value + 1
-        case str():
-            return f"{value}0"
-        case list():
-            items = list(cast("list[Any]", value))
-            return [*items[:-1], other(items[-1])] if items else ["more"]
-        case dict():
-            fields = cast("dict[str, Any]", value)
-            first = next(iter(fields), None)
-            return {"more": 1} if first is None else {**fields, first: other(fields[first])}
-        case _:
-            return "0"
-
-
 CLOSED = "exists(select 1 from records c where c.episode = r.episode and c.kind = 'episode.closed')"
 KINDS = f"select kind, max({CLOSED}) from records r group by kind"
 ONE = f"select offset, episode, body from records r where kind = ? order by {CLOSED} desc, offset"
@@ -172,6 +154,30 @@ def test_every_column_of_every_message_is_compared(logs: Logs) -> None:
                 if not named(log):
                     missed.add((topic, column))
     assert missed == {place for place in ONCE if place[0] in topics}
+
+
+def test_against_published_heads_no_field_of_any_kind_of_record_can_be_changed(logs: Logs) -> None:
+    for kind, policy in sorted(kinds_of(logs).items()):
+        log = logs[policy]
+        heads = published(log, records=True)
+        offset, episode, _ = log.db.execute(ONE, (kind,)).fetchone()
+        for name, change in fields_of(log, "records", offset):
+            with spoilt(log, change[0], *change[1]):
+                found = {each.episode for each in held(log, heads).diverged}
+                assert episode in found, (kind, name)
+
+
+def test_against_published_heads_no_field_of_any_message_can_be_changed(logs: Logs) -> None:
+    log = logs["mgv_flavell"]
+    heads = published(log, records=True)
+    for topic in ("answers", "problems"):
+        (offset,) = log.db.execute(
+            "select offset from messages where topic = ?", (topic,)
+        ).fetchone()
+        for name, change in fields_of(log, "messages", offset):
+            with spoilt(log, change[0], *change[1]):
+                found = {each.episode for each in held(log, heads).diverged}
+                assert topic in found, (topic, name)
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
