@@ -307,6 +307,31 @@ def test_scores_that_are_given_twice_count_where_both_times_say_the_same() -> No
     assert read_scores(f"{other}\n\n{once}", 1, 2).steps == ((None, None, None), HALF)
 
 
+def test_words_beside_the_names_are_no_second_score() -> None:
+    """Below the list the small model said once more, without a figure, what it thought of each step."""
+    for below in (
+        "Step 1: Semantic: The problem statement is clear and unambiguous.\n- Logical: The logical reasoning "
+        "is sound.\n- Fix: The fix is needed to clarify the relationship between the cities.",
+        "Step 1: Semantic: The problem statement is clear and concise.\nStep 1: Logical: The reasoning is sound, but "
+        "the problem could be more detailed.\nStep 1: Fix: The problem statement is correct.",
+        "Step 1: Semantic=?, Logical=?, Fix=?",
+    ):
+        said = f"Scores:\n- Step 1: {SCORED}\n\n{below}"
+        assert read_scores(said, 1, 1) == Reading((HALF,), True), said
+        assert not read_scores(below, 1, 1).whole, (
+            "of a step that is given words alone nothing is known"
+        )
+    partly = SCORED.replace("Semantic=0.5", "Semantic=high")
+    assert not read_scores(f"Step 1: {SCORED}\nStep 1: {partly}", 1, 1).whole
+
+
+def test_the_word_scores_may_stand_before_its_step_on_one_line() -> None:
+    for said in (f"**Score:** Step 1: {SCORED}", f"Scores: **Step 1**: {SCORED}"):
+        assert read_scores(f"It is stated.\n\n{said}\nScore: Step 2: {SCORED}", 1, 2) == Reading(
+            (HALF, HALF), True
+        ), said
+
+
 def test_scores_of_a_single_step_need_not_name_it() -> None:
     said = "Semantic: 0.5\nLogical: 0.5\nFix: 0.0"
     for whole in (said, f"It fits.\n\n{said}", f"Semantic: it fits well.\n\nStep 3: {SCORED}"):
