@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +67,27 @@ def speeds(figures: Mapping[str, Any]) -> str:
     return "\n".join(("| figure | measured | beside it |", "|---|---|---|", *rows)) + "\n"
 
 
-def parts() -> dict[str, str]:
-    """The generated parts by name; each stands between two comments."""
-    return {
-        "diagram": diagram(),
-        "policies": policies(),
-        "machine": f"```mermaid\n{paths()}\n```\n",
-        "claims": claims(),
-        "house": picture(),
-        **{f"api {page}": api(page) for page in PAGES},
-        **{f"settings of {name}": summary(policy) for name, policy in POLICIES.items()},
-    }
+def machine() -> str:
+    """The paths of a problem that graph memory knows."""
+    return f"```mermaid\n{paths()}\n```\n"
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "diagram": diagram,
+    "policies": policies,
+    "machine": machine,
+    "claims": claims,
+    "house": picture,
+    **{f"api {page}": partial(api, page) for page in PAGES},
+    **{f"settings of {name}": partial(summary, policy) for name, policy in POLICIES.items()},
+}
+"""The generated parts by name; each stands between two comments."""
+
+
+@cache
+def made(name: str) -> str:
+    """A part as the code makes it."""
+    return PARTS[name]()
 
 
 def page_of(name: str) -> Path:
@@ -102,14 +113,14 @@ def _begin(name: str) -> str:
 
 def main(arguments: list[str]) -> None:
     """Renew the pages; a policy that has none gets one."""
-    made = parts()
+    renewed = {part: made(part) for part in PARTS}
     for name, policy in POLICIES.items():
         page = SETTINGS / f"{name}.md"
         if not page.exists():
             page.write_text(new_page(policy), encoding="utf-8")
     if arguments:
-        made["speed"] = speeds(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
-    for name, part in made.items():
+        renewed["speed"] = speeds(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    for name, part in renewed.items():
         page = page_of(name)
         page.write_text(put(page.read_text(encoding="utf-8"), name, part), encoding="utf-8")
     for told in (declared, measured):

@@ -95,16 +95,12 @@ def house() -> House:
 
 def imports(file: Path) -> Iterator[str]:
     """Modules that a file imports when it runs, wherever in it that is."""
-    module = ast.parse(file.read_text(encoding="utf-8"))
-    for_types = {
-        id(inner)
-        for node in ast.walk(module)
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(module):
-        if id(node) in for_types:
+    left: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             continue
+        left.extend(ast.iter_child_nodes(node))
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module == "streams":

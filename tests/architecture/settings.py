@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Hashable, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, cast, get_args, get_origin
 
@@ -21,21 +22,25 @@ def said(model: type[PolicySettings]) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if issubclass(each, PolicySettings):
-            found |= dict(_documented(each))
+            found |= _documented(each)
     return {name: text for name, text in found.items() if name in model.model_fields}
 
 
-def _documented(model: type[PolicySettings]) -> Iterator[tuple[str, str]]:
-    (declared,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+@cache
+def _documented(model: Hashable) -> Mapping[str, str]:
+    """What the docstrings below a class's own settings say; its source is looked for once."""
+    (declared,) = ast.parse(textwrap.dedent(inspect.getsource(cast("type", model)))).body
     body = cast("ast.ClassDef", declared).body
+    found: dict[str, str] = {}
     for field, below in pairwise(body):
         match field, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
                 value=ast.Constant(value=str(text))
             ):
-                yield name, " ".join(text.split())
+                found[name] = " ".join(text.split())
             case _:
                 pass
+    return found
 
 
 def options(annotation: Any) -> list[str]:

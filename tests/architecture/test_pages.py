@@ -20,7 +20,7 @@ from handlers.policies.mc2.settings import Mc2Settings
 from handlers.policies.registry import POLICIES
 from schemas.events.codec import decode, plain
 from streams.cli.app import app
-from tests.architecture.generated import SPEEDS, page_of, parts, put, speeds
+from tests.architecture.generated import PARTS, SPEEDS, made, page_of, put, speeds
 from tests.architecture.pages import (
     DECISIONS,
     DESIGN,
@@ -161,15 +161,15 @@ def test_a_misspelled_command_would_be_seen() -> None:
     assert misspelled(["verify", "--lgo", "x"]) == "--lgo"
 
 
-@pytest.mark.parametrize("part", parts())
+@pytest.mark.parametrize("part", PARTS)
 def test_generated_parts_are_up_to_date(part: str) -> None:
     text = page_of(part).read_text(encoding="utf-8")
-    assert put(text, part, parts()[part]) == text, "python -m tests.architecture.generated"
+    assert put(text, part, made(part)) == text, "python -m tests.architecture.generated"
 
 
 def test_every_diagram_is_generated() -> None:
     drawn = [block.text for block in all_blocks() if block.language == "mermaid"]
-    assert all(any(text in part for part in parts().values()) for text in drawn)
+    assert all(any(text in made(part) for part in PARTS) for text in drawn)
 
 
 def test_the_table_of_speeds_takes_what_the_bench_prints() -> None:
