@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import exp, fsum, lgamma, log, sqrt
+from operator import mul
 from typing import TypeAlias
 
 from handlers.learning.metrics import BINS, bins, ece
@@ -46,19 +47,20 @@ class Bin:
 
     def seen(self, times: float) -> tuple[float, float]:
         """Mean and variance of the gap that would be seen then."""
-        chance = self.chance(times)
-        each = [
-            (_often(self.size, right, chance), abs(right / self.size - self.confidence))
-            for right in range(self.size + 1)
-        ]
-        mean = fsum(often * gap for often, gap in each)
-        return mean, fsum(often * (gap - mean) ** 2 for often, gap in each)
+        often = _often(self.size, self.chance(times))
+        gaps = [abs(right / self.size - self.confidence) for right in range(self.size + 1)]
+        mean = fsum(map(mul, often, gaps))
+        return mean, fsum([o * (gap - mean) ** 2 for o, gap in zip(often, gaps, strict=True)])
 
 
-def _often(size: int, right: int, chance: float) -> float:
+def _often(size: int, chance: float) -> list[float]:
+    """How often none of so many are right, one of them, and so on."""
     if chance in (0, 1):
-        return float(right == size * chance)
-    return exp(_ways(size)[right] + right * log(chance) + (size - right) * log(1 - chance))
+        return [float(right == size * chance) for right in range(size + 1)]
+    one, other = log(chance), log(1 - chance)
+    return [
+        exp(ways + right * one + (size - right) * other) for right, ways in enumerate(_ways(size))
+    ]
 
 
 @lru_cache(maxsize=1024)
@@ -89,12 +91,16 @@ def calibration_interval(
         each = (fsum(b.size * b.true(times) for b in mine) / whole for whole, mine in found)
         return fsum(each) / len(found)
 
+    @cache  # both ends are looked for from the same middle
+    def printed(times: float) -> tuple[float, float]:
+        told = [_told(whole, mine, times) for whole, mine in found]
+        square = repeated * fsum(square for _, square in told) / len(told) ** 2
+        return fsum(mean for mean, _ in told) / len(told), z * sqrt(square)
+
     def beyond(times: float, side: int) -> bool:
         """Whether an error with such gaps would print more than ours, even where it prints little (or much)."""
-        told = [_told(whole, mine, times) for whole, mine in found]
-        mean = fsum(mean for mean, _ in told) / len(told)
-        square = repeated * fsum(square for _, square in told) / len(told) ** 2
-        return mean + side * z * sqrt(square) >= seen - TINY
+        mean, strays = printed(times)
+        return mean + side * strays >= seen - TINY
 
     return error(_first(lambda t: beyond(t, 1))), error(_first(lambda t: beyond(t, -1)))
 
