@@ -14,7 +14,7 @@ compile() {
 }
 compile --output-file $locks/requirements.txt
 compile --extra local --constraint $locks/requirements.txt --output-file $locks/requirements-local.txt
-compile --group dev --extra local --extra otel --extra mcp --extra plots --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
+compile --group dev --extra local --extra otel --extra mcp --extra plots --extra sign --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
 # What the providers' library brings along is much, and it sees keys: each file by its hash, and all within what the
 # rest pins.
 compile --extra providers --generate-hashes --no-annotate --constraint $locks/requirements-dev.txt --output-file $locks/requirements-providers.txt

@@ -49,3 +49,16 @@ def folder_of(path: str, field: str) -> Path:
     except OSError as error:
         raise refused(error, field) from error
     return folder
+
+
+EVIDENCE = b'{"format":"metalogue evidence"'
+"""How a file of evidence begins."""
+
+
+def is_evidence(path: str) -> bool:
+    """Whether there is a file of evidence at a path."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(EVIDENCE)) == EVIDENCE
+    except (OSError, ValueError):
+        return False

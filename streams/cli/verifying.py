@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from schemas.asking import Diverged
-from streams.cli.errors import DIVERGED, OK, CliError
+from streams.cli.errors import DIVERGED, OK, CliError, usage
 from streams.cli.finding import find_episode, need_episodes
 from streams.cli.opening import open_log
 from streams.cli.output import complain, out, out_json
@@ -24,8 +25,14 @@ SHOWN = 3
 def verify(url: str | None, wanted: str | None, *, heads: str | None, json: bool) -> int:
     """Verify a log or one episode; exit code 3 when anything diverges."""
     published = None if heads is None else heads_of(heads)
-    log = open_log(url)
-    only = None if wanted is None else find_episode(log, wanted)
+    try:
+        log = open_log(url)
+        only = None if wanted is None else find_episode(log, wanted)
+    except CliError as error:
+        if url is None and wanted is not None and os.path.isfile(wanted):
+            hint = "A log as JSON Lines: --log jsonl:" + wanted
+            raise usage(f"{wanted} is a file, and no evidence", field="FILE", hint=hint) from error
+        raise
     need_episodes(log, only)
     done = Verifier(log, find).run(only)
     if published is not None:
@@ -85,8 +92,8 @@ def told(log: SqliteLog, error: Diverged) -> CliError:
     part = error.part
     if isinstance(error, Unlike):
         return CliError(
-            f"not what was published in {error.chain}: {part}",
-            error="log.chain",
+            f"{error.says} {error.chain}: {part}",
+            error=error.code,
             exit=DIVERGED,
             where=f"{error.episode} at {error.address}",
             hint=f"published: {recorded}  now: {now}",

@@ -8,7 +8,8 @@ by itself, differently on every machine: there they go without, and messages by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from streams.replay.claimed import sort_of
 from streams.replay.heads import Head, Link, begun, digest_of, joined, together
@@ -28,31 +29,62 @@ select m.offset, coalesce(l.topic, m.topic), coalesce(l.partition, '-'), l.place
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of a log with its link: of which table, and at which offset there."""
+
+    table: str
+    offset: int
+    link: Link
+
+
 def links_of(log: SqliteLog, *, numbered: bool | None = None) -> Iterator[Link]:
     """Every record and message of a log as a link of its chain, in the order of the log.
 
     ``numbered``: whether offsets are the log's own; unknown, the log says it.
     """
-    own = sort_of(log) != "kafka" if numbered is None else numbered
+    return (entry.link for entry in entries_of(log, numbered=numbered))
+
+
+def is_numbered(log: SqliteLog) -> bool:
+    """Whether offsets are a log's own, and no import's."""
+    return sort_of(log) != "kafka"
+
+
+def entries_of(log: SqliteLog, *, numbered: bool | None = None) -> Iterator[Entry]:
+    """The same with the rows of the log that they are of."""
+    own = is_numbered(log) if numbered is None else numbered
     counts: dict[str, int] = {}
-    for chain, offset, name, record in _digests(log, own):
+    for table, offset, place, chain, name, record in _both(log, own):
         counts[chain] = counts.get(chain, 0) + 1
-        yield Link(chain, counts[chain], name, record.hex(), offset)
+        yield Entry(table, offset, Link(chain, counts[chain], name, record.hex(), place))
 
 
-def _digests(log: SqliteLog, own: bool) -> Iterator[tuple[str, int | None, str, bytes]]:
+Said: TypeAlias = tuple[str, int, int | None, str, str, bytes]
+"""Table, offset there, place, chain, name, digest."""
+
+
+def _both(log: SqliteLog, own: bool) -> Iterator[Said]:
+    yield from _records(log, own)
+    yield from _messages(log, own)
+
+
+def _records(log: SqliteLog, own: bool) -> Iterator[Said]:
     for offset, topic, partition, *rest in log.db.execute(RECORDS):
         place = offset if own else None
         record = digest_of(("record", place, partition, topic, *rest))
-        yield f"{topic}/{partition}", place, f"{rest[1]} at {rest[2]}", record
+        yield "records", offset, place, f"{topic}/{partition}", f"{rest[1]} at {rest[2]}", record
+
+
+def _messages(log: SqliteLog, own: bool) -> Iterator[Said]:
     lain = not own and log.db.execute(HAS_LAIN).fetchone()
     for row in log.db.execute(LAIN if lain else MESSAGES):
-        _, topic, partition, place, *rest, value = row
+        offset, topic, partition, place, *rest, value = row
         if not own and not lain:
             partition, place = "-", None
         raw = value.encode() if isinstance(value, str) else value
         record = digest_of(("message", place, partition, *rest, raw))
-        yield f"{topic}/{partition}", place, f"{rest[0]} {rest[1]}", record
+        yield "messages", offset, place, f"{topic}/{partition}", f"{rest[0]} {rest[1]}", record
 
 
 def heads_of(links: Iterable[Link]) -> list[Head]:

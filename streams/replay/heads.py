@@ -23,6 +23,8 @@ ALL: Final = "all"
 """The name under which one digest stands for all heads of a look."""
 DIGEST: Final = re.compile("[0-9a-f]{64}")
 MARK: Final = "sha256:"
+EVIDENCE: Final = "evidence/"
+"""Begins the name of a head that is of no chain, but of a file of evidence."""
 RECORDS: Final = ("events/", "learning/")
 """Chains of records; the others are of messages."""
 MOST_CHARS: Final = 100_000
@@ -75,7 +77,9 @@ class Head:
 
     @property
     def line(self) -> str:
-        """For people, and for ``verify --heads``."""
+        """For people, and for ``verify --heads``; as JSON where its name has spaces."""
+        if len(self.chain.split()) != 1:
+            return orjson.dumps(self.json).decode()
         offset = "-" if self.offset is None else str(self.offset)
         return f"{self.chain:<16} {self.count:>10} {offset:>10}  {MARK}{self.digest}"
 
@@ -126,6 +130,12 @@ class Heads:
         """By chain, how many records the last head of it speaks of."""
         return {chain: max(known) for chain, known in self.heads.items()}
 
+    @property
+    def of_logs(self) -> Heads:
+        """Without heads of evidence, which is no part of a log."""
+        heads = {n: each for n, each in self.heads.items() if not n.startswith(EVIDENCE)}
+        return Heads(heads, self.links)
+
     def add(self, head: Head) -> None:
         """One head more. Raises ``BadHeads`` where another of the same place says something else."""
         known = self.heads.setdefault(head.chain, {})
@@ -151,7 +161,7 @@ def heads_in(text: str) -> Heads:
                     raise BadHeads(f"{ALL}: the heads above it do not make this digest")
                 look = []
             else:
-                look.append(said)
+                look += [said] if not said.chain.startswith(EVIDENCE) else []
                 found.add(said)
         except BadHeads as error:
             raise BadHeads(f"{number}: {error}") from error

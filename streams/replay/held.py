@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from schemas.asking import Diverged
 from streams.replay.chain import links_of
@@ -28,6 +28,8 @@ SINCE = "they came after the heads: only later ones speak of them"
 class Unlike(Diverged):
     """A record is not the one that was published, or is gone, added or out of its order."""
 
+    code, says = "log.chain", "not what was published in"
+
     def __init__(self, broken: Broken) -> None:
         super().__init__(*broken.where, broken.how, broken.published, broken.now)
         self.chain = broken.chain
@@ -37,10 +39,19 @@ def hold(log: SqliteLog, published: Heads, done: Verified) -> None:
     """Add to a verification what heads say of the log: differences, how much they cover, what came since."""
     with log.reading():
         against(links_of(log), published, done)
+        done.diverged[:0] = damaged(log)
+
+
+def damaged(log: SqliteLog) -> Iterator[Diverged]:
+    """Where a file's own indexes disagree with its rows: then commands find other records than its chains hold."""
+    for (said,) in log.db.execute("pragma integrity_check(3)"):
+        if said != "ok":
+            yield Diverged(str(log.path), "-", "file", str(said), "ok")
 
 
 def against(links: Iterable[Link], published: Heads, done: Verified) -> None:
     """The same for the links of any log or of a part that says its links."""
+    published = published.of_logs
     last, since, covered = published.last, 0, 0
 
     def counted() -> Iterable[Link]:

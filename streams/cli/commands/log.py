@@ -141,18 +141,32 @@ def verify(
     episode: Annotated[
         Optional[str],
         typer.Argument(
-            metavar="EPISODE", help="Only this: problem id, episode id or a unique prefix."
+            metavar="EPISODE|FILE",
+            help="Only this: problem id, episode id or a unique prefix. Or a file of evidence.",
         ),
     ] = None,
     heads: Annotated[
         Optional[str],
         typer.Option("--heads", metavar="FILE", help="What log heads printed before."),
     ] = None,
+    key: Annotated[
+        Optional[str],
+        typer.Option("--key", metavar="PEM", help="Of evidence: whose signature it must bear."),
+    ] = None,
     own: Own = [],  # noqa: B006 - typer copies it
     log: Log = None,
     json: Json = False,
 ) -> int:
-    """Run every policy again over its record, with no model."""
+    """Run every policy again over its record, with no model.
+
+    Evidence that export evidence wrote is verified without a log.
+    """
+    from streams.cli.places import is_evidence
+
+    if episode is not None and (key is not None or (log is None and is_evidence(episode))):
+        from streams.cli.packing import verify as alone
+
+        return alone(episode, heads=heads, key=key, json=json)
     from streams.cli.verifying import verify as run
 
     return run(log, episode, heads=heads, json=json)

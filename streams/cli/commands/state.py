@@ -54,11 +54,18 @@ def rebuild(
 @app.command()
 def export(
     folder: Annotated[
-        str, typer.Argument(metavar="FOLDER|grpo", help="Where the files go; grpo: for training.")
+        str,
+        typer.Argument(
+            metavar="FOLDER|grpo|evidence",
+            help="Where the files go; grpo: for training; evidence: one episode, to stand alone.",
+        ),
     ],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="With grpo: where the groups go.")
-    ] = "-",
+        Optional[str],
+        typer.Argument(
+            metavar="FILE|EPISODE", help="With grpo: where the groups go. With evidence: of what."
+        ),
+    ] = None,
     log: Log = None,
     episode: Annotated[
         Optional[str],
@@ -67,6 +74,14 @@ def export(
     reward: Annotated[
         str, typer.Option("--reward", help="With grpo: exact_match, or f1 for questions.")
     ] = "exact_match",
+    to: Annotated[
+        Optional[str],
+        typer.Option("--out", metavar="FILE", help="With evidence: where it goes; - to print it."),
+    ] = None,
+    sign: Annotated[
+        Optional[str],
+        typer.Option("--sign", metavar="PEM", help="With evidence: an Ed25519 key to sign with."),
+    ] = None,
     own: Own = [],  # noqa: B006
     json: Json = False,
 ) -> int:
@@ -77,7 +92,12 @@ def export(
     if folder == "grpo":
         from streams.cli.export_grpo import export as groups
 
-        return groups(log, file, reward=reward, json=json)
+        return groups(log, file or "-", reward=reward, json=json)
+    if folder == "evidence":
+        from streams.cli.packing import export as pack
+        from streams.cli.packing import need_file
+
+        return pack(log, file or episode, need_file(to), sign=sign, json=json)
     from streams.cli.exporting import export as run
 
     return run(log, folder, episode=episode, json=json)

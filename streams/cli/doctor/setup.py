@@ -28,6 +28,7 @@ EXTRAS = {
     "otel": ("opentelemetry",),
     "export": ("pyarrow", "duckdb"),
     "datasets": ("datasets",),
+    "sign": ("cryptography",),
 }
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -155,6 +155,8 @@ READERS = (
     ("show", "n901", "--at", "0"),
     ("analyse",),
     ("export", "grpo"),
+    ("export", "evidence", "n901", "--out", "e"),
+    ("log", "heads"),
     ("consume",),
     ("dlq", "list"),
     ("graph", "show"),

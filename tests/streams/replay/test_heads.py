@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -33,6 +34,7 @@ from streams.runtime.embedded.imported import import_jsonl
 from streams.runtime.embedded.lines import lines_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
+from tests.architecture.pages import DOCS, blocks
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import call
@@ -185,6 +187,19 @@ def test_imports_from_kafka_have_the_same_heads_whenever_they_were_made(tmp_path
                 assert heads_of(links_of(read)) == wanted
 
 
+def test_the_page_says_how_anybody_computes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy_of(made(), tmp_path / "metalogue.db")
+    monkeypatch.chdir(tmp_path)
+    (recipe,) = (each.text for each in blocks(DOCS / "proof.md") if each.language == "python")
+    exec(compile(recipe, "proof.md", "exec"), {})
+    said = [
+        f"{each['chain']} {each['digest']}" for each in call("log", "heads", "--json").rows[:-1]
+    ]
+    assert capsys.readouterr().out.splitlines() == said
+
+
 # -- the file of heads -----------------------------------------------------------------------------
 
 HEX = "0" * 64
@@ -231,6 +246,26 @@ def test_a_changed_log_ends_with_3_and_says_where(tmp_path: Path) -> None:
     assert done.code == 3
     assert f"{episode} at {address}: not what was published in events/0: changed" in done.err
     assert "[log.chain, exit 3]" in done.err
+
+
+HIDING = """
+drop index records_identity;
+create unique index records_identity on records(episode, address) where offset > 100;
+pragma writable_schema=on;
+update sqlite_master set sql = 'CREATE UNIQUE INDEX records_identity on records(episode, address)'
+  where name = 'records_identity';
+"""
+
+
+def test_an_index_that_hides_records_from_readers_is_found(tmp_path: Path) -> None:
+    """Its rows are all there, so that its chains hold; `show` and `verify` look for them by the index."""
+    path, kept = copy_of(made(), tmp_path / "a.db"), tmp_path / "heads"
+    kept.write_bytes(call("log", "heads", "--log", path).raw)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(HIDING)
+    done = call("verify", "--heads", kept, "--log", path)
+    assert done.code == 3
+    assert "records_identity" in done.err
 
 
 # -- laws ------------------------------------------------------------------------------------------
