@@ -71,10 +71,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     )
 
 
+def pytest_collectstart() -> None:
+    """What importing makes is kept: until all is collected there is hardly any garbage to find."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What is imported stays until the end: the collector of garbage need not look at it again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from math import atanh, fsum, log
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,8 +18,9 @@ from streams.analysis.intervals import (
     sum_interval,
     wilson,
 )
+from tests.late import Late
 
-stats: Any = import_module("scipy.stats")
+stats = Late("scipy.stats")
 PAIRS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-10, 50)), min_size=2, max_size=12)
 LEVELS = st.sampled_from((0.8, 0.95, 0.99))
 

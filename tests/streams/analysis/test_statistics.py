@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -14,10 +13,11 @@ from hypothesis import strategies as st
 from handlers.learning import metrics
 from streams.analysis import statistics as ours
 from streams.analysis.intervals import mean_interval, of_outcomes, wilson
+from tests.late import Late
 
-stats: Any = import_module("scipy.stats")
-scores: Any = import_module("sklearn.metrics")
-calibration: Any = import_module("sklearn.calibration")
+stats = Late("scipy.stats")
+scores = Late("sklearn.metrics")
+calibration = Late("sklearn.calibration")
 
 NEAR = 1e-9
 numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: round(value, 6))
