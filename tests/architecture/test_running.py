@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,16 @@ YAML = {"load", "load_all", "full_load", "unsafe_load", "FullLoader", "UnsafeLoa
 SHELLS = {"system", "popen", "getoutput", "create_subprocess_shell"}
 
 
+@cache
+def told(path: Path) -> tuple[ast.AST, ...]:
+    """The calls, imports and lists of a file, which is walked through once."""
+    kinds = (ast.Call, ast.Import, ast.ImportFrom, ast.List)
+    return tuple(node for node in ast.walk(parsed(path)) if isinstance(node, kinds))
+
+
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
     """Every call by the last part of what is called."""
-    for node in ast.walk(parsed(path)):
+    for node in told(path):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name):
                 yield node.func.id, node
@@ -84,7 +92,7 @@ def test_an_installed_policy_is_loaded_by_one_place() -> None:
 @pytest.mark.parametrize("module", sorted(LOADERS))
 def test_nothing_is_read_that_could_run(module: str) -> None:
     for path in ours():
-        for node in ast.walk(parsed(path)):
+        for node in told(path):
             if isinstance(node, ast.Import):
                 assert all(each.name.partition(".")[0] != module for each in node.names), path
             if isinstance(node, ast.ImportFrom):
@@ -98,7 +106,7 @@ def test_our_reader_of_yaml_makes_plain_values_alone() -> None:
 def test_yaml_holds_plain_values_and_arrays_are_numbers() -> None:
     for path in ours():
         for name, call in calls(path):
-            assert not (whole(call.func) == f"yaml.{name}" and name in YAML), path
+            assert not (name in YAML and whole(call.func) == f"yaml.{name}"), path
             said = {each.arg: whole(each.value) for each in call.keywords}
             assert said.get("Loader", "yaml.SafeLoader") in ("yaml.SafeLoader", "reader()"), path
             assert "allow_pickle" not in said, path
@@ -115,7 +123,7 @@ def test_no_shell_reads_what_we_say() -> None:
 def test_a_python_of_ours_takes_nothing_from_the_working_directory() -> None:
     """``-m`` and ``-c`` put that folder first: only ``streams.child`` starts one, with ``-P``."""
     for path in ours():
-        for node in ast.walk(parsed(path)):
+        for node in told(path):
             if isinstance(node, ast.List) and any(
                 whole(each) == "sys.executable" for each in node.elts
             ):
