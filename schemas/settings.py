@@ -58,7 +58,7 @@ class RoleParameters(TypedDict, total=False):
 class PolicySettings(BaseModel):
     """The constants of a policy, each with a spelled name. Field defaults are those of ``service``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     paper: ClassVar[Mapping[str, Any]] = {}
     """Where the ``paper`` profile differs."""
