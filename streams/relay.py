@@ -141,7 +141,7 @@ def reflection_of(
     admitted: ProblemAdmitted,
     opened: EpisodeOpened,
     closed: EpisodeClosed,
-    embedder: str | None,
+    tally: EpisodeTotals,
     summary: Summary,
 ) -> Reflected:
     """The reflection that an episode leaves to learn from. It never holds the outcome. Source: MC² eq. (8)."""
@@ -166,9 +166,10 @@ def reflection_of(
         confidence_source=closed.confidence_source,
         usage=closed.usage,
         items=closed.items,
+        held_out=tally.held_out() or None,
         memory_version=opened.memory_version,
         memory_revision=opened.memory_revision,
-        embedder=embedder,
+        embedder=tally.embedder(),
         texts=summary.texts or None,
         settings=opened.settings,
         backbones=opened.backbones,
@@ -232,23 +233,22 @@ def closing(
     except BadEvent as error:  # a conclusion that no record can hold
         conclusion = Conclusion(answer=None, ended_by=f"error: {describe(error)}")
         closed = close(tally, conclusion, seconds)
-    embedder = tally.embedder()
     try:
         trace = trace_of(journal, tally.texts)
         summary = summary_of(policy, settings, closed, trace, conclusion)
-        reflected = reflection_of(policy, admitted, opened, closed, embedder, summary)
+        reflected = reflection_of(policy, admitted, opened, closed, tally, summary)
         if summary != NOTHING_SAID:  # all else was read back, or never was the policy's
             reflected = as_written(reflected)
     except Exception as error:  # the policy's own defect: the episode's outcome, not the worker's
         conclusion = Conclusion(answer=None, ended_by=f"error: reflect: {describe(error)}")
         closed = close(tally, conclusion, seconds)
-        reflected = reflection_of(policy, admitted, opened, closed, embedder, NOTHING_SAID)
+        reflected = reflection_of(policy, admitted, opened, closed, tally, NOTHING_SAID)
     judged = judgements(journal.values())
     answer = canonical(answer_of(episode, admitted, opened, closed, judged))
     unkept = _unkept(room, conclusion, closed, answer, reflected)
     if unkept is not None:
         closed = close(tally, Conclusion(answer=None, ended_by=unkept.ended_by), seconds)
-        reflected = reflection_of(policy, admitted, opened, closed, embedder, NOTHING_SAID)
+        reflected = reflection_of(policy, admitted, opened, closed, tally, NOTHING_SAID)
         answer = canonical(answer_of(episode, admitted, opened, closed, judged))
     return Closing(closed, answer, reflected, check(reflected), admitted.headers)
 

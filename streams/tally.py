@@ -9,7 +9,7 @@ from typing import Any
 from schemas.events.base import Event
 from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.events.graph import ExperienceShown
-from schemas.events.reasoning import KnowledgeReached
+from schemas.events.reasoning import KnowledgeOmitted, KnowledgeReached
 from schemas.identity import address_order, is_numbered
 from schemas.usage import Embedding, Usage, add, together
 
@@ -34,6 +34,8 @@ class EpisodeTotals:
     """Whether every latency is known."""
     shown: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Memory items that were put before the model, by address."""
+    spared: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Memory items that were held out, by address."""
     embedders: dict[str, str] = field(default_factory=dict[str, str])
     """What made vectors, by address."""
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -73,8 +75,11 @@ class EpisodeTotals:
 
     def items(self) -> tuple[str, ...]:
         """Ids of the memory items that were in prompts, each once, in the order of their addresses."""
-        seen = (item for at in in_order(self.shown) for item in self.shown[at])
-        return tuple(dict.fromkeys(seen))
+        return _each_once(self.shown)
+
+    def held_out(self) -> tuple[str, ...]:
+        """Ids of the memory items that were held out of prompts, in the same order."""
+        return _each_once(self.spared)
 
     def embedder(self) -> str | None:
         """The embedder that made the first vectors, if there are any."""
@@ -99,6 +104,10 @@ class EpisodeTotals:
         """Memory items before the model."""
         self.shown[address] = event.items
 
+    def held(self, address: str, event: KnowledgeOmitted) -> None:
+        """Memory items that were kept from the model."""
+        self.spared[address] = event.items
+
     def embedded(self, address: str, event: Embedded) -> None:
         """Vectors."""
         self.embedders[address] = event.embedder
@@ -110,6 +119,10 @@ class EpisodeTotals:
             self.took[address] = event.took
 
 
+def _each_once(items: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for at in in_order(items) for item in items[at]))
+
+
 def in_order(addresses: Iterable[str]) -> list[str]:
     """Addresses in the order in which a policy comes to them."""
     return sorted(addresses, key=address_order)
@@ -119,6 +132,7 @@ _COUNTED: Mapping[type[Event], Callable[[EpisodeTotals, str, Any], None]] = {
     Completed: EpisodeTotals.spent,
     KnowledgeReached: EpisodeTotals.showed,
     ExperienceShown: EpisodeTotals.showed,
+    KnowledgeOmitted: EpisodeTotals.held,
     Embedded: EpisodeTotals.embedded,
     Recalled: EpisodeTotals.recalled,
 }

@@ -6,7 +6,8 @@ its own. It is retired once the upper end of the Wilson interval of its share of
 below what the others lead to expect. What a person says of an item goes before what was measured.
 
 Lessons that say the same are one (``opportunities@2``): else one that harms would come back by another name before
-any of its names was measured often enough.
+any of its names was measured often enough. All rules of a role are shown together, so by who had them they cannot be
+told apart: ``opportunities@3`` compares each with the episodes that it was held out of (``trials``).
 
 Source: design/architecture.md#what-flows; Wilson 1927.
 """
@@ -20,6 +21,8 @@ from math import sqrt
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from handlers.learning.trials import tried_of
+
 LEAST = 10
 """Opportunities below which nothing is retired."""
 SURE = 1.96
@@ -27,12 +30,17 @@ SURE = 1.96
 DIGITS = 9
 ALIKE: Final = "opportunities@2"
 """The rule by which lessons that say the same are one."""
+BY_ITSELF: Final = "opportunities@3"
+"""The same, and each rule is measured by the episodes that it was held out of."""
+AS_ONE: Final = frozenset({ALIKE, BY_ITSELF})
+"""Rules of retirement by which lessons that say the same are one."""
 
 Opportunity: TypeAlias = tuple[tuple[str, ...], str]
 """Marks of the items that an episode had in its prompts, and its outcome."""
 Standing: TypeAlias = Mapping[str, Any]
-"""``ruled``: a person's last word by mark; ``tally``: right, wrong and expected right ones by mark; ``same``: by
-the mark of a lesson that of the one which it says again, under which both are measured."""
+"""``ruled``: a person's last word by mark; ``tally``: right, wrong and expected right ones by mark; ``tried``: what
+came of rules that were held out, by mark (``trials.Tried``); ``same``: by the mark of a lesson that of the one which it
+says again, under which both are measured."""
 
 
 def one(standing: Standing, mark: str) -> str:
@@ -111,6 +119,12 @@ def outmeasured(standing: Standing, mark: str) -> bool:
     return bool(uses >= LEAST and wilson_upper(right, uses) < round(expected / uses, DIGITS))
 
 
+def harmful(standing: Standing, mark: str) -> bool:
+    """Whether it does harm by itself; what was never held out is measured by the others of its batches."""
+    found = tried_of(standing, mark)
+    return outmeasured(standing, mark) if found is None else found.harms
+
+
 def wilson_upper(right: float, uses: float, sure: float = SURE) -> float:
     """The upper end of the interval of a share, to nine digits."""
     share, square = right / uses, sure * sure
@@ -120,7 +134,12 @@ def wilson_upper(right: float, uses: float, sure: float = SURE) -> float:
 
 
 RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxyType(
-    {"opportunities@1": outmeasured, ALIKE: outmeasured, "pairs@1": outmeasured}
+    {
+        "opportunities@1": outmeasured,
+        ALIKE: outmeasured,
+        BY_ITSELF: harmful,
+        "pairs@1": outmeasured,
+    }
 )
 """Rules of retirement by ``name@version``."""
 
@@ -128,7 +147,7 @@ RETIREMENTS: Final[Mapping[str, Callable[[Standing, str], bool]]] = MappingProxy
 def retired(standing: Standing, rule: str | None) -> frozenset[str]:
     """Marks of everything that is out of service: as a person said, else by the rule."""
     said = standing.get("ruled", {})
-    measured = () if rule is None else standing.get("tally", ())
+    measured = () if rule is None else {*standing.get("tally", ()), *standing.get("tried", ())}
     again = standing.get("same", ())
     found = (mark for mark in {*said, *measured, *again} if is_retired(standing, mark, rule))
     return frozenset(found)

@@ -61,7 +61,7 @@ class Reflected(Event, tag="reflected"):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("settings", "backbones")
-    latest: ClassVar[tuple[str, ...]] = ("embedder", "texts", "statement")
+    latest: ClassVar[tuple[str, ...]] = ("embedder", "texts", "statement", "held_out")
     scope: str
     policy: str
     problem_id: str
@@ -83,6 +83,8 @@ class Reflected(Event, tag="reflected"):
     confidence_source: str | None = None
     usage: Usage
     items: tuple[str, ...] = always(())
+    held_out: tuple[str, ...] | None = None
+    """Ids of rules that its prompts would have shown and that were held out, so that each is measured by itself."""
     memory_version: NonNegativeInt
     memory_revision: PositiveInt | None = None
     embedder: str | None = None

@@ -73,6 +73,15 @@ class KnowledgeReached(Event, tag="knowledge.reached"):
     """Ids of the memory items that the composer saw."""
 
 
+class KnowledgeOmitted(Event, tag="knowledge.omitted"):
+    """A role did without some of its rules, drawn by hash, so that what each is worth becomes known."""
+
+    act: ClassVar[Act] = "recalled"
+    role: str
+    items: tuple[str, ...]
+    """Ids of the rules that its composer would have seen."""
+
+
 class Voted(Event, tag="voted"):
     """Samples were put to the vote."""
 

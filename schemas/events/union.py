@@ -41,6 +41,7 @@ FACTS: tuple[type[Event], ...] = (
     reasoning.MonitorReported,
     reasoning.ControllerActed,
     reasoning.KnowledgeReached,
+    reasoning.KnowledgeOmitted,
     reasoning.Voted,
     search.FrontierScored,
     search.NodeExpanded,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from handlers.learning.measured import Measured
-from handlers.learning.retire import Opportunity
+from handlers.learning.retire import AS_ONE, BY_ITSELF, Opportunity, Standing, shared, tallied
 from handlers.learning.rules import learned_after
+from handlers.learning.trials import Trial, tried
 from schemas.events.base import Event
 from schemas.events.learning import BatchClosed, Reflected
-from schemas.memory import Memory
+from schemas.memory import Memory, MemoryItem
 from state.folds.versions import Versions
 
 Reflection: TypeAlias = Callable[[str], Reflected]
@@ -32,16 +34,54 @@ def numbers_after(
     return learned_after(closed.rule, previous.learned, members, closed.constants or {}, facts)
 
 
-def opportunities(
-    closed: BatchClosed, reflection: Reflection, versions: Versions
-) -> Iterator[Opportunity]:
-    """Marks of the items that each member had in its prompts, with its outcome."""
-    known: dict[tuple[int, int | None], dict[str, str]] = {}
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a member was shown of its memory version, what was held out of its prompts, and its outcome."""
+
+    shown: tuple[MemoryItem, ...]
+    held_out: tuple[MemoryItem, ...]
+    outcome: str
+
+    def opportunity(self, *kinds: str) -> Opportunity:
+        """Marks of the items that it was shown, of these kinds or of all, with its outcome."""
+        return _marks(self.shown, kinds), self.outcome
+
+    def trial(self) -> Trial:
+        """Marks of the rules that it was shown and did without, with its outcome."""
+        rules = ("rule",)
+        return _marks(self.shown, rules), _marks(self.held_out, rules), self.outcome
+
+
+def _marks(items: Sequence[MemoryItem], kinds: Sequence[str]) -> tuple[str, ...]:
+    return tuple(item.mark for item in items if not kinds or item.kind in kinds)
+
+
+def met(closed: BatchClosed, reflection: Reflection, versions: Versions) -> Iterator[Met]:
+    """What each member of a batch met, in its order."""
+    known: dict[tuple[int, int | None], dict[str, MemoryItem]] = {}
     for episode, outcome in zip(closed.members, closed.outcomes, strict=True):
         said = reflection(episode)
         pinned = (said.memory_version, said.memory_revision)
         if pinned not in known:
             items = versions.pinned(*pinned).items if pinned[0] in versions else ()
-            known[pinned] = {item.id: item.mark for item in items}
-        marks = known[pinned]
-        yield tuple(filter(None, map(marks.get, said.items))), outcome
+            known[pinned] = {item.id: item for item in items}
+        of = known[pinned].get
+        held = said.held_out or ()
+        yield Met(
+            tuple(filter(None, map(of, said.items))), tuple(filter(None, map(of, held))), outcome
+        )
+
+
+def standing_after(
+    standing: Standing, closed: BatchClosed, reflection: Reflection, versions: Versions
+) -> Mapping[str, Any]:
+    """The standing of a scope's items after a batch, by the rule of retirement that the batch names."""
+    members = list(met(closed, reflection, versions))
+    kinds = ("lesson",) if closed.retirement == BY_ITSELF else ()
+    found: Iterable[Opportunity] = [member.opportunity(*kinds) for member in members]
+    if closed.retirement in AS_ONE:
+        found = shared(standing, found)
+    after = tallied(standing, found)
+    if closed.retirement == BY_ITSELF:
+        after = tried(after, (member.trial() for member in members))
+    return after

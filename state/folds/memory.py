@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 from msgspec import structs
 
 from handlers.learning.bandits import heeded
-from handlers.learning.retire import ALIKE, paired, ruled, shared, tallied
+from handlers.learning.retire import paired, ruled
 from schemas.events.base import Event
 from schemas.events.learning import (
     BatchClosed,
@@ -25,7 +25,7 @@ from schemas.memory import Labels, Memory, MemoryItem
 from state.folds.forgetting import Forgetting, Records, taught
 from state.folds.labelling import Labelling, without
 from state.folds.learned import Learned, pairs_of
-from state.folds.measuring import opportunities
+from state.folds.measuring import standing_after
 from state.folds.remeasuring import aligned, embedder_of, held_anew, numbers_of
 from state.folds.succession import Measures, assembled, next_memory, rules_again
 from state.folds.versions import Versions
@@ -188,9 +188,7 @@ class MemoryFold:
         if closed.retirement == "pairs@1":
             standing = paired(standing, pairs_of(facts, previous))
         elif closed.retirement is not None:
-            found = opportunities(closed, self.reflection, self.versions)
-            alike = closed.retirement == ALIKE
-            standing = tallied(standing, shared(standing, found) if alike else found)
+            standing = standing_after(standing, closed, self.reflection, self.versions)
         numbers = numbers_of(self, previous, closed, facts, learned)
         numbers = heeded(numbers, standing.get("ruled", {}))
         return Measures(numbers, standing, labels, closed.retirement)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handlers.learning.likeness import likeness_of
-from handlers.learning.retire import ALIKE, retired
+from handlers.learning.retire import AS_ONE, retired
 from handlers.learning.sameness import joined
 from schemas.events.learning import KnowledgeConsolidated
 from schemas.memory import Labels, Memory, MemoryItem
@@ -82,7 +82,7 @@ def assembled(
     """
     whole = [*sorted(rules, key=lambda item: (item.role, item.id)), *lessons]
     standing, embedder = measures.standing, measures.embedder or before.embedder
-    alike = measures.retirement == ALIKE
+    alike = measures.retirement in AS_ONE
     if alike:
         standing = joined(standing, lessons, before.number, likeness_of(embedder))
     standing = _pruned(standing, whole)
@@ -115,7 +115,7 @@ def _pruned(standing: Mapping[str, Any], items: Sequence[MemoryItem]) -> Mapping
     marks = {item.mark for item in items}
     marks |= {its for mark, its in standing.get("same", {}).items() if mark in marks}
     left = dict(standing)
-    for name in ("tally", "same"):
+    for name in ("tally", "tried", "same"):
         if name in standing:
             left[name] = {mark: of for mark, of in standing[name].items() if mark in marks}
     return left

@@ -11,7 +11,7 @@ from msgspec import structs
 from schemas.events.base import Event
 from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.events.graph import ExperienceShown
-from schemas.events.reasoning import KnowledgeReached, MonitorReported
+from schemas.events.reasoning import KnowledgeOmitted, KnowledgeReached, MonitorReported
 from schemas.identity import address_order
 from schemas.usage import Embedding, Usage, together, total
 from streams.tally import EpisodeTotals
@@ -55,6 +55,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     REPLIES,
     ITEMS.map(shown),
     ITEMS.map(lambda items: ExperienceShown(sort="path", items=items)),
+    ITEMS.map(lambda items: KnowledgeOmitted(role="reasoner", items=items)),
     EMBEDDED,
     st.builds(Recalled, memory_version=st.just(0), items=st.just(()), took=TOOK),
     st.builds(MonitorReported, round=st.integers(0, 9), flag=st.just("NO"), source=st.just("0")),
@@ -76,6 +77,7 @@ def test_a_tally_is_the_same_in_whatever_order_records_come(
     whole = EpisodeTotals.of(journal)
     assert kept.usage(1.5) == whole.usage(1.5)
     assert (kept.items(), kept.embedder()) == (whole.items(), whole.embedder())
+    assert kept.held_out() == whole.held_out()
 
 
 @given(st.dictionaries(ADDRESSES, EVENTS, max_size=12))
@@ -91,6 +93,8 @@ def test_a_tally_is_what_reading_the_record_in_order_gives(journal: dict[str, Ev
         event.items for event in events if isinstance(event, KnowledgeReached | ExperienceShown)
     ]
     assert tally.items() == tuple(dict.fromkeys(item for items in shown for item in items))
+    held = [event.items for event in events if isinstance(event, KnowledgeOmitted)]
+    assert tally.held_out() == tuple(dict.fromkeys(item for items in held for item in items))
     made = [event.embedder for event in events if isinstance(event, Embedded)]
     assert tally.embedder() == next(iter(made), None)
 

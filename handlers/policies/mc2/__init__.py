@@ -36,7 +36,7 @@ def relearn(batch: Batch, settings: Mc2Settings) -> Steps[None]:
 
 MC2 = Policy(
     name="mc2",
-    version="7",
+    version="8",
     about="Reasoner, Monitor, Controller in rounds; lessons and rules of a batch guide the next",
     settings=Mc2Settings,
     roles=("reasoner", "monitor", "controller", "composer", "distiller", "consolidator"),
@@ -48,7 +48,7 @@ MC2 = Policy(
     found_by=found_by,
     window=batch_size,
     live_batches=lambda settings: settings.lesson_window,
-    retirement="opportunities@2",
+    retirement="opportunities@3",
     warm_source=lambda settings: settings.warm_start,
     warm_start=warm_start,
     confidence_source="value",

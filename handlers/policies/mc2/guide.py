@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from handlers.policies.base import Task
-from handlers.policies.mc2.settings import Mc2Settings, RoleName
+from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
 from handlers.roles.composer import COACHES, NOTHING, Bullets, compose
 from schemas.asking import Steps
-from schemas.events.reasoning import KnowledgeReached
+from schemas.events.reasoning import KnowledgeOmitted, KnowledgeReached
+from schemas.identity import hash01
 from schemas.questions import Recall, RecalledItem, Recollection
 
 NO_MEMORY = Recollection(0, ())
@@ -24,6 +25,10 @@ class Guide:
 
     settings: Mc2Settings
     memory: Recollection
+    spared: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Ids of the rules that this episode does without, by the role that they are for."""
+    told: set[str] = field(default_factory=set[str])
+    """Roles of which that is on record."""
     previous: dict[RoleName, Bullets] = field(default_factory=dict["RoleName", Bullets])
 
     def note(
@@ -33,6 +38,9 @@ class Guide:
 
         ``own_chars`` is the length of the role's own prompt, which guidance must leave room for.
         """
+        if role in self.spared and role not in self.told:
+            self.told.add(role)
+            yield KnowledgeOmitted(role=role, items=self.spared[role])
         rules, lessons = self.memory.of(role, "rule"), self.memory.of(role, "lesson")
         if not rules and not lessons:
             return ""
@@ -75,7 +83,26 @@ def recollect(task: Task, settings: Mc2Settings) -> Steps[Guide]:
         exclude=task.subject if settings.exclude_self else "",
         related=settings.related,
     )
-    return Guide(settings, relevant(memory, settings))
+    return measuring(task, relevant(memory, settings), settings)
+
+
+def measuring(task: Task, memory: Recollection, settings: Mc2Settings) -> Guide:
+    """A guide without the rules that are held out of this episode, each by a draw of its own.
+
+    Rules of a role are always shown together: only who does without one of them tells what that one is worth.
+    """
+    out = [
+        item for item in memory.items if item.kind == "rule" and is_held_out(task, item, settings)
+    ]
+    spared = {role: tuple(item.id for item in out if item.role == role) for role in ROLES}
+    left = replace(memory, items=tuple(item for item in memory.items if item not in out))
+    return Guide(settings, left, {role: ids for role, ids in spared.items() if ids})
+
+
+def is_held_out(task: Task, rule: RecalledItem, settings: Mc2Settings) -> bool:
+    """Whether an episode does without a rule: drawn by problem, seed and the rule's text."""
+    drawn = hash01("held out", task.seed, task.subject, rule.role, rule.text)
+    return drawn < settings.held_out
 
 
 def relevant(memory: Recollection, settings: Mc2Settings) -> Recollection:

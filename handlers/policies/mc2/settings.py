@@ -47,6 +47,7 @@ class Mc2Settings(PolicySettings):
         "patch_grade": "A",
         "course": "off",
         "relevance_floor": None,
+        "held_out": 0.0,
         "context_chars": 200_000,
     }
     learning: ClassVar[frozenset[str]]
@@ -78,6 +79,8 @@ class Mc2Settings(PolicySettings):
     )
     """Lessons less similar to the problem (cosine) are not shown; a role whose lessons all are gets no coach.
     ``embedder``: from where on its cosines mean something; of lessons that say the same one is shown."""
+    held_out: Annotated[float, Bounded(ge=0, le=0.5)] = 0.2
+    """D13: the share of a rule's episodes that do without it, so that each rule is measured by itself; 0: none."""
     exclude_self: bool = True
     """D11: a problem never retrieves its own lessons."""
     distil: Literal["per_reflection", "per_batch"] = "per_reflection"

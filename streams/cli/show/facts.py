@@ -11,6 +11,7 @@ from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, Less
 from schemas.events.reasoning import (
     ControllerActed,
     Generated,
+    KnowledgeOmitted,
     KnowledgeReached,
     MonitorReported,
     ReplyReparsed,
@@ -42,6 +43,8 @@ def says(fact: Event, reply: Completed | None) -> Saying:
             return _controller(fact, reply)
         case KnowledgeReached():
             return _guidance(fact)
+        case KnowledgeOmitted():
+            return f"guide {fact.role[:1].upper()}", f"does without {ranges(fact.items)}", "dim"
         case ReplyReparsed():
             return fact.role, f"could not be read: {one_line(fact.reason)}; asked again", "warn"
         case Voted():

@@ -12,6 +12,7 @@ from streams.cli.output import out_json
 from streams.cli.show.library import Library, Shelf, has_items
 from streams.cli.show.page import Page
 from streams.cli.show.paste import command
+from streams.cli.show.trials import by_itself, trial_line
 from streams.cli.show.words import one_line, plural, wrap
 
 
@@ -46,15 +47,20 @@ def _rules(page: Page, library: Library, shelf: Shelf, memory: Memory) -> None:
     for role in dict.fromkeys(rule.role for rule in rules):
         page.rule(role)
         for rule in memory.of(role, "rule"):
-            _rule(page, library, shelf, rule, memory.number)
-    retired = [item.id for _, item in memory.aside if item.kind == "rule"]
+            _rule(page, library, shelf, rule, memory)
+    retired = [item for _, item in memory.aside if item.kind == "rule"]
     if retired:
-        page.line(("retired  ", "dim"), " ".join(retired))
+        page.line(("retired  ", "dim"), " ".join(item.id for item in retired))
+    for item in retired:
+        said = trial_line(memory, item)
+        if said is not None:
+            page.wrapped(f"{item.id} {said}", indent=6)
     for line in calibrators_of(memory):
         page.line(("calibrator  ", "dim"), line)
 
 
-def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, version: int) -> None:
+def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, memory: Memory) -> None:
+    version = memory.number
     lines = wrap(one_line(rule.text), page.width - 6)
     page.line((f"{rule.id:>4}  ", "strong"), lines[0])
     for line in lines[1:]:
@@ -64,6 +70,9 @@ def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, version:
     used = f"in {seen}, {library.right_of(uses)}" if uses else "not used yet"
     read = plural(len(shelf.backing(rule, version)), "lesson")
     page.line("      ", (f"since version {shelf.since(rule, version)}, from {read}; {used}", "dim"))
+    said = trial_line(memory, rule)
+    if said is not None:
+        page.wrapped(said, indent=6)
     for effect in library.effects(shelf, rule):
         page.wrapped(effect.line, indent=6)
 
@@ -123,6 +132,7 @@ def _as_json(library: Library, shelf: Shelf, memory: Memory) -> dict[str, Any]:
                 "used": len(uses := shelf.uses_of(rule)),
                 "outcomes": library.outcomes(uses),
                 "effects": [each.as_json for each in library.effects(shelf, rule)],
+                "by_itself": by_itself(memory, rule),
             }
             for rule in rules
         ],

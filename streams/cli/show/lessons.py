@@ -17,6 +17,7 @@ from streams.cli.show.facts import headline
 from streams.cli.show.library import Library, Shelf, Use
 from streams.cli.show.page import Page
 from streams.cli.show.paste import command
+from streams.cli.show.trials import by_itself, trial_line
 from streams.cli.show.words import clean, count, one_line, pad, plural
 
 USES_SHOWN = 8
@@ -109,6 +110,7 @@ def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]
         "used": len(uses),
         "outcomes": library.outcomes(uses),
         "effects": [each.as_json for each in library.effects(shelf, item)],
+        "by_itself": by_itself(shelf.memory.latest, item),
     }
 
 
@@ -191,9 +193,11 @@ def _single(
         page.wrapped(f"written after batch {shelf.since(item, last)} from {backing}")
     _uses(page, library, shelf.uses_of(item))
     effects = library.effects(shelf, item)
-    for effect in effects:
-        page.wrapped(effect.line)
-    if not effects:
+    tried = trial_line(shelf.memory.latest, item)
+    worth = [effect.line for effect in effects] + ([] if tried is None else [tried])
+    for line in worth:
+        page.wrapped(line)
+    if not worth:
         page.line(("effect  ", "dim"), "not measured: that it was shown says nothing of its worth")
     again = alike(shelf.memory.latest.standing, item.mark)
     if again:
