@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 from handlers.learning.graph import active as graph_part
 from handlers.learning.graph import evidence
+from handlers.learning.likeness import likeness_of
 from handlers.learning.recall import nearest
 from handlers.learning.reinforce import propagated, softmax
 from handlers.roles.inducer import strength
@@ -96,6 +97,8 @@ class Activated:
     paths: Mapping[str, float]
     principles: Mapping[str, float]
     shares: Mapping[str, float]
+    floor: float
+    """The similarity below which ``service`` lets no case count."""
 
 
 def activated_by(memory: Memory, problem: str, vector: Sequence[float], top: int) -> Activated:
@@ -106,7 +109,8 @@ def activated_by(memory: Memory, problem: str, vector: Sequence[float], top: int
     active = graph_part(memory.learned, similar)
     paths = propagated(active.similar, active.to_path)
     principles = propagated(paths, active.to_principle)
-    return Activated(similar, paths, principles, softmax(principles))
+    floor = likeness_of(memory.embedder).floor
+    return Activated(similar, paths, principles, softmax(principles), floor)
 
 
 def graphml(graph: Drawn) -> str:

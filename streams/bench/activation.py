@@ -77,7 +77,7 @@ def _item(name: str, kind: str, role: str, text: str, vector: str | None = None)
 
 def timed(known: Memory, queries: int = QUERIES) -> Iterator[tuple[float, float]]:
     """Milliseconds of each activation, by this thread's CPU and by the wall."""
-    mirrors, settings = Mirrors(), GraphSettings()
+    mirrors, settings = Mirrors(), GraphSettings(relevance_floor=None)
     mirrors.block(known, CASE)
     for at, vector in enumerate(vectors(queries, 13)):
         question = Recall(

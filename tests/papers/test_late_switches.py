@@ -141,7 +141,7 @@ def test_cases_that_are_too_far_activate_nothing() -> None:
         {gm_says.GOOD: {"m1": 1.0}, gm_says.OTHER: {"m2": 1.0}},
     )
     assert set(used(memory).items) == {"m1", "m2"}
-    assert used(memory, min_similarity=0.7).items == ("m1",)
+    assert used(memory, relevance_floor=0.7).items == ("m1",)
 
 
 def test_a_new_edge_weighs_what_is_set() -> None:

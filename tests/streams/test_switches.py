@@ -136,7 +136,7 @@ QUIET: Mapping[str, Mapping[str, str]] = {
         "match_above": f"{PAPERS}/test_graph_inducer.py",
         "reward": f"{PAPERS}/test_graph_weigh.py",
         "step_size": f"{PAPERS}/test_graph_weigh.py",
-        **dict.fromkeys(("initial_weight", "min_similarity", "path_cycles"), LATE),
+        **dict.fromkeys(("initial_weight", "relevance_floor", "path_cycles"), LATE),
         "principle_limit": f"{PAPERS}/test_graph_inducer.py",
     },
     "cascade": {

@@ -98,7 +98,7 @@ def usual(profile: Profile, tools: bool) -> dict[str, Any]:
 
 GRAPH_MEMORY = Policy(
     name="graph_memory",
-    version="8",
+    version="9",
     about="principles that similar cases activate in a weighted graph guide search and answer",
     settings=GraphSettings,
     roles=(*dict.fromkeys(r for base in BASES.values() for r in base.roles), "inducer", "grounder"),

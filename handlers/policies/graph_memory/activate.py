@@ -54,14 +54,12 @@ def activated(known: Recollection, problem: str, settings: GraphSettings) -> Act
 
 
 def near(known: Recollection, own: str, settings: GraphSettings) -> dict[str, float]:
-    """The active cases with their similarity, nearest first."""
-    least = settings.min_similarity
+    """The active cases with their similarity, nearest first; none that is not like the problem."""
+    least = settings.floor(known.embedder)
     found = {
         item.id: item.similarity
         for item in known.of(CASE, "lesson")
-        if item.similarity is not None
-        and item.id != own
-        and (least is None or item.similarity >= least)
+        if item.similarity is not None and item.id != own and item.similarity >= least
     }
     return dict(list(found.items())[: settings.active_cases])
 

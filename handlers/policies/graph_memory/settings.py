@@ -12,6 +12,7 @@ from pydantic import AfterValidator, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic import Field as Bounded
 
 from handlers.learning.graph import Weighing
+from handlers.learning.likeness import likeness_of
 from handlers.policies.base import Policy
 from handlers.policies.bases import BASES
 from handlers.policies.graph_memory.machine import LANDS, MACHINE, Machine
@@ -38,6 +39,7 @@ class GraphSettings(PolicySettings):
         "path_cycles": "keep",
         "grounding": "model",
         "lone": "run",
+        "relevance_floor": None,
         "excerpt_chars": 0,
         "base_profile": "paper",
         "output_cap": None,
@@ -83,8 +85,11 @@ class GraphSettings(PolicySettings):
     """Above the limit creates are discouraged by the prompt, or refused."""
     active_cases: PositiveInt = 5
     """k: similar cases that activate their part of the graph."""
-    min_similarity: float | None = None
-    """Cosine that a case must have at least; none: the nearest, however far."""
+    relevance_floor: Literal["embedder"] | Annotated[float, Bounded(ge=-1, le=1)] | None = (
+        "embedder"
+    )
+    """Cosine that a case must have at least to be active; ``embedder``: from where on its cosines mean something;
+    none: the nearest, however far."""
     lone: Literal["skip", "run"] = "skip"
     """One active principle has gradient 0: no pair, or a pair that moves nothing."""
     pairs: Literal["own", "twins"] = "own"
@@ -104,6 +109,13 @@ class GraphSettings(PolicySettings):
     def states(self) -> Machine:
         """The machine that paths go through."""
         return MACHINE if self.machine is None else Machine(self.machine, LANDS)
+
+    def floor(self, embedder: str | None) -> float:
+        """The cosine from which on a case is like a problem, by who made the vectors."""
+        wanted = self.relevance_floor
+        if wanted is None:
+            return -1.0
+        return likeness_of(embedder).floor if wanted == "embedder" else wanted
 
     @property
     def constants(self) -> dict[str, Any]:
