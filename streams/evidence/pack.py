@@ -168,6 +168,7 @@ class Pack:
         """Everything that does not agree within the file."""
         yield from unlike(self.chains, links_of(log, numbered=self.numbered))
         try:
+            yield from self._written_otherwise(log)
             yield from self._foreign(log)
             yield from self._derived(log, find)
         except Exception as error:  # what was changed can break anything that relied on it
@@ -187,12 +188,22 @@ class Pack:
             memory = memory_of(log, self.episode, find)
         derived = manifest_of(log, self.episode, memory, self.chains, said)
         derived["product"] = self.manifest.get("product")
-        for name in sorted({*derived, *self.manifest}):
-            told, now = self.manifest.get(name), derived.get(name)
-            if told != now:
-                yield Broken("manifest", f"manifest {name}", "changed", _short(now), _short(told))
-        if self.manifest == derived and self.first != orjson.dumps(derived):
-            yield Broken("manifest", "manifest line", "changed", "its fields in order", "others")
+        if self.first == orjson.dumps(derived):
+            return
+        odd = [n for n in sorted({*derived, *self.manifest}) if self._says(n) != _said(derived, n)]
+        for name in odd or ["line"]:  # the order of its fields, or a name for nothing
+            now, told = _said(derived, name), self._says(name)
+            yield Broken("manifest", f"manifest {name}", "changed", now[:200], told[:200])
+
+    def _says(self, name: str) -> str:
+        return _said(self.manifest, name)
+
+    def _written_otherwise(self, log: SqliteLog) -> Iterator[Broken]:
+        """Lines that say more or else than the row that they make: what nobody reads here, somebody may elsewhere."""
+        told = (*self.lines["records"], *self.lines["messages"])
+        for number, (line, row) in enumerate(zip(told, lines_of(log), strict=True), 2):
+            if line != (now := orjson.dumps(row)):
+                yield Broken("lines", f"line {number}", "changed", now.decode(), line.decode())
 
     def _foreign(self, log: SqliteLog) -> Iterator[Broken]:
         """Records that the episode does not rest on."""
@@ -227,7 +238,7 @@ def _checked(said: Json) -> Json:
             raise NoPack(f"1: {name}: not a text")
     if not isinstance(said.get("policies"), list):
         raise NoPack("1: policies: not a list")
-    if not isinstance(said.get("signed_by"), str | None):
+    if not isinstance(said.get("signed_by", 0), str | None):
         raise NoPack("1: signed_by: not a text")
     return said
 
@@ -268,8 +279,9 @@ def _log_of(kept: Lines) -> SqliteLog:
     return log
 
 
-def _short(value: Any) -> str:
-    return orjson.dumps(value).decode()[:200]
+def _said(manifest: Json, name: str) -> str:
+    """A field as JSON; nothing where there is none of it."""
+    return orjson.dumps(manifest[name]).decode() if name in manifest else ""
 
 
 __all__ = ["Altered", "NoPack", "NoPolicy", "Pack", "digests", "head_of", "packed"]

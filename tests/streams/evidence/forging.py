@@ -94,6 +94,17 @@ def made_up(whole: bytes, change: Change) -> bytes:
     return whole_of([orjson.dumps(manifest), *(line for part in PARTS for line in kept[part])])
 
 
+def with_digests(first: bytes, lines: Lines) -> bytes:
+    """Changed lines under a manifest that has their digests."""
+    kept = {part: list[bytes]() for part in PARTS}
+    for line in lines:
+        said = orjson.loads(line)
+        kept[
+            "records" if "episode" in said else "messages" if "topic" in said else "chains"
+        ].append(line)
+    return whole_of([orjson.dumps(orjson.loads(first) | {"parts": digests(kept)}), *lines])
+
+
 def _again(pack: Pack, log: SqliteLog) -> Iterator[Chain]:
     """The chains with the digests of the changed records in their places."""
     links = [entry.link for entry in entries_of(log, numbered=pack.numbered)]
@@ -104,4 +115,4 @@ def _again(pack: Pack, log: SqliteLog) -> Iterator[Chain]:
         yield chain
 
 
-__all__ = ["drawn", "fields_of", "kind_of", "lines_in", "made_up", "whole_of"]
+__all__ = ["drawn", "fields_of", "kind_of", "lines_in", "made_up", "whole_of", "with_digests"]

@@ -32,6 +32,7 @@ from tests.streams.evidence.forging import (
     lines_in,
     made_up,
     whole_of,
+    with_digests,
 )
 from tests.streams.replay.spoiling import BLIND
 from tests.streams.replay.test_cut import worked_on
@@ -131,6 +132,24 @@ def test_no_field_of_any_kind_of_line_can_be_changed(evidence: bytes, heads: Pat
             done = verified(changed, "--heads", heads)
             assert done.code in (2, 3), (kind, name)
     assert {"format", "completed", "reflected", "memory.versioned", "chain"} <= seen
+
+
+def test_nothing_can_be_said_beside_what_is_compared(evidence: bytes, heads: Path) -> None:
+    """A field that nobody here reads may be read elsewhere: an attacker keeps all digests right."""
+    first, *rest = lines_in(evidence)
+    manifest = orjson.loads(first)
+    more: dict[str, object] = {"note": None, "version": True, "parts": manifest["parts"]}
+    for name, value in more.items():
+        said = {n: each for n, each in manifest.items() if n != "parts" or name != "parts"}
+        done = verified(whole_of([orjson.dumps(said | {name: value}), *rest]), "--heads", heads)
+        assert (done.code, "[evidence." in done.err) == (3, True), name
+    for at in (0, len(rest) - len(manifest["heads"]) - 1):
+        line = orjson.dumps(orjson.loads(rest[at]) | {"verdict": "right"})
+        lines = [*rest[:at], line, *rest[at + 1 :]]
+        done = verified(with_digests(first, lines), "--heads", heads)
+        assert (done.code, f"line at {at + 2}: " in done.err) == (3, True)
+    unsigned = {name: each for name, each in manifest.items() if name != "signed_by"}
+    assert verified(whole_of([orjson.dumps(unsigned), *rest])).code == 3
 
 
 @pytest.mark.parametrize("what", BLIND)
