@@ -58,6 +58,10 @@ def call_seed(seed: int, address: str) -> int:
     return crc32(f"{seed}/{address}".encode()) & 0x7FFFFFFF
 
 
+ASKED = "asked."
+"""How the address of a question to a person begins; the address of its answer follows."""
+
+
 def seed_of(*parts: object) -> int:
     """A seed in [0, 2**31) that follows from its arguments."""
     return int(hash01("seed", *parts) * (1 << 31))

@@ -73,6 +73,7 @@ PLACES: Final[Mapping[type[Event], tuple[Place, ...]]] = {
     **dict.fromkeys((*ANSWERS, *FACTS), _STATED),
     episode.ProblemAdmitted: (Place(EVENTS, "p/*", "admitted"),),
     episode.EpisodeOpened: _BEGUN,
+    episode.ReviewAsked: (Place(EVENTS, "p/*", "asked.{event.address}"),),
     episode.EpisodeParked: (Place(EVENTS, "p/*", "parked.*"),),
     episode.EpisodeAdopted: tuple(Place(topic, "p/*", "adopted.*") for topic in (EVENTS, LEARNING)),
     episode.EpisodeClosed: _ENDED,

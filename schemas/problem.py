@@ -175,6 +175,14 @@ class Feedback(BaseModel):
         default=None,
         description="Who looked at the answer cannot judge it: nothing is graded, it only leaves the review queue.",
     )
+    review: Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)*$")] | None = Field(
+        default=None,
+        description="The address of the question of an open episode that this answers.",
+    )
+    of: str | None = Field(
+        default=None,
+        description="The answer that such a question proposed: a verdict counts for it alone.",
+    )
     by: str = "unknown"
     answer_type: str | None = None
     at: Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)] | None = Field(
@@ -188,7 +196,23 @@ class Feedback(BaseModel):
             raise ValueError("name an episode, or a domain and a problem_id")
         if sum(each is not None for each in self._words) != 1:
             raise ValueError("give one of reference, verdict, score, passed")
+        if self.review is not None:
+            self._answers_a_question()
         return self
+
+    def _answers_a_question(self) -> None:
+        if self.episode is None or self.score is not None:
+            raise ValueError("review: name an episode, and give one of reference, verdict, passed")
+        if self.verdict is not None and self.of is None:
+            raise ValueError("of: say which answer the verdict is about")
+        if self.reference is not None and not isinstance(self.reference, str):
+            raise ValueError("reference: a question is answered by text")
+
+    def judges(self, answer: str | None) -> bool:
+        """Whether it is about this answer. A pass is about none, and what was said to a question about its own."""
+        return not self.passed and (
+            self.review is None or (self.of is not None and self.of == answer)
+        )
 
     @property
     def _words(self) -> tuple[Any, ...]:

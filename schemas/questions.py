@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from schemas.asking import Ask, R_co
 from schemas.fence import fenced
 from schemas.identity import digest, text_digest
-from schemas.outcome import Found, Outcome
+from schemas.outcome import Found, Heard, Outcome
 from schemas.prompt import Message, Template
 
 
@@ -240,6 +240,35 @@ class UseTool(Ask[ToolResult]):
 
     def parts(self) -> Sequence[tuple[str, str]]:
         return (("tool", text_digest(self.tool)), ("arguments", digest(self.arguments)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What a person made of a question: an answer of his own, a verdict on the one that was proposed, or neither.
+
+    ``result`` is ``answered``; ``passed`` where he cannot tell; ``nobody`` where there was nobody to ask, as in a
+    solve, a fork, a set or while something is learned. ``by`` is his name; none where nobody was asked.
+    """
+
+    result: Heard
+    answer: str | None = None
+    verdict: bool | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Review(Ask[Reviewed]):
+    """A question for a person. The episode waits for him, however long that takes, and holds nothing meanwhile.
+
+    ``proposed`` is the answer that he may call right or wrong; without one he gives the answer himself.
+    """
+
+    question: str
+    proposed: str | None = None
+
+    def parts(self) -> Sequence[tuple[str, str]]:
+        proposed = "-" if self.proposed is None else text_digest(self.proposed)
+        return (("question", text_digest(self.question)), ("proposed", proposed))
 
 
 @dataclass(frozen=True, slots=True)

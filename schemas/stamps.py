@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import orjson
 
-from schemas.identity import BEFORE, address_order, digest, is_numbered
+from schemas.identity import ASKED, BEFORE, address_order, digest, is_numbered
 
 Stamp: TypeAlias = tuple[str, int, str]
 """Address and Unix milliseconds of a record, and the digest of its body."""
@@ -19,7 +19,8 @@ Stamp: TypeAlias = tuple[str, int, str]
 
 def is_stamped(address: str) -> bool:
     """Whether a closing speaks of the record at this address: of what its episode came to, not of a person's word."""
-    return address in BEFORE or address == "batch" or is_numbered(address)
+    asked = address.removeprefix(ASKED)
+    return address in BEFORE or address == "batch" or is_numbered(asked)
 
 
 def stamp_of(address: str, at_ms: int, body: str | bytes) -> Stamp:

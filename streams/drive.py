@@ -38,10 +38,13 @@ from schemas.events.episode import (
     Forked,
     LimitReached,
     QuestionAbandoned,
+    ReviewAnswered,
+    ReviewAsked,
     TextKept,
 )
+from schemas.identity import ASKED
 from schemas.memory import Memory
-from schemas.questions import Complete, Embed, Remain
+from schemas.questions import Complete, Embed, Remain, Review
 from state.journal import Recorder, TooLarge
 from streams.backbones.port import BackboneError
 from streams.replay.compare import as_recorded, difference, same
@@ -64,6 +67,10 @@ class World(Protocol):
 
 class Paused(Exception):
     """The work stops for now and continues later. This is no defect, and it says nothing about the problem."""
+
+
+class Waiting(Paused):
+    """A question waits for a person: its episode stays open, and goes on once he has answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +109,20 @@ class Run:
     """The error with which the log refused a commit. It is no defect of the policy, though it passes through it."""
     refused: dict[str, Unkept] = field(default_factory=dict[str, Unkept])
     """Records that the log refused, by address."""
+    put: dict[str, ReviewAsked] = field(default_factory=dict[str, ReviewAsked])
+    """Questions that were put to people before, by address."""
+    posed: set[str] = field(default_factory=set[str])
+    """Addresses at which the policy asks a person."""
     tally: EpisodeTotals = field(init=False)
     """Sums over the record so far."""
 
     def __post_init__(self) -> None:
         self.tally = EpisodeTotals.of(self.journal)
+
+    @property
+    def waits(self) -> set[str]:
+        """Addresses whose question to a person is not answered."""
+        return self.posed - self.journal.keys()
 
     @property
     def within(self) -> bool:
@@ -184,15 +200,13 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
         return ledger.remaining()
     asked = question.fingerprint()
     reserved = _reserve(question, ledger) if ledger.bounded else UNBOUNDED
+    if isinstance(question, Review):
+        _pose(run, here, question)
     answer = run.journal.get(here)
     if answer is None:
         answer = await _answer(run, here, question, asked, reserved)
     else:
-        run.visited.add(here)
-        if not isinstance(answer, AnswerEvent) or answer.asked != asked:
-            _diverged(run, here, question, asked, answer)
-        if isinstance(reserved, str) and run.within and isinstance(answer, Completed):
-            raise Diverged(run.episode, here, "limit", f"limit of {reserved} kept", "not kept")
+        _meet(run, here, question, asked, answer, reserved)
     if isinstance(answer, Completed):
         if ledger.bounded:
             _settle(ledger, reserved, answer)
@@ -206,6 +220,25 @@ async def _ask(run: Run, here: str, question: Ask[Any], ledger: Ledger) -> Any:
     elif isinstance(question, Embed):
         run.tally.texts[here] = question.texts
     return reply_to(question, answer, here, run.memory)
+
+
+def _meet(
+    run: Run,
+    here: str,
+    question: Ask[Any],
+    asked: str,
+    recorded: Event,
+    reserved: Reservation | Which,
+) -> None:
+    """A question is recorded at its address. Raises ``Diverged`` where it is another one."""
+    run.visited.add(here)
+    if not isinstance(recorded, AnswerEvent) or recorded.asked != asked:
+        _diverged(run, here, question, asked, recorded)
+    heard = isinstance(recorded, ReviewAnswered) and recorded.result != "nobody"
+    if heard and here not in run.put and run.episode.startswith("p/"):
+        raise Diverged(run.episode, f"{ASKED}{here}", "review.asked", "nothing", "a question")
+    if isinstance(reserved, str) and run.within and isinstance(recorded, Completed):
+        raise Diverged(run.episode, here, "limit", f"limit of {reserved} kept", "not kept")
 
 
 def _settle(ledger: Ledger, reserved: Reservation | Which, answer: Completed) -> None:
@@ -237,7 +270,14 @@ async def _answer(
     else:
         if template is not None:
             _keep_text(run, here, template.digest, template.text)
-        answer = await world.answer(run, question, asked, here, reserved)
+        try:
+            answer = await world.answer(run, question, asked, here, reserved)
+        except Waiting:
+            _put(run, here, question)
+            await recorder.commit()
+            raise
+        if isinstance(answer, ReviewAnswered) and answer.result != "nobody":
+            _put(run, here, question)  # he answered before anybody looked
     answer = _recorded(run, here, answer)
     try:
         await recorder.commit()
@@ -245,6 +285,26 @@ async def _answer(
         run.unkept = error
         raise
     return answer
+
+
+def _put(run: Run, here: str, question: Ask[Any]) -> None:
+    """Record that a question was put to a person: whoever works on the episode later finds it there."""
+    if isinstance(question, Review) and run.recorder is not None and here not in run.put:
+        event = run.put[here] = _put_as(question, here)
+        run.recorder.state(run.topic, run.episode, f"{ASKED}{here}", event)
+
+
+def _put_as(question: Review, here: str) -> ReviewAsked:
+    asked = ReviewAsked(address=here, question=question.question, proposed=question.proposed)
+    return as_written(asked)
+
+
+def _pose(run: Run, here: str, question: Review) -> None:
+    """Note that a person is asked here. Raises ``Diverged`` where something else was put to him."""
+    run.posed.add(here)
+    recorded, now = run.put.get(here), _put_as(question, here)
+    if recorded is not None and recorded != now:
+        raise Diverged(run.episode, f"{ASKED}{here}", *difference(recorded, now))
 
 
 def _keep_text(run: Run, here: str, digest: str, text: str) -> None:

@@ -9,7 +9,7 @@ it ends is derived in ``streams.relay``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +20,8 @@ from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Task
 from schemas.asking import OutOfLimit, ReplayError
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeOpened, ProblemAdmitted
-from schemas.identity import canonical, episode_seed, is_numbered, text_digest
+from schemas.events.episode import EpisodeOpened, ProblemAdmitted, ReviewAsked
+from schemas.identity import ASKED, canonical, episode_seed, is_numbered, text_digest
 from schemas.memory import Memory
 from schemas.problem import Problem, Profile
 from schemas.settings import PolicySettings
@@ -29,14 +29,13 @@ from state.folds.versions import latest, pinned
 from state.journal import Fenced, Recorder
 from streams.backbones.port import BackboneError, Stuck
 from streams.defects import describe
-from streams.drive import Run, World, drive, replayed
+from streams.drive import Paused, Run, World, drive, replayed
 from streams.grants import NO_GRANT, Grant
 from streams.scopes import settings_text
 from streams.seeds import is_chosen
 from streams.unkept import Unkept, refused_by, room_by, unkept_of
-from streams.world import Draining
 
-NOT_AN_OUTCOME = (BackboneError, Draining, Fenced, ReplayError)
+NOT_AN_OUTCOME = (BackboneError, Paused, Fenced, ReplayError)
 """What leaves an episode open: none of these says anything about the problem."""
 
 
@@ -59,6 +58,8 @@ class Work:
     """The embedder that made the vectors of its scope's newest memory version."""
     unkept: Unkept | None = None
     """The record that was too large for its log, according to its closing."""
+    put: dict[str, ReviewAsked] = field(default_factory=dict[str, ReviewAsked])
+    """Questions that were put to people before, by address."""
 
     @property
     def settings_text(self) -> str:
@@ -82,6 +83,7 @@ class Work:
             seeded=is_chosen(self.admitted.problem, self.opened),
             in_text=self.admitted.problem.profile == "paper",
             refused=refused_by(self.unkept),
+            put=dict(self.put),
         )
 
     @property
@@ -176,8 +178,18 @@ def prepare(
     embedder = latest(memories).embedder
     unkept = unkept_of(journal.get("closed"))
     return Work(
-        *(episode, admitted, opened, policy, found.settings, memory, numbered, embedder, unkept)
+        *(episode, admitted, opened, policy, found.settings, memory, numbered, embedder, unkept),
+        put=put_to_people(journal),
     )
+
+
+def put_to_people(journal: Mapping[str, Event]) -> dict[str, ReviewAsked]:
+    """The questions that an episode put to people, by the address where each was asked."""
+    return {
+        address.removeprefix(ASKED): event
+        for address, event in journal.items()
+        if isinstance(event, ReviewAsked)
+    }
 
 
 async def conclude(work: Work, run: Run) -> tuple[Conclusion, float]:

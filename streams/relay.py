@@ -196,7 +196,7 @@ def check(reflected: Reflected) -> tuple[tuple[str, Graded], ...]:
 def evidence_of(feedback: Feedback) -> Any:
     """The evidence of a grade by feedback: the judgement as it was given."""
     # Judgements of earlier builds have none of these.
-    unsaid = {name for name in ("at", "passed") if getattr(feedback, name) is None}
+    unsaid = {name for name in ("at", "passed", "review", "of") if getattr(feedback, name) is None}
     return feedback.model_dump(mode="json", exclude=unsaid)
 
 

@@ -7,10 +7,18 @@ from typing import Any
 from handlers.learning.recall import unrelated
 from schemas.asking import Ask, ReplayError
 from schemas.events.base import Event
-from schemas.events.episode import Checked, Completed, Embedded, Recalled
+from schemas.events.episode import Checked, Completed, Embedded, Recalled, ReviewAnswered
 from schemas.events.graph import ToolCalled
 from schemas.memory import Memory
-from schemas.questions import Completion, Credit, Recall, RecalledItem, Recollection, ToolResult
+from schemas.questions import (
+    Completion,
+    Credit,
+    Recall,
+    RecalledItem,
+    Recollection,
+    Reviewed,
+    ToolResult,
+)
 from schemas.spoken import spoken
 
 
@@ -43,6 +51,8 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
             return tuple(tuple(unpack(vector)) for vector in answer.vectors)
         case Checked():
             return answer.credit if isinstance(question, Credit) else answer.outcome
+        case ReviewAnswered():
+            return Reviewed(answer.result, answer.answer, answer.verdict, answer.by)
         case ToolCalled():
             return ToolResult(answer.text, answer.result)
         case _:

@@ -3,7 +3,8 @@
 Theory of operation. The driver asks the world only what its record does not hold. ``Complete`` goes to the
 backbone of its role, by way of a ``Caller`` that keeps the worker's totals and the patience with endpoints;
 ``Recall`` and ``Embed`` go to the embedder and the pinned memory, ``Worth`` to a checker or to the label,
-``UseTool`` to the tools. Whatever comes back is normalised, so that something can always be recorded.
+``UseTool`` to the tools, ``Review`` to people, for whom an episode waits. Whatever comes back is normalised, so
+that something can always be recorded.
 
 Errors never become outcomes here. A broken set-up (``BackboneError``), a worker that stops (``Draining``)
 and a question that is given up (``Stuck``) leave the episode open; only a learner's question that is given
@@ -23,12 +24,29 @@ from handlers.learning.recall import Hit, select
 from handlers.limits import Reservation
 from schemas.asking import Ask, ReplayError
 from schemas.events.base import AnswerEvent
-from schemas.events.episode import Checked, Embedded, QuestionAbandoned, Recalled
+from schemas.events.episode import (
+    Checked,
+    Embedded,
+    QuestionAbandoned,
+    Recalled,
+    ReviewAnswered,
+)
 from schemas.identity import call_seed, text_digest
 from schemas.memory import Memory
+from schemas.outcome import Heard
 from schemas.price import Price
-from schemas.problem import Limits
-from schemas.questions import GUIDANCE, Complete, Credit, Embed, Recall, Sampling, UseTool, Worth
+from schemas.problem import ID_CHARS, Feedback, Limits
+from schemas.questions import (
+    GUIDANCE,
+    Complete,
+    Credit,
+    Embed,
+    Recall,
+    Review,
+    Sampling,
+    UseTool,
+    Worth,
+)
 from schemas.usage import Embedding, add
 from schemas.vectors import pack, unpack
 from streams import normalise
@@ -44,7 +62,7 @@ from streams.backbones.prices import price_for
 from streams.backbones.shape import description
 from streams.calling import Caller, Draining, Totals, why
 from streams.defects import describe
-from streams.drive import Paused, Run
+from streams.drive import Paused, Run, Waiting
 from streams.embedders.agreement import embedder_of, need_its_embedder
 from streams.embedders.port import Billing, Embedder
 from streams.grants import Grant
@@ -70,6 +88,14 @@ class References(Protocol):
 
     async def grade(self, question: Worth[Any]) -> Grade:
         """Grade an answer by the problem's label."""
+        ...
+
+
+class People(Protocol):
+    """People who answer what policies ask them."""
+
+    def reply(self, episode: str, address: str) -> Feedback | None:
+        """What one of them said to the question of an episode at an address; nothing yet."""
         ...
 
 
@@ -109,6 +135,8 @@ class World:
         self.mirrors: Mirrors | None = None
         self.tools: Tools = NO_TOOLS
         self.references: References | None = None
+        self.people: People | None = None
+        """Who may be asked; without anybody each question to a person is answered at once, by nobody."""
 
     @property
     def draining(self) -> bool:
@@ -180,6 +208,8 @@ class World:
                 backbone = self.backbones.get(question.role) or self.backbones["*"]
                 reply = await self._replied(backbone, request, question, run.episode)
                 return normalise.completed(asked, reply)
+            if isinstance(question, Review):
+                return self._heard(run, asked, address)
             return await self._found(run, question, asked)
         except Stuck as stuck:
             if run.topic == "events":
@@ -205,6 +235,15 @@ class World:
             seconds=add(reply.seconds, again.seconds),
             dropped=(*again.dropped, GUIDANCE),
         )
+
+    def _heard(self, run: Run, asked: str, address: str) -> ReviewAnswered:
+        """What a person said. Raises ``Waiting`` until he has. Only a problem's own episode waits for one."""
+        if self.people is None or not run.episode.startswith("p/"):
+            return ReviewAnswered(asked=asked, result="nobody")
+        said = self.people.reply(run.episode, address)
+        if said is None:
+            raise Waiting(f"{run.episode} waits for a person at {address}")
+        return answered(said, asked)
 
     async def _found(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
         try:
@@ -314,6 +353,14 @@ class World:
         await self.tools.close()
 
 
+def answered(said: Feedback, asked: str) -> ReviewAnswered:
+    """What a person said to a question, as its answer."""
+    result: Heard = "passed" if said.passed else "answered"
+    reference = None if said.reference is None else normalise.text(str(said.reference))[0]
+    by = normalise.text(said.by, ID_CHARS)[0]
+    return ReviewAnswered(asked=asked, result=result, answer=reference, verdict=said.verdict, by=by)
+
+
 def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
     """The sampling with its cap on completion tokens lowered to what is reserved."""
     if max_tokens is None or max_tokens == sampling.max_tokens:
@@ -335,4 +382,4 @@ def graded(question: Worth[Any], asked: str, grade: Grade) -> Checked:
     return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader, credit=credit)
 
 
-__all__ = ["Draining", "References", "Totals", "World", "capped", "checked"]
+__all__ = ["Draining", "References", "Totals", "World", "answered", "capped", "checked"]

@@ -20,7 +20,15 @@ from handlers.policies.base import Trace
 from schemas.asking import Ask, Steps
 from schemas.events.base import AnswerEvent, Event
 from schemas.events.codec import decode, encode
-from schemas.events.episode import Checked, Completed, Embedded, Forked, LimitReached, Recalled
+from schemas.events.episode import (
+    Checked,
+    Completed,
+    Embedded,
+    Forked,
+    LimitReached,
+    Recalled,
+    ReviewAnswered,
+)
 from schemas.events.graph import ToolCalled
 from schemas.identity import hash01
 from schemas.memory import Memory
@@ -31,6 +39,7 @@ from schemas.questions import (
     Credit,
     Embed,
     Recall,
+    Review,
     ToolResult,
     UseTool,
 )
@@ -230,6 +239,8 @@ class Driver:
             case Credit():
                 given = self.credit(question)
                 return Checked(asked=asked, outcome="unknown", checker="label", credit=given)
+            case Review():
+                return ReviewAnswered(asked=asked, result="nobody")
             case UseTool():
                 told = self.tool(question)
                 return ToolCalled(

@@ -13,6 +13,7 @@ from handlers.policies.bases import BASELINES, SYSTEMS
 from handlers.policies.cascade import CASCADE
 from handlers.policies.cot2_meta.rescored import RESCORED
 from handlers.policies.graph_memory import GRAPH_MEMORY
+from handlers.policies.reviewed import REVIEWED
 
 
 class UnknownPolicy(LookupError):
@@ -23,6 +24,7 @@ POLICIES: Mapping[str, Policy[Any]] = {
     **SYSTEMS,
     GRAPH_MEMORY.name: GRAPH_MEMORY,
     CASCADE.name: CASCADE,
+    REVIEWED.name: REVIEWED,
     **BASELINES,
 }
 

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from schemas.carried import Carried
 from schemas.events.base import Act, AnswerEvent, Event
-from schemas.outcome import Outcome, Status
+from schemas.outcome import Heard, Outcome, Status
 from schemas.price import Price
 from schemas.problem import Limits, Problem
 from schemas.struct import NonNegativeFloat, NonNegativeInt, PositiveInt, always
@@ -156,6 +156,28 @@ class QuestionAbandoned(AnswerEvent, tag="question.abandoned"):
 
     act: ClassVar[Act] = "decided"
     reason: str
+
+
+class ReviewAnswered(AnswerEvent, tag="review.answered"):
+    """A person answered a question that a policy put to him; or passed it, or there was nobody to ask."""
+
+    act: ClassVar[Act] = "assessed"
+    result: Heard
+    answer: str | None = None
+    """The answer that he gave himself."""
+    verdict: bool | None = None
+    """Whether the answer that was proposed is right, as he says."""
+    by: str | None = None
+
+
+class ReviewAsked(Event, tag="review.asked"):
+    """A policy put a question to a person; its episode waits until somebody answers."""
+
+    address: str
+    """Where the policy asked, and where the answer will stand."""
+    question: str
+    proposed: str | None = None
+    """The answer that he may call right or wrong."""
 
 
 class EpisodeParked(Event, tag="episode.parked"):

@@ -24,11 +24,13 @@ ANSWERS: tuple[type[AnswerEvent], ...] = (
     episode.Forked,
     episode.LimitReached,
     episode.QuestionAbandoned,
+    episode.ReviewAnswered,
     graph.ToolCalled,
 )
 LIFE: tuple[type[Event], ...] = (
     episode.ProblemAdmitted,
     episode.EpisodeOpened,
+    episode.ReviewAsked,
     episode.EpisodeParked,
     episode.EpisodeAdopted,
     episode.EpisodeClosed,

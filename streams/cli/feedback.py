@@ -95,7 +95,7 @@ def _publish(log: SqliteLog, source: str, told: Told) -> None:
         _refuse(log, source, told)
     messages = [message(each) for each in told.waiting]
     for each, (_, name, _, _) in zip(told.waiting, messages, strict=True):
-        if each.reference is None and not each.passed and log.has_message(TOPIC, name):
+        if each.judges(None) and each.reference is None and log.has_message(TOPIC, name):
             told.verdicts[name] = each
         if each.episode is not None:
             told.episodes.add(each.episode)
@@ -122,7 +122,7 @@ def _say_what_is_overruled(log: SqliteLog, told: Told) -> None:
     for _, name, _, value in log.messages(TOPIC):
         with suppress(ValidationError):
             said = feedback_of(value)
-            if said.reference is None and not said.passed:
+            if said.reference is None and said.judges(None):
                 newest[_subject(said)] = name
     overruled = sum(newest.get(_subject(each)) != name for name, each in told.verdicts.items())
     if overruled:

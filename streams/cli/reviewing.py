@@ -56,6 +56,8 @@ def show_one(log: str | None, wanted: str | None, thresholds: Thresholds, *, jso
         return
     out(f"{one_line(item.problem_id)} of {item.domain}, worked on by {item.policy or 'nobody yet'}")
     out(f"why     {item.why()}")
+    if item.asked is not None:
+        out(f"asks    {one_line(item.asked.question)}")
     out(f"answer  {'none' if item.answer is None else one_line(item.answer)}")
     out()
     out(item.problem)

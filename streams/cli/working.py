@@ -172,6 +172,8 @@ def report(outcome: Outcome) -> int:
         say(f"{episode}: parked; see metalogue doctor")
     if outcome.spent is not None:
         raise total_spent(outcome.spent)
-    for held in outcome.held[:10]:
+    for held in [each for each in outcome.held if each not in outcome.asked][:10]:
         say(f"{held}: waits")
-    return FAILED if outcome.held or outcome.parked else OK
+    for episode in outcome.asked[:10]:
+        say(f"{episode}: waits for a person; see metalogue review show {episode}")
+    return FAILED if outcome.held or outcome.parked or outcome.asked else OK

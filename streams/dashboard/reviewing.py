@@ -41,7 +41,7 @@ def review_page(live_log: LiveLog, asked: Mapping[str, str]) -> dict[str, Any]:
     """One answer with its problem."""
     with live_log.looking() as log:
         item = item_of(log, find_episode(log, asked.get("id") or None))
-        judged = is_judged(log, item.episode)
+        judged = item.asked is None and is_judged(log, item.episode)
     known = live_log.state.outcomes.of(item.episode)
     return {"item": item, "judged": judged, "known": known, "title": f"Review {item.problem_id}"}
 

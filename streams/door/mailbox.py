@@ -21,7 +21,7 @@ from schemas.record import Record
 from schemas.written import problem_of
 from streams.cli.config import load
 from streams.cli.doctor.adopting import voided
-from streams.cli.reviews import Item, queue
+from streams.cli.reviews import Item, judgement, queue, waiting_of
 from streams.cli.setup import tools_wanted
 from streams.cli.show.episode import page_of
 from streams.cli.show.library import Library
@@ -145,7 +145,13 @@ class Mailbox:
         )
 
     def judge(self, said: Feedback) -> None:
-        """Put feedback on the log; the same twice is one."""
+        """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer."""
+        self.log.data_version()
+        waiting = None if said.episode is None else waiting_of(self.log, said.episode)
+        if waiting is not None:
+            reference = None if said.reference is None else str(said.reference)
+            word = {"verdict": said.verdict, "score": said.score, "passed": said.passed}
+            said = judgement(waiting, said.by, reference=reference, **word)
         body = said.model_dump_json(exclude_none=True).encode()
         self.log.publish([("feedback", digest(body.decode()), {}, body)])
 

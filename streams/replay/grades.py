@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from handlers.answers.grade import CHECKERS, Grade, grade_reference, references_of
 from schemas.asking import Diverged
 from schemas.events.base import Event
+from schemas.events.episode import ReviewAnswered
 from schemas.events.learning import Graded, Reflected
 from schemas.problem import Feedback
 from streams.relay import check, evidence_of, graded_address
@@ -20,6 +21,7 @@ from streams.replay.compare import difference, same
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.grades import said
+from streams.world import answered
 
 SPOKEN = "select value from messages where topic = 'feedback' order by offset"
 
@@ -40,8 +42,6 @@ class Grades:
                 feedback = Feedback.model_validate_json(value)
             except ValidationError:
                 continue  # its dead letter says why
-            if feedback.passed:
-                continue
             found[feedback.domain or "", feedback.problem_id or feedback.episode or ""].append(
                 feedback
             )
@@ -66,10 +66,23 @@ class Grades:
         ungraded = len(spoken) - len(made & given.keys())
         self.left.add("words of feedback", "no grade was made of them yet", max(ungraded, 0))
 
+    def heard(self, episode: str, journal: dict[str, Event]) -> Iterator[Diverged]:
+        """Answers of people to an episode's questions that nobody gave."""
+        spoken = [each for each in self._feedback.get(("", episode), []) if each.episode]
+        for address, event in journal.items():
+            if not isinstance(event, ReviewAnswered) or event.result == "nobody":
+                continue
+            told = (answered(each, event.asked) for each in spoken if each.review == address)
+            if event not in told:
+                yield Diverged(
+                    episode, address, "review.answered", event.result, "nobody said that"
+                )
+
     def _of(self, episode: str, reflected: Reflected) -> list[Feedback]:
         of_problem = self._feedback.get((reflected.domain, reflected.problem_id), [])
         of_episode = [each for each in self._feedback.get(("", episode), []) if each.episode]
-        return [each for each in of_problem if each.episode is None] + of_episode
+        spoken = [each for each in of_problem if each.episode is None] + of_episode
+        return [each for each in spoken if each.judges(reflected.answer)]
 
     def _derived(
         self, reflected: Reflected, spoken: list[Feedback], address: str, event: Graded

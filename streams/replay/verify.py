@@ -25,7 +25,7 @@ from schemas.events.base import Event
 from schemas.events.codec import BadEvent
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import BatchClosed, MemoryVersioned
-from schemas.identity import is_numbered, learning_id
+from schemas.identity import ASKED, is_numbered, learning_id
 from schemas.record import Record
 from schemas.settings import BadSetting
 from state.folds.windows import Due
@@ -259,6 +259,9 @@ class Verifier:
     def _count(self, run: Run | None, journal: dict[str, Event], episode: str) -> None:
         if run is None:
             return
+        if strange := sorted(run.put.keys() - run.posed):
+            where = f"{ASKED}{strange[0]}"
+            raise Diverged(episode, where, "review.asked", "a question", "nothing asked there")
         unmet = journal.keys() - run.visited
         if unmet:
             raise Diverged(episode, min(unmet), "length", "a further record", "the policy ended")
@@ -293,6 +296,7 @@ class Verifier:
             met = journal.values()
             self._guard(episode, partial(self.messages.answered, episode, journal, met))
         self._guard(episode, lambda: self._note(self.grades.compared(episode, journal)))
+        self._guard(episode, lambda: self._note(self.grades.heard(episode, journal)))
 
     def _alone(self, episode: str, journal: dict[str, Event], opened: EpisodeOpened) -> None:
         source = self.log.journal(opened.parent) if opened.parent else journal

@@ -31,9 +31,7 @@ class Judgements:
         return bool(self.of_problem or self.of_episode)
 
     def add(self, at: int, feedback: Feedback) -> bool:
-        """Keep a judgement. Returns whether it is new: saying it twice is saying it once. A pass judges nothing."""
-        if feedback.passed:
-            return False
+        """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
         if feedback.episode is not None:
             kept = self.of_episode[feedback.episode]
         else:
@@ -44,12 +42,19 @@ class Judgements:
         return True
 
     def of(self, episode: str, reflected: Reflected) -> list[Feedback]:
-        """Return the judgements of an episode or of its problem, the newest last. Of verdicts that one counts."""
+        """Return the judgements of an episode's answer, the newest last. Of verdicts that one counts."""
         said = [
             *self.of_problem.get((reflected.domain, reflected.problem_id), ()),
             *self.of_episode.get(episode, ()),
         ]
-        return [feedback for _, feedback in sorted(said, key=itemgetter(0))]
+        about = (each for each in said if each[1].judges(reflected.answer))
+        return [feedback for _, feedback in sorted(about, key=itemgetter(0))]
+
+    def reply(self, episode: str, address: str) -> Feedback | None:
+        """What a person answered last to a question of an open episode; nothing where nobody has."""
+        said = (each for each in self.of_episode.get(episode, ()) if each[1].review == address)
+        newest = max(said, key=itemgetter(0), default=None)
+        return None if newest is None else newest[1]
 
     def reference(self, domain: str, problem_id: str) -> Any:
         """The newest reference of a problem; none where nobody gave one."""

@@ -30,6 +30,8 @@ class Outcome:
     held: list[str] = field(default_factory=list[str])
     parked: list[str] = field(default_factory=list[str])
     spent: str | None = None
+    asked: list[str] = field(default_factory=list[str])
+    """Episodes that wait for a person's answer."""
 
 
 def warn_of_stray(note: str) -> None:

@@ -42,6 +42,8 @@ class Schedule:
         self.tasks: dict[str, Running] = {}
         self.twins: dict[str, dict[int, PendingEpisode]] = {}
         """Other seats of an episode, by partition: its problem lies on several."""
+        self.asleep: set[str] = set()
+        """Episodes that wait for a person; they hold no slot."""
         self.changed = asyncio.Event()
         self.sets = Sets(learner)
 
@@ -66,8 +68,20 @@ class Schedule:
     def leave(self, episode: str) -> None:
         """An episode or a set needs no seat any more: it was closed or parked."""
         self.seats.pop(episode, None)
+        self.asleep.discard(episode)
         self.sets.leave(episode)
         self._next_twin(episode)
+
+    def rest(self, episode: str) -> None:
+        """An episode waits for a person, and keeps its seat."""
+        self.asleep.add(episode)
+
+    def wake(self, episode: str) -> None:
+        """Somebody answered an episode: if it waits for that, it has its turn again."""
+        if episode in self.asleep:
+            self.asleep.discard(episode)
+            self.ready.append(episode)
+            self.changed.set()
 
     def _next_twin(self, episode: str) -> None:
         """A problem that was put on two partitions has its turn on the second after the first."""
@@ -111,8 +125,8 @@ class Schedule:
             self.ready.append(name)
 
     def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
-        """Episodes that wait for a memory version."""
-        for blocked in (*self.blocked.values(), self.sets.waiting()):
+        """Episodes that wait for a memory version, or for a person."""
+        for blocked in (*self.blocked.values(), self.sets.waiting(), sorted(self.asleep)):
             for episode in blocked:
                 seat = self.seats.get(episode)
                 if seat is not None:
@@ -172,6 +186,7 @@ class Schedule:
                 running.task.cancel()
         self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
         self.ready = deque(episode for episode in self.ready if episode in self.seats)
+        self.asleep &= self.seats.keys()
         self.sets.drop(partition)
         for episode, twins in list(self.twins.items()):
             twins.pop(partition, None)

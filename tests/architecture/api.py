@@ -23,7 +23,7 @@ PAGES = {
     "replay": ("verify", "Verified", "fork", "Forked"),
     "policies": (
         *("Policy", "PolicySettings", "Task", "Conclusion", "Role", "choice", "number", "text"),
-        *("All", "Steps", "play"),
+        *("All", "Steps", "Review", "Reviewed", "play"),
     ),
 }
 """What each page holds, in this order."""

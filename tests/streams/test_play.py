@@ -75,3 +75,15 @@ def test_it_plays_within_an_event_loop_too() -> None:
         return played("cot", r"\boxed{2}").answer
 
     assert asyncio.run(cell()) == "2"
+
+
+def test_a_person_takes_his_reply_from_the_script_too() -> None:
+    samples = (r"\boxed{1}", r"\boxed{2}", r"\boxed{3}", r"\boxed{4}", r"\boxed{5}")
+    assert played("reviewed", *samples, "right").answer == "1"
+    assert played("reviewed", *samples, "wrong").ended_by == "rejected"
+    own = played("reviewed", *samples, "7")
+    assert (own.answer, own.ended_by, own.confidence) == ("7", "reviewed", None)
+    with pytest.raises(LookupError, match="no reply is left for a person"):
+        played("reviewed", *samples)
+    agreed = played("reviewed", *([r"\boxed{2}"] * 5))
+    assert (agreed.answer, agreed.ended_by) == ("2", "voted"), "nobody is asked"

@@ -39,9 +39,21 @@ def checks(log: SqliteLog, url: str, option: str) -> Iterator[Check]:
     yield _owner(log)
     yield from policies.checks(log, option)
     yield from _parked(log, option)
+    yield _asking(log, option)
     yield from _given_up(log, option)
     yield _refused(log, option)
     yield _counters(log)
+
+
+def _asking(log: SqliteLog, option: str) -> Check:
+    """How many episodes wait for what a person says; that is no fault."""
+    from streams.cli.reviews import asking
+    from streams.cli.show.words import plural
+
+    found = sum(1 for _ in asking(log))
+    if not found:
+        return ok("asked", "no episode waits for a person's answer")
+    return ok("asked", f"{plural(found, 'question')} to people; metalogue review list{option}")
 
 
 def _file(log: SqliteLog, url: str) -> Check:
@@ -92,7 +104,7 @@ def _parked(log: SqliteLog, option: str) -> Iterator[Check]:
         todo = f"metalogue doctor --adopt {episode}{option}; or take it out of its batch: --void"
         yield warn("parked", f"{episode}{place}: {reason}", todo)
     if not found:
-        yield ok("parked", "no episode waits for a person")
+        yield ok("parked", "none")
 
 
 def _given_up(log: SqliteLog, option: str) -> Iterator[Check]:

@@ -106,6 +106,9 @@ def _ending(sheet: Sheet) -> list[str | Span]:
     closed, parked = sheet.closed, sheet.parked
     if parked is not None:
         return [("parked", "alarm"), f"   {one_line(parked.reason)}"]
+    if sheet.waits:
+        told = cut(one_line(sheet.waits[0].question), ANSWER_CELLS)
+        return [("waits for a person", "alarm"), f"   {told}"]
     if closed is None:
         return [("open", "note"), "   no answer yet"]
     if sheet.learning:

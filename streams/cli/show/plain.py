@@ -14,10 +14,20 @@ from streams.cli.show.sheet import Sheet
 from streams.relay import trace_of
 
 
+def _status(sheet: Sheet) -> str:
+    """How an episode ended, or why it has not."""
+    if sheet.parked:
+        return "parked"
+    if sheet.waits:
+        return "waiting"
+    return "open" if sheet.closed is None else sheet.closed.status
+
+
 def episode_json(sheet: Sheet) -> dict[str, Any]:
     """One object for an episode."""
     closed, opened = sheet.closed, sheet.opened
     parked = sheet.parked
+    waits = {"waits": [plain(each) for each in sheet.waits]} if sheet.waits else {}
     return {
         "episode": sheet.episode,
         **_problem(sheet),
@@ -27,9 +37,10 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "parent": opened.parent if opened is not None else None,
         "limits": opened.limits.model_dump(exclude_none=True) if opened is not None else {},
         "batch": sheet.batch,
-        "status": "parked" if parked else closed.status if closed is not None else "open",
+        "status": _status(sheet),
         "ended_by": closed.ended_by if closed is not None else parked.reason if parked else None,
         "answer": closed.answer if closed is not None else None,
+        **waits,
         "outcome": sheet.known.outcome,
         **_graded(sheet),
         "judgements": structs.asdict(sheet.judged),

@@ -13,6 +13,7 @@ from schemas.events.episode import (
     LimitReached,
     QuestionAbandoned,
     Recalled,
+    ReviewAnswered,
 )
 from schemas.events.reasoning import KnowledgeReached
 from streams.cli.show.facts import role_of, says
@@ -121,10 +122,24 @@ def _answered(event: AnswerEvent) -> tuple[str, str, str]:
             return "fork", plural(event.lanes, "lane"), "dim"
         case LimitReached():
             return "limit", f"{event.which} spent: not asked", "warn"
+        case ReviewAnswered():
+            return "person", *_heard(event)
         case QuestionAbandoned():
             return "given up", one_line(event.reason), "warn"
         case _:
             return event.kind, "", ""
+
+
+def _heard(event: ReviewAnswered) -> tuple[str, str]:
+    """What a person made of a question, and the tone of it."""
+    if event.result == "nobody":
+        return "nobody to ask", "dim"
+    who = one_line(event.by or "somebody")
+    if event.result == "passed":
+        return f"{who} cannot tell", "dim"
+    if event.answer is not None:
+        return f"{who}: {one_line(event.answer)}", "note"
+    return (f"{who}: it is right", "good") if event.verdict else (f"{who}: it is wrong", "warn")
 
 
 def _rounded(found: Sequence[Row]) -> Iterator[Row]:

@@ -15,6 +15,7 @@ from schemas.events.episode import (
     EpisodeOpened,
     EpisodeParked,
     ProblemAdmitted,
+    ReviewAsked,
 )
 from schemas.events.learning import BatchClosed, Graded, LessonDistilled, Reflected
 from schemas.identity import address_order, is_numbered, learning_id
@@ -91,6 +92,14 @@ class Sheet:
         if self.closed or kinds.count("episode.parked") <= kinds.count("episode.adopted"):
             return None
         return [e for e in self.journal.values() if isinstance(e, EpisodeParked)][-1]
+
+    @property
+    def waits(self) -> list[ReviewAsked]:
+        """The questions to people that nobody has answered; of a closed episode none matters any more."""
+        if self.closed or self.parked:
+            return []
+        asked = (event for event in self.journal.values() if isinstance(event, ReviewAsked))
+        return [event for event in asked if event.address not in self.journal]
 
     @property
     def summary(self) -> dict[str, object]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from schemas.asking import All, Steps
     from schemas.memory import Memory, MemoryItem
     from schemas.problem import Limits, Problem
+    from schemas.questions import Review, Reviewed
     from schemas.record import Record
     from schemas.settings import PolicySettings
     from schemas.usage import Usage
@@ -58,6 +59,8 @@ __all__ = [
     "PolicySettings",
     "Problem",
     "Record",
+    "Review",
+    "Reviewed",
     "Role",
     "Steps",
     "Task",
@@ -81,6 +84,7 @@ PLACES = {
     "schemas.asking": ("All", "Steps"),
     "schemas.memory": ("Memory", "MemoryItem"),
     "schemas.problem": ("Limits", "Problem"),
+    "schemas.questions": ("Review", "Reviewed"),
     "schemas.record": ("Record",),
     "schemas.settings": ("PolicySettings",),
     "schemas.usage": ("Usage",),

@@ -36,6 +36,8 @@ class Labels:
         self.said = Judgements()
         self.position = 0
         self.refused = ""
+        self.replied: set[str] = set()
+        """Episodes whose question somebody answered since anybody looked."""
         self.committed = log.position("learner", "feedback")
 
     def load(self) -> None:
@@ -52,7 +54,7 @@ class Labels:
             feedback = self._remember(offset, value)
             if feedback is None:
                 self._refuse(offset, key, headers, value)
-            elif not feedback.passed:
+            else:
                 await self._grade_known(feedback)
             self.writer.advance("learner", "feedback", offset)
         return bool(found)
@@ -76,6 +78,8 @@ class Labels:
             self.refused = told(error, feedback)
             return None
         self.said.add(offset, feedback)
+        if feedback.review is not None and feedback.episode is not None:
+            self.replied.add(feedback.episode)
         return feedback
 
     async def _grade_known(self, feedback: Feedback) -> None:
@@ -93,7 +97,7 @@ class Labels:
             episodes = [row[0] for row in rows]
         for episode in episodes:
             judged = self._judged(episode)
-            if judged is not None:
+            if judged is not None and feedback.judges(judged.answer):
                 yield episode, judged
 
     def _judged(self, episode: str) -> Judged | None:

@@ -29,6 +29,7 @@ from schemas.settings import BadSetting
 from state.collecting import uncollected
 from state.folds.strays import Strays
 from streams.backbones.port import Stuck
+from streams.drive import Run, Waiting
 from streams.episodes import conclude, prepare
 from streams.grading.sandbox import Sandbox
 from streams.learner import HEARD_KINDS
@@ -84,6 +85,7 @@ class Worker:
         self.intake = Intake(log, self.writer, find, default_policy, self.learner)
         self.labels = Labels(log, self.writer, self.learner, sandbox)
         world.references = References(self.labels.grader, self.labels.said)
+        world.people = self.labels.said
         limits = learning_limits or Limits()
         self.batches = Batches(
             log, self.writer, self.learner, world, limits, self.intake.is_admitted
@@ -166,7 +168,8 @@ class Worker:
     def _outcome(self) -> Outcome:
         if self.drained:
             return Outcome(spent=self.world.exhausted)
-        return Outcome(self.schedule.held(), self.intake.parked(), self.world.exhausted)
+        held, asked = self.schedule.held(), sorted(self.schedule.asleep)
+        return Outcome(held, self.intake.parked(), self.world.exhausted, asked)
 
     # -- start and intake --------------------------------------------------------------------------
 
@@ -192,6 +195,8 @@ class Worker:
             self.progress.admitted += 1
             moved = True
         moved = await self.labels.take() or moved
+        while self.labels.replied:
+            self.schedule.wake(self.labels.replied.pop())
         if moved:
             await self.writer.commit()
         return moved
@@ -241,11 +246,20 @@ class Worker:
         except (ReplayError, LookupError, BadSetting, Stuck) as error:
             await self.park(episode, error, journal)
             return
+        except Waiting:
+            self.rest(episode, run)
+            return
         end = closing(
             *(policy, work.settings, episode, admitted, work.opened, work.journal),
             *(conclusion, seconds, run.tally),
         )
         await self.close([(episode, end)], fresh)
+
+    def rest(self, episode: str, run: Run) -> None:
+        """Let an episode wait for a person, unless somebody has answered meanwhile."""
+        self.schedule.rest(episode)
+        if any(self.labels.said.reply(episode, address) for address in run.waits):
+            self.schedule.wake(episode)
 
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
         """Closing, answer, reflection and grades of each in one commit; the fold sees them in that order."""

@@ -77,6 +77,8 @@ class KafkaLearner:
     def told(self, feedback: Feedback) -> None:
         """Grade the answers that new feedback speaks of."""
         for episode in self.view.episodes_of(feedback):
+            if not feedback.judges(self.view.reflected[episode].answer):
+                continue
             self._grade(episode, self.view.reflected[episode], feedback)
 
     async def catch_up(self, partition: int) -> None:

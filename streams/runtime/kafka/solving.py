@@ -13,6 +13,7 @@ from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.settings import BadSetting
 from state.journal import TooLarge
 from streams.backbones.port import Stuck
+from streams.drive import Run, Waiting
 from streams.episodes import conclude, prepare
 from streams.relay import Closing, closing
 from streams.runtime.kafka.append import KafkaWriter
@@ -87,11 +88,21 @@ class Solver:
         except (ReplayError, LookupError, BadSetting, Stuck, TooLarge) as error:
             await self.park(writer, episode, error, journal)
             return
+        except Waiting:
+            self.rest(episode, run)
+            return
         end = closing(
             *(policy, work.settings, episode, admitted, work.opened, work.journal),
             *(conclusion, seconds, run.tally, writer.room),
         )
         await self.close(owned, writer, [(episode, end)], fresh)
+
+    def rest(self, episode: str, run: Run) -> None:
+        """Let an episode wait for a person, unless somebody has answered meanwhile."""
+        schedule, said = self.worker.schedule, self.worker.view.said
+        schedule.rest(episode)
+        if any(said.reply(episode, address) for address in run.waits):
+            schedule.wake(episode)
 
     async def close(
         self, owned: Owned, writer: KafkaWriter, ends: Sequence[tuple[str, Closing]], fresh: bool

@@ -133,6 +133,7 @@ class KafkaWorker:
         self.idle = Idle(self)
         self.solver = Solver(self)
         self.view.on_feedback = self.told
+        self.world.people = self.view.said
         self.view.on_refused = self.refused
         self.appender.outgrown = self.owning.outgrown
         self.intake.is_open = self.owning.is_open
@@ -153,7 +154,8 @@ class KafkaWorker:
             raise Unrecorded(f"{self.ending.left:,} records were taken by no broker")
         if self.drained:
             return Outcome(spent=self.world.exhausted)
-        return Outcome(self.idle.held(), self.idle.parked(), self.world.exhausted)
+        held, asked = self.idle.held(), sorted(self.schedule.asleep)
+        return Outcome(held, self.idle.parked(), self.world.exhausted, asked)
 
     async def _start(self) -> None:
         from streams.runtime.kafka import group
@@ -269,8 +271,10 @@ class KafkaWorker:
                 pass
 
     def told(self, feedback: Feedback) -> None:
-        """New feedback."""
+        """New feedback, and of an episode that waits for a person its answer."""
         self.teacher.told(feedback)
+        if feedback.review is not None and feedback.episode is not None:
+            self.schedule.wake(feedback.episode)
 
     def refused(self, partition: int) -> None:
         """Feedback that cannot be read gets its dead letter where the partition is ours, or once it is."""

@@ -159,3 +159,21 @@ def test_one_in_full_says_how_to_judge_it(log: Path) -> None:
         call("review", "answer", row["episode"], "--pass", "--log", log)
     assert call("review", "show", "--log", log).code == 2
     assert call("review", "list", "--log", log).out == "nobody is waited for\n"
+
+
+def test_who_waits_stands_among_those_that_have_ended_by_when_they_came(log: Path) -> None:
+    rows = [{"id": name, "problem": problem} for name, problem in PROBLEMS.items()]
+    given = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    call("produce", "-", "--policy", "reviewed", "--log", log, given=given)
+    assert call("worker", "--backbone", "rehearsal:seed=7", "--until-idle", "--log", log).code == 1
+    rows = call("review", "list", "--log", log, "--json").rows
+    assert [(each["problem_id"], each["status"]) for each in rows] == [
+        ("sum-6", "waiting"),
+        ("sum-1", "waiting"),
+        ("sum-6", "answered"),
+        ("sum-1", "answered"),
+    ]
+    assert rows[0]["question"].endswith("If it is not, which one is?")
+    assert "waits for a person" in call("show", rows[0]["episode"], "--log", log).out
+    assert call("review", "answer", rows[0]["episode"], "--score", 0.5, "--log", log).code == 2
+    assert queued(log) == ["sum-6", "sum-1", "sum-6", "sum-1"]

@@ -22,11 +22,17 @@ PROBLEMS = (
 """The rehearsal's votes on the first and the last settle nothing."""
 
 
-def waiting(folder: Path) -> Path:
-    """A log of two answers that a vote of five did not settle."""
+def produced(folder: Path, policy: str) -> Path:
+    """A log of problems that nobody has worked on."""
     path, source = folder / "a.db", folder / "q.jsonl"
     source.write_text("".join(json.dumps(each) + "\n" for each in PROBLEMS), encoding="utf-8")
-    assert call("produce", source, "--policy", "self_consistency", "--log", path).code == 0
+    assert call("produce", source, "--policy", policy, "--log", path).code == 0
+    return path
+
+
+def waiting(folder: Path) -> Path:
+    """A log of two answers that a vote of five did not settle."""
+    path = produced(folder, "self_consistency")
     work(path)
     return path
 
@@ -77,6 +83,37 @@ def test_a_person_empties_the_queue_in_a_browser_and_each_word_becomes_a_label(
         if each["kind"] == "graded"
     ]
     assert graded == [("wrong", "Ada"), ("wrong", "Ada")]
+    assert call("verify", "--log", path).code == 0
+
+
+@pytest.mark.live
+def test_an_episode_waits_through_a_kill_for_a_person_who_answers_it_in_a_browser(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = produced(tmp_path, "reviewed")
+    words = ("worker", "--backbone", "rehearsal:seed=7", "--no-tables", "--log", path)
+    with serving(path, METALOGUE_DASHBOARD__TOKEN=TOKEN) as site, opened(browser) as page:
+        page.goto(f"{site.url}/reviews")
+        expect(page.locator("#live")).to_have_text("live")
+        with process(*words, cwd=tmp_path) as worker:
+            expect(page.locator("#list tbody tr")).to_have_count(2, timeout=60_000)
+            worker.kill()
+        expect(page.locator("#list")).to_contain_text("asked")
+        page.get_by_role("link", name="sum-1").click()
+        expect(page.locator("main")).to_contain_text("settles nothing. Is that answer right?")
+        page.screenshot(path=SHOTS / "review-asked.png", full_page=True)
+        judge(page, "the one below", The_right_answer="56")
+        page.get_by_role("link", name="sum-6").click()
+        judge(page, "right")
+        expect(page.locator("main")).to_contain_text("Nobody else is waited for.")
+        with process(*words, cwd=tmp_path) as worker:
+            page.goto(f"{site.url}/answers")
+            expect(page.locator("#list tbody tr")).to_have_count(3, timeout=60_000)
+            worker.kill()
+        page.get_by_role("link", name="sum-1").click()
+        expect(page.locator("main")).to_contain_text("Ada: 56")
+    answers = {each["problem_id"]: each for each in call("consume", "--json", "--log", path).rows}
+    assert [answers[name]["answer"] for name in ("sum-1", "sum-6")] == ["56", "319"]
     assert call("verify", "--log", path).code == 0
 
 

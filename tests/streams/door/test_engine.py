@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import metalogue
 import pytest
@@ -22,7 +22,7 @@ from streams.door.errors import Error
 from streams.door.mailbox import Mailbox, News
 from streams.door.messages import WORD
 from streams.runtime.embedded.log import SqliteLog
-from tests.endpoint import Answer, Asked
+from tests.endpoint import Answer, Asked, whole
 from tests.pace import soon
 from tests.streams.cli.calling import call
 from tests.streams.door.conftest import keyless, knows
@@ -374,3 +374,29 @@ def test_without_a_log_nothing_stays(serve: Serve, folder: Path) -> None:
 
     assert run(work) == "2"
     assert list(folder.iterdir()) == []
+
+
+def test_an_episode_that_asks_a_person_goes_on_with_what_a_client_says(serve: Serve) -> None:
+    serve(lambda asked: whole("I cannot tell."))
+
+    async def work() -> None:
+        async with Engine(LOG, backbone="openai", policy="reviewed") as engine:
+            handle = await engine.submit(SUM.format(1))
+            waiting = await found(engine)
+            assert (waiting.episode, waiting.reasons) == (handle.episode, ("asked",))
+            with pytest.raises(metalogue.Error, match="no answer that could be right or wrong"):
+                await handle.feedback(verdict=True)
+            assert not handle.done()
+            await engine.feedback(handle.episode, reference=2, by="Ada")
+            answer = await handle.answer()
+            assert (answer.answer, answer.ended_by) == ("2", "reviewed")
+            assert await engine.reviews() == []
+
+    async def found(engine: Engine) -> Any:
+        """What waits for a person, once something does."""
+        while not (waiting := await engine.reviews()):  # noqa: ASYNC110 - another thread asks
+            await asyncio.sleep(0.02)
+        return waiting[0]
+
+    run(work)
+    assert call("verify", "--log", "a.db").code == 0

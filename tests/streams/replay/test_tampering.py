@@ -17,6 +17,7 @@ from streams.replay.verify import Verified, Verifier
 from streams.runtime.embedded.imported import import_jsonl
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked
+from tests.people import answer_all
 from tests.streams.replay.spoiling import fields_of, other
 from tests.streams.replay.test_heads import held, published
 
@@ -68,6 +69,8 @@ def _log(path: Path, policy: str) -> SqliteLog:
     produced(path, "game24:901-902", policy=policy, values=values, limits=Limits(calls=8))
     with closing(quick(SqliteLog(path))) as made:
         worked(made)
+        while answer_all(made):
+            worked(made)
         copied = SqliteLog(":memory:", create=True)
         made.db.backup(copied.db)
     return copied
