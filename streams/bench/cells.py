@@ -78,7 +78,7 @@ def _of_one(place: Place, results: Results) -> Told:
         return _p_value(mine, _strongest(sides, P_VALUE))
     if place.metric == TOKENS_PER_POINT:
         return _tokens_per_point(mine, sides[0])
-    return _difference(place.metric, mine, _strongest(sides, place.metric))
+    return gain(place.metric, mine, _strongest(sides, place.metric))
 
 
 def _sure(found: Told | None) -> Told:
@@ -101,7 +101,7 @@ def _strongest(sides: Sequence[Sequence[Episode]], metric: str) -> Sequence[Epis
 # ── Against another run ──────────────────────────────────────────────────────────────────────
 
 
-def _difference(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
+def gain(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told:
     """The mean difference over problems that are known on both sides, with how many are not."""
     asked = METRICS[metric]
     pairs, left_out = _paired(metric, mine, other)

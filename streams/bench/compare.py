@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from itertools import accumulate
+from itertools import accumulate, combinations
 from typing import Any
 
 from streams.analysis.mechanisms import advised, mean_by_arm, pulls
 from streams.analysis.statistics import mcnemar, pareto, slope
+from streams.bench.cells import NotMeasured, Told, gain
 from streams.bench.metrics import METRICS, known
 from streams.bench.results import Episode, Results, by_seed, rates
 
@@ -41,6 +42,38 @@ def mcnemar_matrix(groups: Groups) -> dict[str, Any]:
                 found = {"wins": wins, "losses": losses, "p": p, "left_out": left}
                 rows.setdefault(one, {})[other] = found
     return rows
+
+
+GAINS = ("accuracy", "calls", "tokens")
+"""What is told of a pair: how much more of it one run has than the other, problem by problem."""
+
+
+def paired(groups: Groups) -> list[dict[str, Any]]:
+    """Each two runs once, the later less the earlier: what it gains, and the exact test in both directions.
+
+    ``only_run`` and ``only_over`` count the problems that just one of them solved; ``p`` is McNemar's exact
+    two-sided value of these two counts. A gain is nothing where no problem has it known on both sides.
+    """
+    tests = mcnemar_matrix(groups)
+    return [
+        {
+            "run": run,
+            "over": over,
+            **{name: _gain(name, groups[run], groups[over]) for name in GAINS},
+            "only_run": tests[run][over]["wins"],
+            "only_over": tests[run][over]["losses"],
+            "p": tests[run][over]["p"],
+            "left_out": tests[run][over]["left_out"],
+        }
+        for over, run in combinations(groups, 2)
+    ]
+
+
+def _gain(metric: str, mine: Sequence[Episode], other: Sequence[Episode]) -> Told | None:
+    try:
+        return gain(metric, mine, other)
+    except NotMeasured:
+        return None
 
 
 def frontier(groups: Groups, cost: str) -> list[dict[str, Any]]:

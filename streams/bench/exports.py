@@ -12,12 +12,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from streams.bench.tables import Shown, measured_table, shown
+from streams.bench.compare import GAINS
+from streams.bench.tables import Shown, measured_table, pairs_table, shown
 
 CELL_FIELDS = ("table", "model", "row", "column", "paper", "ours", "half_width", "low", "high", "known", "unknown",
                "seeds", "seeds_unknown", "difference", "difference_low", "difference_high", "why")  # fmt: skip
 FIGURE_FIELDS = ("data", "run", "metric", "value", "half_width", "low", "high", "known", "unknown", "seeds",
                  "seeds_unknown")  # fmt: skip
+PAIR_FIELDS = (
+    *("data", "run", "over", "only_run", "only_over", "p", "left_out"),
+    *(f"{name}{part}" for name in GAINS for part in ("", "_low", "_high", "_known", "_unknown")),
+)
 
 
 def exports(made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -26,9 +31,16 @@ def exports(made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"table-{at}.csv", table_csv(each)
         yield f"table-{at}.tex", latex(shown(each))
     yield "measured.csv", measured_csv(made)
-    head, rows = measured_table(made)
-    groups = tuple((name, ()) for name in head[1:])
-    yield "measured.tex", latex(Shown("Measured", groups, rows), first=head[0])
+    yield "measured.tex", latex(measured_table(made))
+    beside = pairs_table(made)
+    if beside is not None:
+        yield "pairs.csv", pairs_csv(made)
+        yield "pairs.tex", latex(beside)
+
+
+def whole_latex(made: Mapping[str, Any]) -> str:
+    """Every table of a report, one after another."""
+    return "\n".join(text for name, text in exports(made) if name.endswith(".tex"))
 
 
 # ── CSV ──────────────────────────────────────────────────────────────────────────────────────
@@ -53,6 +65,23 @@ def measured_csv(made: Mapping[str, Any]) -> str:
         for name, found in each["metrics"].items()
     ]
     return _written(FIGURE_FIELDS, lines)
+
+
+def pairs_csv(made: Mapping[str, Any]) -> str:
+    """Each two runs on a data set: gains with their intervals, and McNemar's exact test in both directions."""
+    lines = [
+        [data, each["run"], each["over"], each["only_run"], each["only_over"], each["p"], each["left_out"],
+         *(part for name in GAINS for part in _gain(each[name]))]
+        for data, found in made["comparisons"].items()
+        for each in found["pairs"]
+    ]  # fmt: skip
+    return _written(PAIR_FIELDS, lines)
+
+
+def _gain(found: Mapping[str, Any] | None) -> list[Any]:
+    if found is None:
+        return [None] * 5
+    return [*_apart(found), found["known"], found["unknown"]]
 
 
 def _figure(found: Mapping[str, Any] | None, value: str) -> list[Any]:
@@ -104,8 +133,8 @@ def spelt(text: str) -> str:
     return _LIGATURE.sub("-{}", made)
 
 
-def latex(table: Shown, first: str = "") -> str:
-    """A table with its caption. ``first``: the head of the column of names."""
+def latex(table: Shown) -> str:
+    """A table with its caption."""
     spans = [max(len(parts), 1) for _, parts in table.groups]
     heads = [
         rf"\multicolumn{{{span}}}{{c}}{{{spelt(name)}}}" if span > 1 else spelt(name)
@@ -117,7 +146,7 @@ def latex(table: Shown, first: str = "") -> str:
         rf"\caption{{{spelt(table.title)}}}",
         rf"\begin{{tabular}}{{l{'r' * sum(spans)}}}",
         r"\toprule",
-        _row([spelt(first), *heads]),
+        _row([spelt(table.first), *heads]),
     ]
     if any(parts for _, parts in table.groups):
         below = [spelt(part) for _, parts in table.groups for part in parts or ("",)]

@@ -87,7 +87,9 @@ def _unmeasured(planner: Planner, results: Results) -> Iterator[dict[str, Any]]:
         places = {
             (name, column): row.joined(place)
             for name, row in table.rows.items()
-            for (column, place), paper in zip(table.columns.items(), row.paper, strict=True)
+            for (column, place), paper in zip(
+                table.columns.items(), table.printed(name), strict=True
+            )
             if paper not in EMPTY or row.joined(place).runs
         }
         reasons: dict[str, list[str]] = {}

@@ -19,21 +19,21 @@ from streams.analysis.report import (
     table,
 )
 from streams.bench.report import simulated
-from streams.bench.tables import measured_table, paper_tables
+from streams.bench.tables import Shown, measured_table, pairs_table, paper_tables
 
 CODE = re.compile(r"`([^`]*)`")
 
 
 def markdown(made: Mapping[str, Any]) -> str:
     """The report as Markdown."""
-    lines = [f"# {made['recipe']}: {made['about']}", ""]
+    lines = [f"# {_title(made)}", ""]
     for warning in warnings(made):
         lines += [f"> **{warning}**", ""]
-    lines += [f"{made['differs']}", "", *(f"- {line}" for line in provenance(made))]
-    for each in paper_tables(made):
+    lines += [made["differs"], ""] if made["differs"] else []
+    lines += [f"- {line}" for line in provenance(made)]
+    for each in tables(made):
         under = ["", each.under] if each.under else []
         lines += ["", f"## {each.title}", "", *table(each.head, each.rows), *under]
-    lines += ["", "## Measured", "", *table(*measured_table(made))]
     for title, details in sections(made):
         lines += ["", f"### {title}", "", *(f"- {line}" for line in details)]
     return "\n".join(lines) + "\n"
@@ -41,13 +41,13 @@ def markdown(made: Mapping[str, Any]) -> str:
 
 def html(made: Mapping[str, Any], *, plots: bool = True) -> str:
     """The report as one page."""
-    parts = [f"<h1>{escape(made['recipe'])}: {escape(made['about'])}</h1>"]
+    parts = [f"<h1>{escape(_title(made))}</h1>"]
     parts += [f'<p class="warn">{escape(warning)}</p>' for warning in warnings(made)]
-    parts += [f"<p>{escape(made['differs'])}</p>", _list(provenance(made))]
-    for each in paper_tables(made):
+    parts += [f"<p>{escape(made['differs'])}</p>"] if made["differs"] else []
+    parts.append(_list(provenance(made)))
+    for each in tables(made):
         parts += [f"<h2>{escape(each.title)}</h2>", html_table(each.head, each.rows)]
         parts += [f"<p>{escape(each.under)}</p>"] if each.under else []
-    parts += ["<h2>Measured</h2>", html_table(*measured_table(made))]
     parts += [*without(), *in_page(figures(made))] if plots else []
     for title, details in sections(made):
         parts += [f"<h3>{escape(title)}</h3>", _list(details)]
@@ -59,6 +59,19 @@ def _list(lines: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{line}</li>' for line in said)}</ul>"
 
 
+def tables(made: Mapping[str, Any]) -> Iterator[Shown]:
+    """Every table in its order: the paper's, what was measured, and runs beside each other where no paper is."""
+    yield from paper_tables(made)
+    yield measured_table(made)
+    beside = None if made["paper"] else pairs_table(made)
+    if beside is not None:
+        yield beside
+
+
+def _title(made: Mapping[str, Any]) -> str:
+    return f"{made['recipe']}: {made['about']}" if made["about"] else made["recipe"]
+
+
 # ── What both say ────────────────────────────────────────────────────────────────────────────
 
 
@@ -68,7 +81,8 @@ def warnings(made: Mapping[str, Any]) -> Iterator[str]:
         yield SIMULATED
     if made["provenance"]["changed"]:
         less = ", ".join(f"{name} {value}" for name, value in made["provenance"]["changed"].items())
-        yield f"Reduced ({less}): this is no reproduction of the paper's figure."
+        what = ": this is no reproduction of the paper's figure" if made["paper"] else ""
+        yield f"Reduced ({less}){what}."
     if made["absent"]:
         yield f"Not in this build: {', '.join(made['absent'])}. Their rows are not measured."
     if made["unfinished"]:
@@ -117,20 +131,22 @@ def _run_line(name: str, run: Mapping[str, Any]) -> str:
 def sections(made: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Comparisons by data set, then each run's calibration, experience and arms."""
     for data, each in made["comparisons"].items():
-        yield f"{data}: policies beside each other", list(_compared(each))
+        lines = list(_compared(each, tests=bool(made["paper"])))
+        yield f"{data}: policies beside each other", lines
     for each in made["measured"]:
         if lines := list(_details(each)):
             yield f"{each['data']}, {each['run']}", lines
 
 
-def _compared(each: Mapping[str, Any]) -> Iterator[str]:
+def _compared(each: Mapping[str, Any], *, tests: bool) -> Iterator[str]:
+    """Who is not beaten at its cost; with ``tests`` also who solves what another does not."""
     for cost in ("calls", "tokens"):
         best = [p for p in each[f"by_{cost}"] if p["best"]]
         told = ", ".join(f"{p['run']} ({_right(p)} at {p[cost]:,.1f}{_paid(p)})" for p in best)
         away = sorted({p["run"] for p in each["by_calls"]} - {p["run"] for p in each[f"by_{cost}"]})
         left = f"; {cost} unknown of {', '.join(away)}" if away else ""
         yield f"not beaten by {cost}: {told or 'unknown'}{left}"
-    for one, others in each["mcnemar"].items():
+    for one, others in each["mcnemar"].items() if tests else ():
         told = "; ".join(f"{name} {_odds(other)}" for name, other in others.items())
         yield f"McNemar, {one} against {told}"
 

@@ -151,9 +151,9 @@ class Place(Part):
 
 
 class Row(Place):
-    """A row: its place and the paper's figures, one for each column."""
+    """A row: its place and the paper's figures, one for each column, or none at all."""
 
-    paper: tuple[Figure, ...]
+    paper: tuple[Figure, ...] = ()
 
     def joined(self, column: Place) -> Place:
         """What its cell in a column stands for: the row's word, else the column's; traits of both."""
@@ -175,30 +175,38 @@ class Table(Part):
     @model_validator(mode="after")
     def _full(self) -> Self:
         for name, row in self.rows.items():
-            if len(row.paper) != len(self.columns):
+            if row.paper and len(row.paper) != len(self.columns):
                 raise ValueError(
                     f"{self.title}: row {name!r} has {len(row.paper)} figures for {len(self.columns)} columns"
                 )
         return self
+
+    def printed(self, row: str) -> tuple[Figure, ...]:
+        """The paper's figures of a row, one for each column; nothing in each where no paper has any."""
+        return self.rows[row].paper or (None,) * len(self.columns)
 
 
 Claims = tuple[str, ...]
 
 
 class Recipe(Part):
-    """One table or figure of a paper, and how to measure it."""
+    """One table or figure of a paper, and how to measure it; or runs of yours that no paper has."""
 
     recipe: Name
-    claims: Claims = Field(description="Ids of the claims of papers that this recipe prints.")
-    paper: str
-    about: str
-    differs: str = Field(description="What differs from the paper, said before any figure.")
+    claims: Claims = Field(
+        default=(), description="Ids of the claims of papers that this recipe prints."
+    )
+    paper: str = Field(default="", description="Whose table or figure it is; left out, nobody's.")
+    about: str = ""
+    differs: str = Field(
+        default="", description="What differs from the paper, said before any figure."
+    )
     profile: Profile = "paper"
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (0, 1, 2)
     limits: Limits = Limits()
     data: dict[Name, Data]
     runs: dict[str, Runs]
-    tables: tuple[Table, ...]
+    tables: tuple[Table, ...] = ()
 
     @model_validator(mode="after")
     def _known(self) -> Self:

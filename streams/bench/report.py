@@ -20,6 +20,7 @@ from streams.bench.compare import (
     by_data,
     frontier,
     mcnemar_matrix,
+    paired,
     progress,
     reward_curve,
 )
@@ -127,7 +128,7 @@ def _table(table: Table, answers: Answers) -> dict[str, Any]:
             "name": name,
             "cells": [
                 _cell(paper, row.joined(column), table, answers)
-                for column, paper in zip(table.columns.values(), row.paper, strict=True)
+                for column, paper in zip(table.columns.values(), table.printed(name), strict=True)
             ],
         }
         for name, row in table.rows.items()
@@ -227,6 +228,7 @@ def comparison(groups: Groups) -> dict[str, Any]:
         "by_calls": frontier(groups, "calls"),
         "by_tokens": frontier(groups, "tokens"),
         "mcnemar": mcnemar_matrix(groups),
+        "pairs": paired(groups),
     }
 
 

@@ -13,14 +13,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import orjson
 
 from schemas.identity import names_a_file
 from streams.analysis.plots import Form, files
 from streams.bench.asides import complete, has_asides, run_asides
-from streams.bench.exports import exports
+from streams.bench.exports import exports, measured_csv, whole_latex
 from streams.bench.forecast import forecast, lines
 from streams.bench.guided import add_fits, has_fits
 from streams.bench.matching import matched_limits
@@ -43,13 +43,17 @@ if TYPE_CHECKING:
     from streams.world import Totals
 
 DEFAULT_LOG = "sqlite:bench.db"
+Printed: TypeAlias = Literal["page", "json", "csv", "latex"]
+"""In which form a report is printed; its files hold every one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """The options of the command line."""
 
-    recipe: str
+    recipe: Recipe
+    words: Sequence[str]
+    """How the command line begins: the command, and on which data."""
     log: str | None
     models: Models
     options: Options
@@ -83,11 +87,21 @@ class Wanted:
             ("--reduced", options.stand_in),
             ("--limit", options.problems),
             ("--seeds", options.seeds),
-            *(("--data", f"{name}={path}") for name, path in options.files.items()),
             *((f"--{LIMITS[which]}-limit", most) for which, most in self.limits),
         ]
         told = [part for name, value in said for part in _option(name, value)]
-        return shlex.join(["metalogue", "bench", "run", self.recipe, *told])
+        return shlex.join(["metalogue", *self.words, *told])
+
+    @property
+    def said(self) -> Recipe:
+        """The recipe within the limits of the command line."""
+        return self.recipe.model_copy(update={"limits": self.limits.over(self.recipe.limits)})
+
+
+def begun(recipe: str, files: Mapping[str, str]) -> tuple[str, ...]:
+    """How a command line that runs a recipe on these files begins."""
+    data = (("--data", f"{name}={path}") for name, path in files.items())
+    return ("bench", "run", recipe, *(part for each in data for part in each))
 
 
 LIMITS = {"calls": "call", "tokens": "token", "cost": "cost", "seconds": "time"}
@@ -118,9 +132,9 @@ def located(given: Sequence[str]) -> dict[str, str]:
     return ({"game24": ranks} if ranks else {}) | found
 
 
-def run(wanted: Wanted, *, json: bool) -> int:
+def run(wanted: Wanted, printed: Printed) -> int:
     """Run a recipe and write its report; the exit code of the work."""
-    recipe, log = _recipe(wanted), wanted.log or DEFAULT_LOG
+    recipe, log = wanted.said, wanted.log or DEFAULT_LOG
     world = world_of(wanted.models)
     try:
         found = sources(recipe, wanted.options)
@@ -130,7 +144,7 @@ def run(wanted: Wanted, *, json: bool) -> int:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
     _need_files(planner)
     if wanted.plan:
-        return _foretell(planner, log, judge=wanted.judge is not None, json=json)
+        return _foretell(planner, log, judge=wanted.judge is not None, json=printed == "json")
     _say_what(recipe, found, stages)
     folder, code = folder_of(wanted.out, "--out"), OK
     spending = Spending(wanted.totals)
@@ -151,7 +165,7 @@ def run(wanted: Wanted, *, json: bool) -> int:
         if has_fits(recipe):
             finished(world, add_fits(results, world.embedder))
         made = report(recipe, results, found, said)
-    _tell(made, write(made, folder, recipe.recipe, wanted.plots), json=json)
+    _tell(made, write(made, folder, recipe.recipe, wanted.plots), printed)
     return code
 
 
@@ -186,12 +200,12 @@ def _foretell(planner: Planner, log: str, *, judge: bool, json: bool) -> int:
     return OK
 
 
-def _recipe(wanted: Wanted) -> Recipe:
+def recipe_of(name: str) -> Recipe:
+    """A recipe by its name or file. Raises a usage error for one that cannot be read."""
     try:
-        recipe = load(wanted.recipe)
+        return load(name)
     except BadRecipe as error:
         raise usage(str(error), field="RECIPE", error="bench.recipe") from error
-    return recipe.model_copy(update={"limits": wanted.limits.over(recipe.limits)})
 
 
 def _find(name: str) -> Any:
@@ -313,10 +327,17 @@ def write(made: Mapping[str, Any], folder: Path, name: str, form: Form | None) -
     return [*(folder / file for file in texts), folder / name]
 
 
-def _tell(made: dict[str, Any], written: Sequence[Path], *, json: bool) -> None:
-    if json:
-        out_json(made)
+def _tell(made: dict[str, Any], written: Sequence[Path], printed: Printed) -> None:
+    """The report on standard output; where its files lie stands under a page, else among the messages."""
+    where = "written " + " ".join(str(path) for path in written)
+    if printed == "page":
+        out(f"{markdown(made).rstrip()}\n\n{where}")
         return
-    out(markdown(made).rstrip())
-    out()
-    out("written " + " ".join(str(path) for path in written))
+    if printed == "json":
+        out_json(made)
+    else:
+        out(_PRINTS[printed](made).rstrip())
+        say(where)
+
+
+_PRINTS = {"csv": measured_csv, "latex": whole_latex}

@@ -109,14 +109,16 @@ def run_recipe(
 
     Run again, it goes on where it was broken off.
     """
-    from streams.cli.bench.recipe import Wanted, run
+    from streams.cli.bench.recipe import Wanted, begun, recipe_of, run
     from streams.cli.setup import episodes_in_flight
 
+    options = size.options()
     wanted = Wanted(
-        recipe=recipe,
+        recipe=recipe_of(recipe),
+        words=begun(recipe, options.files),
         log=log,
         models=answering.models(tools=tools),
-        options=size.options(),
+        options=options,
         limits=limits.limits(),
         out=folder,
         max_concurrency=max_concurrency or episodes_in_flight(),
@@ -127,4 +129,4 @@ def run_recipe(
         run_code=run_code,
         plots=None if plots == "none" else plots,
     )
-    return run(wanted, json=json)
+    return run(wanted, "json" if json else "page")

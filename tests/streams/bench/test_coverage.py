@@ -60,6 +60,7 @@ def test_a_test_of_pairs_says_which_pairs_it_leaves_out() -> None:
 
 def test_the_page_says_so_too() -> None:
     made: dict[str, Any] = {
+        "paper": "a paper",
         "comparisons": {
             "d": {
                 **{f"by_{cost}": frontier(GROUPS, cost) for cost in ("calls", "tokens")},
@@ -80,6 +81,7 @@ def test_the_page_says_of_how_many_a_cost_is_known_and_of_whom_it_is_not() -> No
     vars(half[0].case.closed)["usage"] = paid
     groups = {"half": half, "none": OTHER}
     made: dict[str, Any] = {
+        "paper": "a paper",
         "comparisons": {
             "d": {f"by_{cost}": frontier(groups, cost) for cost in ("calls", "tokens")}
             | {"mcnemar": {}}
@@ -100,9 +102,11 @@ def test_what_was_measured_says_of_how_many_each_figure_is() -> None:
         "metrics": {name: part if name in ("ece", "f1") else nothing for name in names},
         "outcomes": dict.fromkeys(("commission", "omission", "undecided", "not_graded"), 0),
     }  # fmt: skip
-    head, [row] = measured_table({"measured": [each]})
-    found = dict(zip(head, row, strict=True))
-    assert (found["ECE"], found["AURC"], found["F1"]) == ("0.250, 3 of 5", "–", "0.250, 3 of 5")
+    shown = measured_table({"measured": [each]})
+    found = dict(zip(shown.head, *shown.rows, strict=True))
+    assert (found["ECE"], found["F1"]) == ("0.250, 3 of 5", "0.250, 3 of 5")
+    assert "AURC" not in found, "a column of dashes says nothing"
+    assert shown.under == "Not known of any: right %, 95 %, graded %, calls, tokens, AURC."
 
 
 def test_progress_says_how_many_were_graded() -> None:

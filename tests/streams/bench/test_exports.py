@@ -48,6 +48,10 @@ TABLE: dict[str, Any] = {
     ],
     "used": {"a_b": {"calls": 9.5, "granted": 16}},
 }
+PAIR: dict[str, Any] = {
+    "run": AWKWARD, "over": "b", "only_run": 3, "only_over": 1, "p": 0.625, "left_out": 0,
+    "accuracy": MINE, "calls": MINE, "tokens": None,
+}  # fmt: skip
 METRICS = {"accuracy": MINE, "tokens": None}
 
 
@@ -58,13 +62,30 @@ def made() -> dict[str, Any]:
         "data": "d, e", "run": AWKWARD, "episodes": 3, "outcomes": outcomes, "accuracy_interval": None,
         "metrics": METRICS | dict.fromkeys(named), "learning": {"calls": 0, "consolidations": {}},
     }  # fmt: skip
-    return {"tables": [TABLE, TABLE], "ours": [TABLE], "measured": [one]}
+    beside: dict[str, Any] = {"pairs": [PAIR]}
+    return {
+        "tables": [TABLE, TABLE],
+        "ours": [TABLE],
+        "measured": [one],
+        "comparisons": {"d, e": beside},
+    }
 
 
 def test_each_table_has_both_files_in_the_papers_order() -> None:
     names = [name for name, _ in exports(made())]
     tables = [f"table-{at}.{ending}" for at in (1, 2, 3) for ending in ("csv", "tex")]
-    assert names == [*tables, "measured.csv", "measured.tex"]
+    assert names == [*tables, "measured.csv", "measured.tex", "pairs.csv", "pairs.tex"]
+
+
+def test_a_pair_is_read_back_with_both_of_its_directions_and_an_unknown_gain_is_not_zero() -> None:
+    text = dict(exports(made()))["pairs.csv"]
+    [row] = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    assert (row["run"], row["over"]) == (AWKWARD, "b")
+    assert (row["only_run"], row["only_over"], row["p"]) == ("3", "1", "0.625")
+    assert (row["accuracy"], row["accuracy_low"], row["accuracy_high"]) == ("60.0", "55.0", "66.0")
+    assert (row["tokens"], row["tokens_low"], row["tokens_known"]) == ("", "", "")
+    heads = checked(dict(exports(made()))["pairs.tex"])[0]
+    assert "tokens more" not in heads
 
 
 def test_a_table_is_read_back_from_csv_and_what_is_unknown_is_empty() -> None:
