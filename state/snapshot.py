@@ -133,16 +133,35 @@ class Snapshots:
         self.touched.clear()
         return written
 
+    def follow(self, state: State) -> None:
+        """Begin to note what changes in a state that is to be put into a file which holds nothing of it."""
+        self.touched = state.watch()
+
+    def put(self, state: State, db: sqlite3.Connection) -> None:
+        """Write what changed since it was loaded, followed or put, in a transaction whose owner commits it."""
+        assert self.touched is not None
+        _insert(db, self._rows_of(state, self.touched, anew=False))
+        self._written(state, self.touched)
+        self.touched.clear()
+
     def _save_all(self, state: State) -> int:
         self.drop()
         return self._put(state, everything(state), anew=True)
 
     def _put(self, state: State, touched: Touched, *, anew: bool) -> int:
-        rows = sorted(_changed(state, touched, anew=anew))
-        self._write([*rows, self._head(state)])
+        rows = self._rows_of(state, touched, anew=anew)
+        self._write(rows)
+        self._written(state, touched)
+        return len(rows) - 1
+
+    def _written(self, state: State, touched: Touched) -> None:
+        """The file holds the items of these by now."""
         for key in touched.lives:
             state.lives.known[key].kept = True
-        return len(rows)
+
+    def _rows_of(self, state: State, touched: Touched, *, anew: bool) -> list[Row]:
+        """What changed, and the head."""
+        return [*sorted(_changed(state, touched, anew=anew)), self._head(state)]
 
     def _head(self, state: State) -> Row:
         head = {
@@ -161,10 +180,7 @@ class Snapshots:
         try:
             db.executescript(TABLES)
             db.execute("begin immediate")
-            put = [row for row in rows if row[2] is not None]
-            gone = [row[:2] for row in rows if row[2] is None]
-            db.executemany("insert or replace into parts values (?, ?, ?)", put)
-            db.executemany("delete from parts where part = ? and key = ?", gone)
+            _insert(db, rows)
             db.execute("commit")
         finally:
             db.close()
@@ -196,6 +212,13 @@ def everything(state: State) -> Touched:
         },
         {*state.memories, *state.windows.open},
     )
+
+
+def _insert(db: sqlite3.Connection, rows: list[Row]) -> None:
+    put = [row for row in rows if row[2] is not None]
+    gone = [row[:2] for row in rows if row[2] is None]
+    db.executemany("insert or replace into parts values (?, ?, ?)", put)
+    db.executemany("delete from parts where part = ? and key = ?", gone)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -1,4 +1,6 @@
-"""A learner that goes on from the snapshot of the log's projector, instead of from the log's first record.
+"""A learner that goes on from a snapshot, instead of from the log's first record.
+
+On SQLite the log's projector writes it, on Kafka each worker writes its own.
 
 The snapshot knows no policies: they are asked again what they say of their scopes. Where it is not sure to mean the
 same as the whole log, the log is read: a policy is not here, a version was made again (for something forgotten or
@@ -37,15 +39,23 @@ def learner_of(
     if end == 0:
         return learner, 0
     state = kept().learning()
-    if state is None or state.offset > end or not is_plain(state):
+    if state is None or state.offset > end or not resumed(learner, state):
         return learner, 0
+    return learner, state.offset
+
+
+def resumed(learner: Learner, state: State) -> bool:
+    """Let a learner that heard nothing go on from a state. Returns whether it does; else it still knows nothing."""
+    if not is_plain(state):
+        return False
     try:
         for scope, head in state.windows.heads.items():
             _put(learner, state, scope, head)
     except NoPolicy:
-        return Learner(find, records, told=told, strays=strays), 0
+        learner.scopes.clear()
+        return False
     learner.grades.known = state.outcomes.known
-    return learner, state.offset
+    return True
 
 
 def is_plain(state: State) -> bool:

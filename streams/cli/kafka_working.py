@@ -109,14 +109,15 @@ def leaving() -> Generator[None]:
 
 
 async def _worker(place: Place, world: World, home: Path, **options: Any) -> KafkaWorker:
-    """A worker on a cluster, with its local index of what is closed."""
+    """A worker on a cluster, with what it keeps of the log on this machine."""
     from streams.policies import find
     from streams.runtime.kafka import topics
     from streams.runtime.kafka.worker import KafkaWorker
 
     partitions, cluster = await topics.known(place)
-    index = home / cluster / f"{place.prefix or 'metalogue'}.closed.db"
-    return KafkaWorker(place, partitions, world, find, index=index, **options)
+    folder, name = home / cluster, place.prefix or "metalogue"
+    kept = {"index": folder / f"{name}.closed.db", "kept": folder / f"{name}.learned"}
+    return KafkaWorker(place, partitions, world, find, **kept, **options)
 
 
 def _pages(metrics: str | None, port: int | None) -> tuple[str, int] | None:

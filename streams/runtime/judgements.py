@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -12,51 +12,55 @@ from schemas.problem import Feedback
 
 Said: TypeAlias = tuple[int, Feedback]
 """When, in an order that all judgements of a log share; and what."""
+Subject: TypeAlias = tuple[str, ...]
+"""Domain and problem id, or the name of one episode."""
 
 
-@dataclass(slots=True)
+def subject_of(feedback: Feedback) -> Subject:
+    """What a judgement speaks of."""
+    if feedback.episode is not None:
+        return (feedback.episode,)
+    return feedback.domain or "", feedback.problem_id or ""
+
+
 class Judgements:
     """Feedback by what it speaks of."""
 
-    of_problem: dict[tuple[str, str], list[Said]] = field(
-        default_factory=lambda: defaultdict[tuple[str, str], list[Said]](list)
-    )
-    """By domain and problem id."""
-    of_episode: dict[str, list[Said]] = field(
-        default_factory=lambda: defaultdict[str, list[Said]](list)
-    )
+    def __init__(self) -> None:
+        self.said: dict[Subject, list[Said]] = defaultdict(list)
 
     def __bool__(self) -> bool:
         """Whether anything was said at all."""
-        return bool(self.of_problem or self.of_episode)
+        return bool(self.said)
 
     def add(self, at: int, feedback: Feedback) -> bool:
         """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
-        if feedback.episode is not None:
-            kept = self.of_episode[feedback.episode]
-        else:
-            kept = self.of_problem[feedback.domain or "", feedback.problem_id or ""]
+        kept = self.said[subject_of(feedback)]
         if any(known == feedback for _, known in kept):
             return False
         kept.append((at, feedback))
         return True
 
+    def about(self, subject: Subject) -> Sequence[Said]:
+        """What was said of a problem or an episode, in the order in which it came."""
+        return self.said.get(subject, ())
+
     def of(self, episode: str, reflected: Reflected) -> list[Feedback]:
         """Return the judgements of an episode's answer, the newest last. Of verdicts that one counts."""
         said = [
-            *self.of_problem.get((reflected.domain, reflected.problem_id), ()),
-            *self.of_episode.get(episode, ()),
+            *self.about((reflected.domain, reflected.problem_id)),
+            *self.about((episode,)),
         ]
         about = (each for each in said if each[1].judges(reflected.answer))
         return [feedback for _, feedback in sorted(about, key=itemgetter(0))]
 
     def reply(self, episode: str, address: str) -> Feedback | None:
         """What a person answered last to a question of an open episode; nothing where nobody has."""
-        said = (each for each in self.of_episode.get(episode, ()) if each[1].review == address)
+        said = (each for each in self.about((episode,)) if each[1].review == address)
         newest = max(said, key=itemgetter(0), default=None)
         return None if newest is None else newest[1]
 
     def reference(self, domain: str, problem_id: str) -> Any:
         """The newest reference of a problem; none where nobody gave one."""
-        said = (feedback.reference for _, feedback in self.of_problem.get((domain, problem_id), ()))
+        said = (feedback.reference for _, feedback in self.about((domain, problem_id)))
         return next((each for each in reversed([*said]) if each is not None), None)

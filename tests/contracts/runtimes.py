@@ -151,6 +151,7 @@ class OnKafka:
     place: Place
     imported: KafkaLog
     index: Path | None = None
+    kept: Path | None = None
     ready: int = 2_000
     worker: KafkaWorker | None = None
     """Who lived last."""
@@ -172,6 +173,7 @@ class OnKafka:
             default_policy="pupil",
             max_concurrency=life.slots,
             index=self.index,
+            kept=self.kept,
             on_change=lambda _: self._look(),
             max_ready=self.ready,
             session_ms=SESSION_MS if life.dies_after is None else 6_000,
@@ -268,7 +270,7 @@ def on_kafka_in_memory() -> Generator[Runtime]:
         TemporaryDirectory() as folder,
         closing(KafkaLog(place, Path(folder))) as log,
     ):
-        yield OnKafka(place, log)
+        yield OnKafka(place, log, kept=Path(folder, "learned"))
 
 
 def count(log: SqliteLog, kind: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -63,6 +63,10 @@ class Broker:
     copies: dict[str, int] = field(default_factory=dict[str, int])
     settings: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """What topics were made with."""
+    begins: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    """First offsets that are still there, where older records expired."""
+    read: Counter[str] = field(default_factory=Counter[str])
+    """Records that were handed out without a group, by topic."""
     unaware: int = 0
     """How often it is asked before it tells of topics."""
 
@@ -199,6 +203,9 @@ class Consumer:
     async def position(self, tp: Any) -> int:
         return self.positions[tp]
 
+    async def beginning_offsets(self, tps: list[Any]) -> dict[Any, int]:
+        return {tp: self.broker.begins.get((tp.topic, tp.partition), 0) for tp in tps}
+
     async def end_offsets(self, tps: list[Any]) -> dict[Any, int]:
         return {tp: len(self.broker.logs[tp.topic, tp.partition]) for tp in tps}
 
@@ -216,6 +223,7 @@ class Consumer:
         found = {tp: entries for tp, entries in found.items() if entries}
         for tp, entries in found.items():
             self.positions[tp] = entries[-1].offset + 1
+            self.broker.read[tp.topic] += len(entries)
         return found
 
 

@@ -183,7 +183,7 @@ class Drawn:
                 polarity="do",
                 text=f"do {n}",
                 subject="d/x",
-                evidence=(closed.members[0],),
+                evidence=closed.members[:1],
                 source="0",
             )
             self.say(episode, "1", lesson)

@@ -77,18 +77,21 @@ class KafkaLearner:
     def told(self, feedback: Feedback) -> None:
         """Grade the answers that new feedback speaks of."""
         for episode in self.view.episodes_of(feedback):
-            if not feedback.judges(self.view.reflected[episode].answer):
-                continue
-            self._grade(episode, self.view.reflected[episode], feedback)
+            event = self.view.reflection(episode)
+            if event is not None and feedback.judges(event.answer):
+                self._grade(episode, event, feedback)
 
     async def catch_up(self, partition: int) -> None:
         """State grades that former owners still owed, ourselves under an earlier claim too.
 
         What is graded is not graded again, and so by no later version of its grader: an answer may take a process.
         """
-        for number, episode in enumerate(list(self.view.reflections[partition])):
-            event = self.view.reflected[episode]
-            writer = self.writer_of(self.partition(event.scope))
+        owing = [episode for episode, at in self.view.owing.items() if at == partition]
+        for number, episode in enumerate(owing):
+            event = self.view.reflection(episode)
+            if event is None:
+                continue
+            writer = self.writer_of(partition)
             if writer is not None and event.domain in CHECKERS:
                 self._check(writer, episode, event)
             for feedback in self.view.said.of(episode, event):
@@ -108,7 +111,7 @@ class KafkaLearner:
 
     def _state(self, writer: KafkaWriter, episode: str, address: str, event: Graded) -> None:
         grade, stated = (episode, address), self.grading[writer.lane.partition]
-        if grade not in self.view.known and grade not in stated:
+        if grade not in stated and not self.view.knows(*grade):
             stated.add(grade)
             try:
                 writer.state("learning", episode, address, event)

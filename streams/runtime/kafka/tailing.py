@@ -63,10 +63,10 @@ class EventsConsumer:
 
     def _over(self, owned: Owned, episode: str) -> None:
         """An episode is closed or void; a set is over with the last of its members."""
-        unit, known = owned.unit(episode), self.worker.view.known
+        unit, view = owned.unit(episode), self.worker.view
         if not owned.is_done(unit):
             return
-        if all((each, "reflected") in known for each in owned.closed(unit)):
+        if all(view.knows(each, "reflected") for each in owned.closed(unit)):
             owned.fold.forget(unit)
         else:
             owned.owed.append(unit)

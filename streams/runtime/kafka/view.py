@@ -1,14 +1,20 @@
-"""The view that every worker has of the whole log: learning, feedback and checkpoints, read from their beginning."""
+"""The view that every worker has of the whole log: learning, feedback and checkpoints.
+
+What grows with the log it keeps in rows, and looks up: which records count, reflections, judgements, and what later
+versions may rest on. So it can go on from where a worker of this machine stopped (``snapshot.py``).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 import orjson
 from pydantic import ValidationError
 
+from handlers.answers.grade import CHECKERS
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import Embedded
@@ -21,23 +27,40 @@ from schemas.events.learning import (
 )
 from schemas.identity import canonical
 from schemas.problem import Feedback
+from schemas.record import event_id
 from schemas.written import feedback_of
 from state.folds.learned import MEASURED
 from streams.learner import Learner
-from streams.relay import grade_address
+from streams.relay import evidence_of, grade_address
 from streams.runtime.faults import told
-from streams.runtime.judgements import Judgements
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
+from streams.runtime.kafka.judged import KeptJudgements
+from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.letters import letter_key
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import Place, partition_of
 
 KEPT = (BatchClosed, KnowledgeConsolidated, *MEASURED)
 """What forgetting needs of a learning episode that is over."""
+KNOWN: Final = "known"
+REFLECTED: Final = "reflected"
+RUN: Final = "run"
+JOURNAL: Final = "journal"
+TAUGHT: Final = "taught"
+LETTER: Final = "letter"
+"""Parts of what is kept: records that count, reflections, which are a problem's, and dead letters that are there.
+
+What learning episodes said is in one part as long as they are open, and what is needed of it later in another.
+"""
 Heard = Callable[[int, str, Event], None]
+Accepted = Callable[[str, str, Event], None]
 
 
 def _nothing(_: Feedback) -> None:
+    return None
+
+
+def _unheard(episode: str, address: str, event: Event) -> None:
     return None
 
 
@@ -51,7 +74,7 @@ def _is_kept(event: Event) -> bool:
 
 
 class ViewRecords:
-    """Records for forgetting, from the part of `learning` that a worker keeps in memory."""
+    """Records for forgetting, from the part of `learning` that a worker keeps."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -62,49 +85,55 @@ class ViewRecords:
 
     def journal(self, episode: str) -> Mapping[str, Event]:
         """The records of one episode by address; of a finished batch those that later versions rest on."""
-        reflected = self.view.reflected.get(episode)
+        reflected = self.view.reflection(episode)
         if reflected is not None:
             return {"reflected": reflected}
-        return self.view.journals.get(episode) or self.view.kept.get(episode, {})
+        return self.view.journals.get(episode) or self.view.said_in(TAUGHT, episode)
 
     def episodes(self, scope: str, prefix: str) -> Iterable[str]:
         """Names of a scope's finished episodes that begin with this."""
-        named = (each for each in self.view.reflected.items() if each[0].startswith(prefix))
-        return [name for name, event in named if event.scope == scope]
+        found = self.view.rows.under(REFLECTED, prefix)
+        return [name for name, body in found if _reflected(body).scope == scope]
 
 
 class View:
     """Folds of the shared topics. ``heard(partition, episode, event)`` is told of accepted records."""
 
-    def __init__(self, place: Place, learner: Learner, partitions: int, heard: Heard) -> None:
+    def __init__(
+        self,
+        place: Place,
+        learner: Learner,
+        partitions: int,
+        heard: Heard,
+        rows: KeptRows | None = None,
+    ) -> None:
         self.place, self.learner, self.heard = place, learner, heard
+        self.rows = KeptRows() if rows is None else rows
         self.fences = [Fence() for _ in range(partitions)]
         self.upto = [0] * partitions
         self.feedback_upto = [0] * partitions
-        self.known: set[tuple[str, str]] = set()
-        self.reflected: dict[str, Reflected] = {}
-        self.reflections: list[list[str]] = [[] for _ in range(partitions)]
-        """Reflected episodes by the partition that they are learned from in."""
-        self.runs: dict[tuple[str, str], list[str]] = defaultdict(list)
-        """Reflected episodes of a problem."""
+        self.within = False
+        """Whether a record is being taken, or was taken in part."""
+        self.last: dict[tuple[str, int], Any] = {}
+        """The last record of each partition that was read, of ``learning`` and of ``feedback``."""
+        self.owing: dict[str, int] = {}
+        """Reflected episodes that lack a grade by something known of them, and where they are learned from."""
         self.graders: dict[str | None, dict[tuple[str, str], None]] = defaultdict(dict)
         """Who graded: by whom it was judged, the graders and what they went by, as they were seen first."""
         self.journals: dict[str, dict[str, Event]] = defaultdict(dict)
         """Learning episodes whose version is not there yet."""
-        self.kept: dict[str, dict[str, Event]] = {}
-        """Closings, rules and measures of the others."""
         learner.records = ViewRecords(self)
         self.checkpoints: dict[int, dict[str, Any]] = {}
-        self.said = Judgements()
+        self.said = KeptJudgements(self.rows)
         self.said_ms = [0] * partitions
         """The latest time on each partition of ``feedback``."""
+        self.on_accepted: Accepted = _unheard
+        """Told of each record of ``learning`` that counts, before anybody learns of it."""
         self.on_feedback: Callable[[Feedback], None] = _nothing
         self.on_refused: Callable[[int], None] = _nobody
         """Told of a partition in which some feedback cannot be read."""
         self.unread: dict[bytes, tuple[int, Any, str]] = {}
         """Feedback that cannot be read and has no dead letter yet, by the letter's key: where, what and why."""
-        self.letters: set[bytes] = set()
-        """Keys of the dead letters of feedback that are there."""
         self._names = {place.topic(name): name for name in ("learning", "feedback", "checkpoints")}
         self._names[place.dead("feedback")] = "letters"
 
@@ -112,54 +141,25 @@ class View:
         """The full names of the topics that are followed."""
         return list(self._names)
 
-    def take(self, topic: str, partition: int, record: Any) -> None:
-        """Take one record of any of the topics."""
-        match self._names[topic]:
-            case "learning":
-                self.upto[partition] = record.offset + 1
-                self._learning(partition, record)
-            case "letters":
-                self.letters.add(record.key)
-                self.unread.pop(record.key, None)
-            case "feedback":
-                self.feedback_upto[partition] = record.offset + 1
-                self._feedback(partition, record)
-            case _:
-                self._checkpoint(record)
+    # -- what is known -----------------------------------------------------------------------------
 
-    def _learning(self, partition: int, record: Any) -> None:
-        try:
-            said = read(record.headers, record.value)
-        except NotOurs:
-            return
-        if not self.fences[partition].admits(record.offset, said):
-            return
-        identity = (said.episode, said.address)
-        if identity in self.known and said.kind != CLAIMED:
-            return
-        try:
-            event = decode(said.kind, said.body)
-            self._accept(partition, said, event)
-        except (BadEvent, LookupError):
-            return
+    def knows(self, episode: str, address: str) -> bool:
+        """Whether a record of ``learning`` is there and counts."""
+        return self.rows.get(KNOWN, event_id(episode, address)) is not None
 
-    def _accept(self, partition: int, said: Said, event: Event) -> None:
-        self.known.add((said.episode, said.address))
-        episode = said.episode
-        if not self.learner.feed(episode, said.address, event):
-            return
-        if isinstance(event, Reflected):
-            self.reflected[episode] = event
-            self.reflections[partition].append(episode)
-            self.runs[event.domain, event.problem_id].append(episode)
-        elif isinstance(event, Graded):
-            self.graders[event.source][event.grader, event.by] = None
-        elif isinstance(event, MemoryVersioned):
-            journal = self.journals.pop(episode, {})
-            self.kept[episode] = {at: e for at, e in journal.items() if _is_kept(e)}
-        elif episode.startswith("b/"):
-            self.journals[episode][said.address] = event
-        self.heard(partition, episode, event)
+    def reflection(self, episode: str) -> Reflected | None:
+        """The reflection of a finished episode, if it left one."""
+        body = self.rows.get(REFLECTED, episode)
+        return None if body is None else _reflected(body)
+
+    def said_in(self, part: str, episode: str) -> dict[str, Event]:
+        """What a learning episode said, as far as a part has it, in the order of the log."""
+        found = (
+            (int(number), key.rpartition("@")[2], decode(kind.decode(), body))
+            for key, row in self.rows.under(part, event_id(episode, ""))
+            for number, kind, body in [row.split(b" ", 2)]
+        )
+        return {address: event for _, address, event in sorted(found, key=itemgetter(0))}
 
     def is_graded(self, episode: str, source: str | None, evidence: Any) -> bool:
         """Whether a grade of an episode rests on this: of a checker on nothing. Any grader of ours will do.
@@ -168,10 +168,103 @@ class View:
         """
         by = "checker" if evidence is None else "feedback"
         return any(
-            (episode, grade_address(grader, each, source, evidence)) in self.known
+            self.knows(episode, grade_address(grader, each, source, evidence))
             for grader, each in self.graders.get(source, ())
             if each == by
         )
+
+    def episodes_of(self, feedback: Feedback) -> list[str]:
+        """The reflected episodes that feedback speaks of."""
+        if feedback.episode is not None:
+            return [feedback.episode] if self.reflection(feedback.episode) is not None else []
+        under = _runs(feedback.domain or "", feedback.problem_id or "")
+        return [key[len(under) :] for key, _ in self.rows.under(RUN, under)]
+
+    # -- what comes in -----------------------------------------------------------------------------
+
+    def take(self, topic: str, partition: int, record: Any) -> None:
+        """Take one record of any of the topics."""
+        self.within = True
+        match self._names[topic]:
+            case "learning":
+                self.upto[partition] = record.offset + 1
+                self.last[topic, partition] = record
+                self._learning(partition, record)
+            case "letters":
+                self.rows.add(LETTER, letter_name(record.key))
+                self.unread.pop(record.key, None)
+            case "feedback":
+                self.feedback_upto[partition] = record.offset + 1
+                self.last[topic, partition] = record
+                self._feedback(partition, record)
+            case _:
+                self._checkpoint(record)
+        self.within = False
+
+    def _learning(self, partition: int, record: Any) -> None:
+        try:
+            said = read(record.headers, record.value)
+        except NotOurs:
+            return
+        if not self.fences[partition].admits(record.offset, said):
+            return
+        try:
+            event = decode(said.kind, said.body)
+            new = self.rows.add(KNOWN, event_id(said.episode, said.address))
+            if new or said.kind == CLAIMED:
+                self._accept(partition, said, event)
+        except (BadEvent, LookupError):
+            return
+
+    def _accept(self, partition: int, said: Said, event: Event) -> None:
+        episode = said.episode
+        self.on_accepted(episode, said.address, event)
+        if not self.learner.feed(episode, said.address, event):
+            return
+        if isinstance(event, Reflected):
+            self.rows.put(REFLECTED, episode, said.body)
+            self.rows.put(RUN, _runs(event.domain, event.problem_id) + episode, b"")
+            self._look_whether_owed(episode, event)
+        elif isinstance(event, Graded):
+            self.graders[event.source][event.grader, event.by] = None
+            if episode in self.owing:
+                self._look_whether_owed(episode, self.reflection(episode))
+        elif isinstance(event, MemoryVersioned):
+            self._versioned(episode)
+        elif episode.startswith("b/"):
+            journal = self.journals[episode]
+            self._keep(JOURNAL, len(journal), episode, said.address, event)
+            journal[said.address] = event
+        self.heard(partition, episode, event)
+
+    def _versioned(self, episode: str) -> None:
+        """A learning episode is over: only what later versions may rest on is kept of it."""
+        for number, (address, event) in enumerate(self.journals.pop(episode, {}).items()):
+            self.rows.put(JOURNAL, event_id(episode, address), None)
+            if _is_kept(event):
+                self._keep(TAUGHT, number, episode, address, event)
+
+    def _keep(self, part: str, number: int, episode: str, address: str, event: Event) -> None:
+        row = b"%d %s " % (number, event.kind.encode()) + event.to_json()
+        self.rows.put(part, event_id(episode, address), row)
+
+    def _look_whether_owed(self, episode: str, event: Reflected | None) -> None:
+        """Note whether an episode lacks a grade."""
+        if event is not None and self._owes(episode, event):
+            self.owing[episode] = self._partition(event.scope)
+        else:
+            self.owing.pop(episode, None)
+
+    def _owes(self, episode: str, event: Reflected) -> bool:
+        if event.domain in CHECKERS and not self.is_graded(episode, None, None):
+            return True
+        return any(
+            not self.is_graded(episode, each.by, evidence_of(each))
+            for each in self.said.of(episode, event)
+        )
+
+    def _partition(self, scope: str) -> int:
+        return partition_of(scope.encode(), len(self.fences))
 
     def _feedback(self, partition: int, record: Any) -> None:
         try:
@@ -180,13 +273,15 @@ class View:
             canonical(feedback.model_dump(mode="json"))
         except (ValidationError, NotOurs, TypeError, ValueError) as error:
             key = letter_key("feedback", record)
-            if key not in self.letters:
+            if self.rows.get(LETTER, letter_name(key)) is None:
                 self.unread[key] = partition, record, told(error)
                 self.on_refused(partition)
             return
         # By its place among its own partition's, as in ``imported.in_time``: clocks of who speaks go back.
         self.said_ms[partition] = max(self.said_ms[partition], record.timestamp)
         if self.said.add(self.said_ms[partition], feedback):
+            for episode in self.episodes_of(feedback):
+                self._look_whether_owed(episode, self.reflection(episode))
             self.on_feedback(feedback)
 
     def _checkpoint(self, record: Any) -> None:
@@ -198,13 +293,23 @@ class View:
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return
 
-    def episodes_of(self, feedback: Feedback) -> list[str]:
-        """The reflected episodes that feedback speaks of."""
-        if feedback.episode is not None:
-            return [feedback.episode] if feedback.episode in self.reflected else []
-        return self.runs.get((feedback.domain or "", feedback.problem_id or ""), [])
-
 
 def _order(checkpoint: Mapping[str, Any]) -> tuple[int, int]:
     """A copy of an older one may come late."""
     return checkpoint["epoch"], checkpoint.get("number", 0)
+
+
+def _reflected(body: bytes) -> Reflected:
+    event = decode("reflected", body)
+    assert isinstance(event, Reflected)
+    return event
+
+
+def _runs(domain: str, problem_id: str) -> str:
+    """What the keys of a problem's episodes begin with, and those of no other's."""
+    return canonical([domain, problem_id]).decode()
+
+
+def letter_name(key: bytes | None) -> str:
+    """The key of a dead letter as a row's; anybody may have put one there."""
+    return (key or b"").decode("latin-1")

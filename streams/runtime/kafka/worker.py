@@ -44,6 +44,7 @@ from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.health import Health
 from streams.runtime.kafka.idle import Idle
 from streams.runtime.kafka.intake import Intake, headers_of_message
+from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.learning import KafkaLearner
 from streams.runtime.kafka.lease import Lease, LeasedWorld
 from streams.runtime.kafka.owned import Owned
@@ -53,6 +54,7 @@ from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.reread import Rereader
 from streams.runtime.kafka.sending import Unrecorded
+from streams.runtime.kafka.snapshot import ViewSnapshot
 from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.tailing import EventsConsumer
 from streams.runtime.kafka.view import View
@@ -92,6 +94,7 @@ class KafkaWorker:
         still_s: float = STILL_S,
         max_ready: int = 2_000,
         index: Path | None = None,
+        kept: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
@@ -103,7 +106,8 @@ class KafkaWorker:
         self.learner = Learner(find, told=warn_of_lost, strays=Strays(warn_of_stray))
         self.appender = Appender(place, self.broke, patience_s=None)
         self.schedule = Schedule(self.learner, max_concurrency, self.broke)
-        self.view = View(place, self.learner, partitions, self.heard)
+        self.view = View(place, self.learner, partitions, self.heard, KeptRows.of(kept))
+        self.snapshot = ViewSnapshot(self.view, self.learner)
         self.shared = Follower(place, self.view.take)
         self.tailing = EventsConsumer(self)
         self.tail = Follower(place, self.tailing.take)
@@ -163,8 +167,8 @@ class KafkaWorker:
         group.quiet()
         self.guard = asyncio.create_task(self.watchdog.run())
         await self.appender.start()
-        names = self.view.topics()
-        self.shared.add((topic, p) for topic in names for p in range(self.partitions))
+        await self.snapshot.begin(self.shared)
+        self.shared.after.append(self.snapshot.look)
         self.shared.after.append(self.schedule.changed.set)
         self.tail.after.append(self.schedule.changed.set)
         await self.shared.start()
@@ -232,6 +236,7 @@ class KafkaWorker:
         self.world.draining = True
         async with AsyncExitStack() as parts:
             parts.callback(self._unguard)
+            parts.callback(self.snapshot.close)
             for each in (self.appender, self.reread, self.shared, self.tail, self.health):
                 parts.push_async_callback(self.ending.let_go, each.stop)
             if self.app is not None:
@@ -298,6 +303,7 @@ class KafkaWorker:
 
     def dispatch(self) -> None:
         """Begin whatever can begin."""
+        self.snapshot.look()
         self.owning.dispatch()
         if not self.world.draining:
             self.teacher.dispatch()

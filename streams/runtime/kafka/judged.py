@@ -1,0 +1,51 @@
+"""Judgements from outside that are kept in rows, so that a worker need not read all of ``feedback`` at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from schemas.identity import canonical
+from schemas.problem import Feedback
+from streams.runtime.judgements import Judgements, Said, Subject, subject_of
+from streams.runtime.kafka.kept import KeptRows
+from streams.runtime.kafka.names import feedback_name
+
+PART = "said"
+
+
+class KeptJudgements(Judgements):
+    """Feedback by what it speaks of, in rows: when, as the how manyth of its subject, and what."""
+
+    def __init__(self, rows: KeptRows) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def __bool__(self) -> bool:
+        """Whether anything was said at all."""
+        return self.rows.has_any(PART)
+
+    def add(self, at: int, feedback: Feedback) -> bool:
+        """Keep a judgement. Returns whether it is new: saying it twice is saying it once."""
+        under = _under(subject_of(feedback))
+        known, key = self.rows.under(PART, under), under + feedback_name(feedback)
+        if any(each == key for each, _ in known):
+            return False
+        self.rows.put(PART, key, b"%d %d " % (at, len(known)) + _body(feedback))
+        return True
+
+    def about(self, subject: Subject) -> Sequence[Said]:
+        """What was said of a problem or an episode, in the order in which it came."""
+        found = (body.split(b" ", 2) for _, body in self.rows.under(PART, _under(subject)))
+        ordered = sorted((int(number), int(at), body) for at, number, body in found)
+        return [(at, Feedback.model_validate(orjson.loads(body))) for _, at, body in ordered]
+
+
+def _under(subject: Subject) -> str:
+    """What the keys of a subject begin with, and those of no other."""
+    return canonical(subject).decode()
+
+
+def _body(feedback: Feedback) -> bytes:
+    return canonical(feedback.model_dump(mode="json", exclude_unset=True))
