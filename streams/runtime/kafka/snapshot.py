@@ -156,6 +156,7 @@ class ViewSnapshot:
             view.graders[source][each] = None
         self.state.attach(ViewRecords(view))
         self.owing, self.began_at = dict(owing), self.state.offset
+        _log.info("%s holds the first %s records that taught", self.rows.path, self.began_at)
 
     # -- going on ----------------------------------------------------------------------------------
 
