@@ -116,8 +116,8 @@ async def _worker(place: Place, world: World, home: Path, **options: Any) -> Kaf
 
     partitions, cluster = await topics.known(place)
     folder, name = home / cluster, place.prefix or "metalogue"
-    kept = {"index": folder / f"{name}.closed.db", "kept": folder / f"{name}.learned"}
-    return KafkaWorker(place, partitions, world, find, **kept, **options)
+    index, kept = folder / f"{name}.closed.db", folder / f"{name}.learned"
+    return KafkaWorker(place, partitions, world, find, index=index, kept=kept, **options)
 
 
 def _pages(metrics: str | None, port: int | None) -> tuple[str, int] | None:

@@ -99,7 +99,12 @@ class Told:
             self.put(self.place.dead("feedback"), 0, b"feedback/%d/%d" % (partition, at), body)
 
     def notes(self) -> None:
-        said = {"partition": 0, "epoch": self.epoch, "number": self.number, "parked": []}
+        said: dict[str, Any] = {
+            "partition": 0,
+            "epoch": self.epoch,
+            "number": self.number,
+            "parked": [],
+        }
         self.put(self.place.topic("checkpoints"), 0, b"0", orjson.dumps(said))
 
 
@@ -167,22 +172,21 @@ def test_whenever_it_dies_it_comes_to_the_same(seed: int, tmp_path: Path) -> Non
     with drawn(seed) as (place, broker, draw):
         whole = Reader(place, None)
         read_on(whole, broker, draw)
-        more, lives, began = True, 0, list[int]()
-        while more:
+        began = list[int]()
+        while True:
             reader = Reader(place, tmp_path / "kept")
             began.append(reader.snapshot.began_at)
             more = read_on(reader, broker, draw, draw.randint(1, 60))
             reader.snapshot.save()
-            more = read_on(reader, broker, draw, draw.randint(0, 25)) if more else more
-            lives += 1
-            if more:
-                reader.die()
+            if not (more and read_on(reader, broker, draw, draw.randint(0, 25))):
+                break
+            reader.die()
         assert reader.meant() == whole.meant()
         assert same(reader.learner, whole.learner)
         assert reader.learner.state_hash() == whole.learner.state_hash()
         reader.die()
         whole.die()
-        assert lives > 2
+        assert len(began) > 2
         assert began[-1] > 0, "it read on from the file"
 
 
@@ -190,14 +194,18 @@ def test_whenever_it_dies_it_comes_to_the_same(seed: int, tmp_path: Path) -> Non
 def test_the_folds_in_the_file_are_those_of_the_log(seed: int, tmp_path: Path) -> None:
     """Else the next start would go on from something that no log holds."""
     with drawn(seed) as (place, broker, draw):
-        more = True
-        while more:
-            reader = Reader(place, tmp_path / "kept")
-            more = read_on(reader, broker, draw, 50)
+        reader = Reader(place, tmp_path / "kept")
+        while read_on(reader, broker, draw, 50):
             reader.snapshot.close()
+            reader = Reader(place, tmp_path / "kept")
+        reader.snapshot.close()
         state = State()
         whole = Reader(place, None)
-        whole.view.on_accepted = lambda *said: state.feed(state.offset + 1, *said)
+
+        def fed(episode: str, address: str, event: Event) -> None:
+            state.feed(state.offset + 1, episode, address, event)
+
+        whole.view.on_accepted = fed
         read_on(whole, broker, draw)
         assert reader.snapshot.state.offset == state.offset
         assert reader.snapshot.state.hash() == state.hash()

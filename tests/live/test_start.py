@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,10 @@ def test_ten_times_the_closed_episodes_are_no_more_to_read(
     assert whole > 4 * many
 
 
+def learned(cluster: Cluster, least: int) -> bool:
+    return cluster.stats()["learning_episodes"] >= least
+
+
 def test_killed_again_and_again_it_learns_what_one_life_learns(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -78,7 +83,7 @@ def test_killed_again_and_again_it_learns_what_one_life_learns(
     slow = ("--backbone", "rehearsal:seed=7,latency_ms=60", "--log-level", "info")
     for batches in (1, 3, 5):
         worker = cluster.worker(*slow)
-        eventually(lambda least=batches: cluster.stats()["learning_episodes"] >= least)
+        eventually(partial(learned, cluster, batches))
         worker.send_signal(signal.SIGKILL)
         worker.wait()
     options = ("--until-idle", "--settle", "--log-level", "info")

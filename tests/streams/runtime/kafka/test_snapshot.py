@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import shutil
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from schemas.events.episode import PartitionClaimed
 from schemas.events.learning import ProblemForgotten
 from schemas.problem import Feedback, Limits, Problem
 from state.folds.state import State
 from streams.runtime.embedded.intake import scope_of
-from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.place import Place
