@@ -272,16 +272,26 @@ def test_a_recipe_prints_the_papers_figures_beside_ours(
 
 
 def check_page(recipe: Recipe, made: dict[str, Any], page: str) -> None:
-    """Each row stands on the page with the paper's figures, ours and the difference, or that there is none of ours."""
+    """Each row stands on the page with the paper's figures, ours and the difference, or that there is none of ours.
+
+    A column for which the paper prints nothing shows ours alone.
+    """
     for table, told in zip(recipe.tables, made["tables"], strict=True):
         numbers = [
             any(read_printed(row.paper[at]) is not None for row in table.rows.values())
             for at in range(len(table.columns))
         ]
+        printed = [
+            any(row.paper[at] is not None for row in table.rows.values())
+            for at in range(len(table.columns))
+        ]
         for (name, row), shown in zip(table.rows.items(), told["rows"], strict=True):
             parts: list[str] = []
-            for paper, cell, number in zip(row.paper, shown["cells"], numbers, strict=True):
-                parts += [re.escape("–" if paper is None else str(paper)), _figure(cell["ours"])]
+            for paper, cell, said, number in zip(
+                row.paper, shown["cells"], printed, numbers, strict=True
+            ):
+                parts += [re.escape("–" if paper is None else str(paper))] if said else []
+                parts += [_figure(cell["ours"])]
                 parts += [_apart(cell["difference"])] if number else []
             line = r" \| ".join([re.escape(name), *parts])
             assert re.search(rf"^\| {line} \|$", page, re.MULTILINE), line

@@ -10,15 +10,16 @@ import pytest
 from msgspec import structs
 
 from handlers.policies.base import Batch, Member, Task
+from handlers.policies.bases import BASES
 from handlers.policies.graph_memory import GRAPH_MEMORY, GraphSettings
 from handlers.policies.registry import POLICIES, find
 from schemas.events.graph import ExperienceShown, PairCompared, PathGrounded
 from schemas.outcome import Outcome
+from schemas.settings import BadSetting
 from tests.papers.gm_says import GOOD, member, rehearsed, remembering
 from tests.scripted import run
 from tests.streams.cli.calling import call
 
-BASES = sorted(POLICIES.keys() - {"graph_memory"})
 PUZZLE, NEAR = "4 5 6 10", "4 5 6 12"
 MEMORY = remembering({NEAR: {GOOD: "right"}}, {GOOD: {"m1": 1.0, "m2": 1.0}})
 TASK = Task("1", PUZZLE, "game24", 7, 1)
@@ -34,7 +35,7 @@ def batch(outcome: Outcome, phase: str) -> Batch:
     return Batch("s", 2, (Member(one.episode, told, one.outcome),), MEMORY, seed=7)
 
 
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("base", sorted(BASES))
 def test_any_policy_is_guided_built_from_and_weighed(base: str) -> None:
     """A base that learns reads nothing of the graph as its own."""
     ran = run(GRAPH_MEMORY.solve(TASK, around(base)), rehearsed, memory=MEMORY)
@@ -49,13 +50,19 @@ def test_any_policy_is_guided_built_from_and_weighed(base: str) -> None:
     assert len(weighed.of(PairCompared)) == 1
 
 
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("base", sorted(BASES))
 def test_without_principles_it_is_the_base_word_for_word(base: str) -> None:
     bare = find(base)
     alone = run(bare.solve(TASK, bare.settings.resolve("service", {})), rehearsed)
     ran = run(GRAPH_MEMORY.solve(TASK, around(base, principles_shown=0)), rehearsed, memory=MEMORY)
     assert [q.messages() for q in ran.requests] == [q.messages() for q in alone.requests]
     assert ran.result == alone.result
+
+
+def test_every_policy_can_be_guided_but_itself_and_those_that_wait_for_a_person() -> None:
+    assert POLICIES.keys() - BASES.keys() == {"graph_memory", "reviewed"}
+    with pytest.raises(BadSetting, match=r"settings\.base: .*works by itself"):
+        around("reviewed")
 
 
 @pytest.mark.parametrize(("tools", "base"), [(None, "mc2"), ("corpus:somewhere", None)])

@@ -61,7 +61,9 @@ def batch(phase: str) -> Batch:
     return Batch("s", 2, (type(one)(one.episode, told, one.outcome),), memory, seed=7)
 
 
-SETTINGS = GraphSettings(base="mc2", rollouts=4, match_above=1.0, pairs="twins")
+SETTINGS = GraphSettings(
+    base="mc2", rollouts=4, match_above=1.0, relevance_floor=None, pairs="twins"
+)
 
 
 def world(backbone: Noting) -> World:

@@ -37,7 +37,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(episode.ProblemAdmitted, episode.EpisodeOpened, episode.EpisodeParked),
         *(episode.EpisodeAdopted, episode.PartitionClaimed, episode.TextKept, episode.Completed),
         *(episode.Recalled, episode.Embedded, episode.Forked, episode.LimitReached),
-        episode.QuestionAbandoned,
+        *(episode.QuestionAbandoned, episode.ReviewAsked),
         *(reasoning.ReplyReparsed, reasoning.KnowledgeReached, reasoning.KnowledgeOmitted),
         search.FrontierScored,
         *(search.NodeExpanded, search.ThoughtsKept, search.ValueBackedUp),
@@ -65,6 +65,7 @@ ALWAYS: Mapping[type[Event], str] = {
     cascade.AnswerWeighed: "check",
     reasoning.Generated: "reason",
     episode.Checked: "check",
+    episode.ReviewAnswered: "check",
 }
 DECIDED: frozenset[type[Event]] = frozenset(
     {

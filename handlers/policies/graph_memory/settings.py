@@ -20,9 +20,10 @@ from schemas.settings import PolicySettings
 
 
 def _known(name: str) -> str:
-    """The name of a policy that can be guided. Raises ``ValueError``."""
+    """The name of a policy that can be guided: none that waits for a person, for pairs are run while the
+    scope learns, and it would stand still. Raises ``ValueError``."""
     if name not in BASES:
-        raise ValueError("must be another policy of this build, such as tool_reasoning or mc2")
+        raise ValueError("must be a policy that works by itself, such as tool_reasoning or mc2")
     return name
 
 

@@ -242,12 +242,13 @@ class Worker:
                 self.writer.keep(work.opened.settings, work.settings_text)
                 self.writer.state("events", episode, "opened", work.opened)
             run = work.run(self.writer, self.world)
-            conclusion, seconds = await conclude(work, run)
+            try:
+                conclusion, seconds = await conclude(work, run)
+            except Waiting:
+                self.rest(episode, run)
+                return
         except (ReplayError, LookupError, BadSetting, Stuck) as error:
             await self.park(episode, error, journal)
-            return
-        except Waiting:
-            self.rest(episode, run)
             return
         end = closing(
             *(policy, work.settings, episode, admitted, work.opened, work.journal),

@@ -84,12 +84,13 @@ class Solver:
                 writer.keep(work.opened.settings, settings_text(work.settings))
                 writer.state("events", episode, "opened", work.opened)
             run = work.run(writer, self.worker.leased)
-            conclusion, seconds = await conclude(work, run)
+            try:
+                conclusion, seconds = await conclude(work, run)
+            except Waiting:
+                self.rest(episode, run)
+                return
         except (ReplayError, LookupError, BadSetting, Stuck, TooLarge) as error:
             await self.park(writer, episode, error, journal)
-            return
-        except Waiting:
-            self.rest(episode, run)
             return
         end = closing(
             *(policy, work.settings, episode, admitted, work.opened, work.journal),

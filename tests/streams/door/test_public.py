@@ -15,7 +15,8 @@ from tests.streams.cli.calling import ROOT
 
 NAMES = """
 All Answer Asked Client Conclusion Engine Episode Error Forked Handle Limits Log Memory MemoryItem Policy
-PolicySettings Problem Record Role Steps Task Usage Verified asolve choice fork number open_log play solve text verify
+PolicySettings Problem Record Review Reviewed Role Steps Task Usage Verified asolve choice fork number open_log play
+solve text verify
 """
 """What programs may rely on. A name that goes or changes breaks them: say so in CHANGELOG.md, then here."""
 ROUNDS = 5
