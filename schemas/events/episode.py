@@ -188,9 +188,16 @@ class EpisodeParked(Event, tag="episode.parked"):
 
 
 class EpisodeAdopted(Event, tag="episode.adopted"):
-    """A person let a parked episode go on, or took one that cannot go on out of its batch."""
+    """A person decided about an open episode: a parked one goes on, or one is taken out for good.
+
+    Whoever takes out one that waits or runs cancels it.
+    """
 
     void: bool = always(False)
+    by: str | None = None
+    """Who decided, where that is known."""
+    reason: str | None = None
+    """Why, in his words."""
 
 
 class EpisodeClosed(Event, tag="episode.closed"):

@@ -32,6 +32,7 @@ PARTS = (
     "local",
     "recipe",
     "review",
+    "cancel",
     "compare",
 )
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 ANYTHING = "select exists (select 1 from records) or exists (select 1 from messages)"
+PARKED = """
+select coalesce(sum(max(0, times)), 0) from (
+  select sum(case kind when 'episode.parked' then 1 else -1 end) as times from records
+    where kind in ('episode.parked', 'episode.adopted') group by episode)
+"""
+"""An episode that was taken out while it waited or ran had never been parked."""
 COUNTS = {
     "problems": "select count(*) from messages where topic = 'problems'",
     "opened": "select count(*) from records where kind = 'episode.opened'",
@@ -26,7 +32,7 @@ COUNTS = {
     "completions": "select count(*) from records where kind = 'completed'",
     "learning_episodes": "select count(*) from records where kind = 'episode.closed' and topic = 'learning'",
     "dead_letters": "select count(*) from messages where topic = 'dead-letters'",
-    "parked": "select count(*) from records where kind = 'episode.parked'",
+    "parked": PARKED,
     "events": "select count(*) from records",
 }
 
@@ -36,10 +42,6 @@ def counts(log: SqliteLog) -> dict[str, int]:
     from streams.runtime.embedded.facts import count_facts
 
     found = {name: int(log.db.execute(query).fetchone()[0]) for name, query in COUNTS.items()}
-    adopted = log.db.execute(
-        "select count(*) from records where kind = 'episode.adopted'"
-    ).fetchone()
-    found["parked"] -= int(adopted[0])
     found["facts"] = count_facts(log)
     found["repeated_completions"] = log.counter("repeated")
     found["stale_completions"] = log.counter("stale")

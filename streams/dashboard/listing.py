@@ -17,16 +17,19 @@ PAGE: Final = 50
 EXCERPT: Final = 160
 NEWEST: Final = 1 << 62
 
-EPISODES = """
-select a.offset, a.episode, a.at_ms, a.body, o.body, o.at_ms, c.body, c.at_ms
+OUT = """exists (select 1 from records v where v.episode = a.episode
+    and v.kind = 'episode.adopted' and json_extract(v.body, '$.void'))"""
+EPISODES = f"""
+select a.offset, a.episode, a.at_ms, a.body, o.body, o.at_ms, c.body, c.at_ms, {OUT}
   from records a
   left join records o on o.episode = a.episode and o.address = 'opened'
   left join records c on c.episode = a.episode and c.address = 'closed'
-  where a.address = 'admitted' and a.offset < :before {wanted} order by a.offset desc limit :rows
+  where a.address = 'admitted' and a.offset < :before {{wanted}} order by a.offset desc limit :rows
 """
 WANTED: Final[Mapping[str, str]] = {
-    "waiting": "and o.offset is null",
-    "running": "and o.offset is not null and c.offset is null",
+    "waiting": f"and o.offset is null and not {OUT}",
+    "running": f"and o.offset is not null and c.offset is null and not {OUT}",
+    "cancelled": f"and c.offset is null and {OUT}",
     "closed": "and c.offset is not null",
     "failed": "and json_extract(c.body, '$.status') = 'failed'",
     "exhausted": "and json_extract(c.body, '$.status') = 'exhausted'",
@@ -39,7 +42,7 @@ FILTERS: Final[Mapping[str, str]] = {
     "or json_extract(a.body, '$.problem.id') = :text)",
 }
 SIDE = """
-select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms from records o
+select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms, false from records o
   left join records c on c.episode = o.episode and c.address = 'closed'
   where o.episode >= :first and o.episode < :end and o.address = :address and o.offset < :before
   order by o.offset desc limit :rows
@@ -127,11 +130,11 @@ def _leaf(rows: Sequence[Sequence[Any]], state: State) -> Leaf:
 
 
 def _line(row: Sequence[Any], state: State) -> Line:
-    offset, episode, at_ms, admitted, opened, opened_ms, closed, closed_ms = row
+    offset, episode, at_ms, admitted, opened, opened_ms, closed, closed_ms, out = row
     said = _json(admitted).get("problem", {})
     began, ended = _json(opened), _json(closed)
     limits: dict[str, Any] = began.get("limits") or {}
-    waiting = "running" if opened else "waiting"
+    waiting = "cancelled" if out else "running" if opened else "waiting"
     return Line(
         offset=offset,
         episode=episode,

@@ -28,7 +28,8 @@ OLD_S = 10.0
 STRETCH = 5_000
 """Records that are folded at once, so that no page waits for long."""
 MOVES = """
-select episode, kind, at_ms from records where offset > ? and offset <= ? and kind in (
+select episode, kind, at_ms, kind = 'episode.adopted' and json_extract(body, '$.void')
+  from records where offset > ? and offset <= ? and kind in (
   'episode.opened', 'batch.closed', 'episode.closed', 'episode.parked', 'episode.adopted',
   'memory.versioned') order by offset
 """
@@ -153,8 +154,8 @@ class LiveLog:
         return self._fold() or more
 
     def _moves(self, upto: int) -> None:
-        for episode, kind, at_ms in self.log.db.execute(MOVES, (max(self.moved, 0), upto)):
-            if kind in OPENS:
+        for episode, kind, at_ms, void in self.log.db.execute(MOVES, (max(self.moved, 0), upto)):
+            if kind in OPENS and not void:
                 self.open[episode] = at_ms
             else:
                 self.open.pop(episode, None)

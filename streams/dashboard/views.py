@@ -37,6 +37,7 @@ STATES: Final = (
     ("", "all"),
     ("running", "running"),
     ("waiting", "waiting"),
+    ("cancelled", "cancelled"),
     ("closed", "closed"),
     ("failed", "failed"),
     ("exhausted", "exhausted"),

@@ -29,6 +29,7 @@ from streams.door.errors import Error, in_our_words
 from streams.door.lessons import FoundLesson, nearest
 from streams.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News
 from streams.door.messages import Marks
+from streams.door.unanswered import cancelled, parked, told_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -103,9 +104,13 @@ class Handle:
             self.episode, verdict=verdict, score=score, reference=reference, passed=passed
         )
 
-    async def cancel(self) -> None:
-        """Take the episode out: it is not worked on any more, here or after a restart. What it asked stays recorded."""
-        await self.client.cancel(self.episode)
+    async def cancel(self, *, reason: str | None = None) -> None:
+        """Take the episode out: it is not worked on any more, here or after a restart.
+
+        What it asked stays recorded; calls that are open are let go of, by whatever worker made them. Raises an
+        ``Error`` where it has ended.
+        """
+        await self.client.cancel(self.episode, reason=reason)
 
 
 class Client:
@@ -255,7 +260,9 @@ class Client:
             if found.answer is not None:
                 future.set_result(found.answer)
             elif found.parked is not None:
-                future.set_exception(_parked(found.episode, found.parked))
+                future.set_exception(parked(found.episode, found.parked))
+            elif found.cancelled:
+                future.set_exception(cancelled(found.episode))
             else:
                 self._await(found.episode, future)
         return Handle(self, found, future)
@@ -392,10 +399,16 @@ class Client:
             raise Error(str(error), code="input.field", field="reviews") from error
         return await self._in_thread(lambda: self._box.reviews(wanted, memory, limit))
 
-    async def cancel(self, episode: str) -> None:
-        """Take an episode out that has not ended. Raises an ``Error`` where it is over, or nobody knows it."""
-        await self._in_thread(lambda: self._box.void(episode))
-        self._end(episode, Error("the episode was cancelled", code="cancelled", where=episode))
+    async def cancel(
+        self, episode: str, *, by: str | None = "client", reason: str | None = None
+    ) -> None:
+        """Take an episode out that has not ended; ``by`` and ``reason`` stand on the record.
+
+        Raises an ``Error`` where it is over, where nobody knows it or has admitted it yet, and where it is worked
+        on in one set with others.
+        """
+        await self._in_thread(lambda: self._box.cancel(episode, by, reason))
+        self._end(episode, cancelled(episode))
 
     # -- hearing -----------------------------------------------------------------------------------
 
@@ -434,9 +447,11 @@ class Client:
             if future is not None and not future.done():
                 future.set_result(answer)
         for awaited, why in news.parked.items():
-            self._end(awaited, _parked(_told(awaited), why))
+            self._end(awaited, parked(told_of(awaited), why))
+        for awaited in news.cancelled:
+            self._end(awaited, cancelled(told_of(awaited)))
         for awaited, why in news.refused.items():
-            self._end(awaited, Error(why, code="input.refused", where=_told(awaited)))
+            self._end(awaited, Error(why, code="input.refused", where=told_of(awaited)))
         await self._make_room()
 
     async def _make_room(self) -> None:
@@ -467,18 +482,6 @@ def marks_of(headers: Mapping[str, str]) -> Marks:
     except TooMuch as error:
         raise Error(str(error), code="input.headers", field="headers") from error
     return frozenset(headers.items())
-
-
-def _told(awaited: Awaited) -> str:
-    """Say in words what is awaited."""
-    if isinstance(awaited, str):
-        return awaited
-    return ", ".join(f"{name}={value}" for name, value in sorted(awaited))
-
-
-def _parked(episode: str, why: str) -> Error:
-    hint = f"A person decides: metalogue doctor --adopt or --void {episode}"
-    return Error(f"parked: {why}", code="episode.parked", where=episode, hint=hint)
 
 
 def _heard(future: asyncio.Future[Answer]) -> None:

@@ -139,14 +139,13 @@ class Engine(Client):
         if self._worker is not None:
             self._worker.schedule.changed.set()
 
-    async def cancel(self, episode: str) -> None:
+    async def cancel(
+        self, episode: str, *, by: str | None = "client", reason: str | None = None
+    ) -> None:
         """Take an episode out that has not ended, and stop what it does now."""
-        await super().cancel(episode)
+        await super().cancel(episode, by=by, reason=reason)
         assert self._worker is not None
-        running = self._worker.schedule.tasks.get(episode)
-        if running is not None:
-            running.task.cancel()
-        self._worker.schedule.leave(episode)
+        self._worker.schedule.take_out(episode)
 
     def _moved(self, progress: Progress) -> None:
         self.look()

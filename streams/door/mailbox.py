@@ -19,8 +19,8 @@ from schemas.identity import digest
 from schemas.problem import Feedback
 from schemas.record import Record
 from schemas.written import problem_of
+from streams.cli.cancelling import cancel, taken_out
 from streams.cli.config import load
-from streams.cli.doctor.adopting import voided
 from streams.cli.reviews import Item, judgement, queue, waiting_of
 from streams.cli.setup import tools_wanted
 from streams.cli.show.episode import page_of
@@ -38,9 +38,9 @@ from streams.door.messages import (
     bearing,
     line_of,
     met,
-    parked_after,
     refused_after,
     runs_of_problem,
+    stopped_after,
     why,
 )
 from streams.policies import find
@@ -65,6 +65,7 @@ class Found:
     """What its application wants to find on the answer."""
     answer: Answer | None = None
     parked: str | None = None
+    cancelled: bool = False
 
 
 Awaited: TypeAlias = str | Marks
@@ -78,6 +79,7 @@ class News:
     answers: dict[Awaited, Answer] = field(default_factory=dict[Awaited, Answer])
     parked: dict[Awaited, str] = field(default_factory=dict[Awaited, str])
     refused: dict[Awaited, str] = field(default_factory=dict[Awaited, str])
+    cancelled: set[Awaited] = field(default_factory=set[Awaited])
 
 
 class Mailbox:
@@ -161,17 +163,12 @@ class Mailbox:
         found = (each for each in queue(self.log, thresholds) if memory in (None, each.memory))
         return list(islice(found, limit))
 
-    def void(self, episode: str) -> None:
+    def cancel(self, episode: str, by: str | None, reason: str | None) -> None:
         """State that an episode is taken out. Raises an ``Error`` where there is none, or it is over."""
         self.log.data_version()
-        found = self.find(episode)
-        if found is None:
+        if self.find(episode) is None:
             raise Error("no such episode", code="episode.unknown", where=episode)
-        if found.answer is not None:
-            raise Error("the episode has ended", code="episode.ended", where=episode)
-        if self.log.find(episode, "admitted") is None:
-            raise Error("no worker has admitted it yet", code="episode.waits", where=episode)
-        self.log.publish(commands=list(voided(self.log, episode)))
+        cancel(self.log, episode, by=by, reason=reason)
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -190,7 +187,8 @@ class Mailbox:
         else:
             return None
         answer, parked = answer_of(self.log, episode), self._parked(episode)
-        return Found(episode, id, memory, headers, answer, parked)
+        cancelled = answer is None and taken_out(self.log, episode) is not None
+        return Found(episode, id, memory, headers, answer, parked, cancelled)
 
     def _parked(self, episode: str) -> str | None:
         """Why an episode waits for a person, if it does."""
@@ -251,9 +249,11 @@ class Mailbox:
             for each in (episode, *met(headers, marked)):
                 if each in wanted:
                     found.answers.setdefault(each, answer)
-        for at, episode, reason in parked_after(self.log, self.recorded):
+        for at, episode, reason in stopped_after(self.log, self.recorded):
             self.recorded = at
-            if episode in wanted:
+            if episode in wanted and reason is None:
+                found.cancelled.add(episode)
+            elif episode in wanted and reason is not None:
                 found.parked[episode] = reason
         for at, refused, letter in refused_after(self.log, self.letters, episodes):
             self.letters = at
@@ -269,6 +269,8 @@ class Mailbox:
             found.answers[episode] = answer
         elif parked is not None:
             found.parked[episode] = parked
+        elif taken_out(self.log, episode) is not None:
+            found.cancelled.add(episode)
         elif self.log.find(episode, "admitted") is None:
             for _, refused, letter in refused_after(self.log, 0, [episode]):
                 if refused is not None:

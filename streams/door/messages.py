@@ -10,7 +10,7 @@ from msgspec import ValidationError
 from msgspec.json import decode
 
 from schemas.answer import Answer
-from schemas.events.episode import EpisodeParked
+from schemas.events.episode import EpisodeAdopted, EpisodeParked
 from schemas.identity import digest
 from streams.runtime.embedded.log import SqliteLog
 
@@ -64,11 +64,13 @@ def met(headers: Mapping[str, Any], awaited: Iterable[Marks]) -> list[Marks]:
     return [marks for marks in awaited if all(headers.get(n) == v for n, v in marks)]
 
 
-def parked_after(log: SqliteLog, offset: int) -> Iterator[tuple[int, str, str]]:
-    """Episodes that were left to a person, with their offsets and the reasons."""
-    for record in log.records("events", kinds=("episode.parked",), after=offset):
+def stopped_after(log: SqliteLog, offset: int) -> Iterator[tuple[int, str, str | None]]:
+    """Episodes that were left to a person, with their offsets and the reasons; without one: taken out for good."""
+    for record in log.records(kinds=("episode.parked", "episode.adopted"), after=offset):
         if isinstance(record.event, EpisodeParked):
             yield record.offset, record.episode, record.event.reason
+        elif isinstance(record.event, EpisodeAdopted) and record.event.void:
+            yield record.offset, record.episode, None
 
 
 def refused_after(

@@ -72,6 +72,15 @@ class Schedule:
         self.sets.leave(episode)
         self._next_twin(episode)
 
+    def take_out(self, episode: str) -> None:
+        """A person took an episode out: whatever works on it lets go of its open calls, and it has no turn again."""
+        running = self.tasks.get(episode)
+        if running is not None:
+            running.task.cancel()
+        self.sets.without(episode)
+        self.leave(episode)
+        self.changed.set()
+
     def rest(self, episode: str) -> None:
         """An episode waits for a person, and keeps its seat."""
         self.asleep.add(episode)

@@ -124,6 +124,12 @@ class Sets:
         here = [group for group in groups if group.seat.partition == partition]
         return [(group.seat.series or "", at) for group in here for at in group.members]
 
+    def without(self, episode: str) -> None:
+        """A member was taken out. A set that has its turn goes on with all of its members."""
+        for group in self.groups.values():
+            if not group.called:
+                group.members = {at: e for at, e in group.members.items() if e != episode}
+
     def drop(self, partition: int) -> None:
         """The sets of a partition are no longer ours."""
         kept = ((n, g) for n, g in self.groups.items() if g.seat.partition != partition)

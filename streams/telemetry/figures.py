@@ -106,7 +106,10 @@ class Figures:
     admitted: int = 0
     closed: int = 0
     failed: int = 0
-    parked: int = 0
+    held: Counter[str] = field(default_factory=Counter[str])
+    """How often an episode that waits for a person was parked more than adopted."""
+    taken_out: set[str] = field(default_factory=set[str])
+    """Open episodes that a person took out for good."""
     repeated: int = 0
     solving: Spent = field(default_factory=Spent)
     learning: Spent = field(default_factory=Spent)
@@ -141,7 +144,7 @@ class Figures:
             case "episode.closed" if topic == "events" and episode.startswith("p/"):
                 self._closed(episode, orjson.loads(body))
             case "episode.parked" | "episode.adopted":
-                self.parked += 1 if kind == "episode.parked" else -1
+                self._decided(kind, episode, body)
             case "batch.closed":
                 self._batch(orjson.loads(body))
             case "graded":
@@ -151,7 +154,21 @@ class Figures:
             case _:
                 pass
 
+    def _decided(self, kind: str, episode: str, body: str) -> None:
+        """An episode was parked, or a person decided about it. One that had never been parked was cancelled."""
+        self.held[episode] += 1 if kind == "episode.parked" else -1
+        if self.held[episode] <= 0:
+            del self.held[episode]
+        if kind == "episode.adopted" and orjson.loads(body).get("void"):
+            self.taken_out.add(episode)
+
+    @property
+    def parked(self) -> int:
+        """Episodes that wait for a person."""
+        return len(self.held)
+
     def _closed(self, episode: str, body: dict[str, Any]) -> None:
+        self.taken_out.discard(episode)
         usage = body["usage"]
         prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
         calls = int(usage["calls"])

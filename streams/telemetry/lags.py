@@ -26,11 +26,17 @@ END = "select coalesce(max(offset), 0) from records"
 HEAD = "select body from parts where part = 'meta' and key = 'head'"
 
 
+def _open(figures: Figures) -> int:
+    """Episodes that a worker is still to end: those that are parked or cancelled wait for none."""
+    left = figures.held.keys() | figures.taken_out
+    return max(figures.admitted - figures.closed - len(left), 0)
+
+
 def lags(db: sqlite3.Connection, figures: Figures, answers: int) -> dict[str, int]:
     """Return what waits before each stage: problems, episodes, closings, reflections, records, answers."""
     found = {
         "intake": _intake(db, figures.problems - figures.admitted),
-        "driver": max(figures.admitted - figures.closed - figures.parked, 0),
+        "driver": _open(figures),
         "relay": max(figures.closed - answers, 0),
         "learner": len(figures.open),
         "consume": _unread(db, "answers", "group/*", None),

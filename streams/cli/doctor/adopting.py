@@ -44,21 +44,34 @@ def let_go_on(log: str | None, adopt: str | None, void: str | None) -> None:
         say(f"{episode}: {left}; the next worker to start goes on with it")
 
 
-def adopted(log: SqliteLog, episode: str, *, void: bool) -> Statement:
+def adopted(
+    log: SqliteLog, episode: str, *, void: bool, by: str | None = None, reason: str | None = None
+) -> Statement:
     """That a person let an episode go on, or took it out."""
     before = sum(isinstance(each, EpisodeAdopted) for each in log.journal(episode).values())
-    return episode, f"adopted.{before}", EpisodeAdopted(void=void)
+    return episode, f"adopted.{before}", EpisodeAdopted(void=void, by=by, reason=reason)
 
 
-def voided(log: SqliteLog, episode: str) -> Iterator[Statement]:
-    """That an episode is taken out, and that nobody fills its place in the series, if it has one."""
-    yield adopted(log, episode, void=True)
+def voided(
+    log: SqliteLog,
+    episode: str,
+    why: str | None = None,
+    *,
+    by: str | None = None,
+    reason: str | None = None,
+) -> Iterator[Statement]:
+    """That an episode is taken out, and that nobody fills its place in the series, if it has one.
+
+    ``why`` its place stays empty: by default that it was parked, or is without its policy.
+    """
+    yield adopted(log, episode, void=True, by=by, reason=reason)
     journal = log.journal(episode)
     admitted = journal.get("admitted")
     assert isinstance(admitted, ProblemAdmitted)
     problem, scope = admitted.problem, admitted.scope
     if problem.series is not None and problem.position is not None:
         parked = any(isinstance(each, EpisodeParked) for each in journal.values())
+        why = why or f"{'parked' if parked else 'without its policy'}, and voided by a person"
         yield (
             f"n/{scope}/{problem.series}",
             f"void.{problem.position}",
@@ -66,7 +79,7 @@ def voided(log: SqliteLog, episode: str) -> Iterator[Statement]:
                 scope=scope,
                 series=problem.series,
                 position=problem.position,
-                reason=f"{'parked' if parked else 'without its policy'}, and voided by a person",
+                reason=why,
             ),
         )
 

@@ -106,6 +106,10 @@ def _ending(sheet: Sheet) -> list[str | Span]:
     closed, parked = sheet.closed, sheet.parked
     if parked is not None:
         return [("parked", "alarm"), f"   {one_line(parked.reason)}"]
+    if (out := sheet.cancelled) is not None:
+        by = "" if out.by is None else f" by {one_line(out.by)}"
+        why = "" if out.reason is None else f"   {one_line(out.reason)}"
+        return [(f"cancelled{by}", "alarm"), why]
     if sheet.waits:
         told = cut(one_line(sheet.waits[0].question), ANSWER_CELLS)
         return [("waits for a person", "alarm"), f"   {told}"]

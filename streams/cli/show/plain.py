@@ -18,6 +18,8 @@ def _status(sheet: Sheet) -> str:
     """How an episode ended, or why it has not."""
     if sheet.parked:
         return "parked"
+    if sheet.cancelled:
+        return "cancelled"
     if sheet.waits:
         return "waiting"
     return "open" if sheet.closed is None else sheet.closed.status
@@ -27,6 +29,8 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
     """One object for an episode."""
     closed, opened = sheet.closed, sheet.opened
     parked = sheet.parked
+    out = sheet.cancelled
+    ended_by = out.reason if out is not None else parked.reason if parked else None
     waits = {"waits": [plain(each) for each in sheet.waits]} if sheet.waits else {}
     return {
         "episode": sheet.episode,
@@ -38,7 +42,7 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "limits": opened.limits.model_dump(exclude_none=True) if opened is not None else {},
         "batch": sheet.batch,
         "status": _status(sheet),
-        "ended_by": closed.ended_by if closed is not None else parked.reason if parked else None,
+        "ended_by": closed.ended_by if closed is not None else ended_by,
         "answer": closed.answer if closed is not None else None,
         **waits,
         "outcome": sheet.known.outcome,

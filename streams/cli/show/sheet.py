@@ -11,6 +11,7 @@ from schemas.answer import Judgements
 from schemas.events.base import Event
 from schemas.events.episode import (
     Completed,
+    EpisodeAdopted,
     EpisodeClosed,
     EpisodeOpened,
     EpisodeParked,
@@ -94,9 +95,17 @@ class Sheet:
         return [e for e in self.journal.values() if isinstance(e, EpisodeParked)][-1]
 
     @property
+    def cancelled(self) -> EpisodeAdopted | None:
+        """Who took it out, and why, if somebody did before it had ended."""
+        if self.closed:
+            return None
+        decided = (e for e in self.journal.values() if isinstance(e, EpisodeAdopted) and e.void)
+        return next(decided, None)
+
+    @property
     def waits(self) -> list[ReviewAsked]:
         """The questions to people that nobody has answered; of a closed episode none matters any more."""
-        if self.closed or self.parked:
+        if self.closed or self.parked or self.cancelled:
             return []
         asked = (event for event in self.journal.values() if isinstance(event, ReviewAsked))
         return [event for event in asked if event.address not in self.journal]

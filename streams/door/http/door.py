@@ -32,6 +32,7 @@ STATUS: Mapping[str, int] = {
     "episode.unknown": 404,
     "episode.ended": 409,
     "episode.waits": 409,
+    "episode.in_set": 409,
     "cancelled": 409,
     "episode.parked": 502,
     "patience": 504,
@@ -202,7 +203,7 @@ class Door:
     async def cancel(self, episode: str, guest: Guest) -> Response:
         """Take an episode out that has not ended."""
         await self.service.own(episode, guest)
-        await self.client.cancel(episode)
+        await self.client.cancel(episode, by=f"door:{guest.name}")
         return Response(status_code=202)
 
 

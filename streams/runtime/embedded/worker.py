@@ -21,7 +21,7 @@ from handlers.policies.base import Policy
 from schemas.asking import ReplayError
 from schemas.carried import as_text
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitted
 from schemas.events.learning import BatchClosed
 from schemas.identity import learning_id
 from schemas.problem import Limits
@@ -182,11 +182,13 @@ class Worker:
             self.labels.load()
 
     async def _take_in(self) -> bool:
-        moved = False
+        moved, taken_out = False, list[str]()
         # Problems are read before commands: who has seen a problem has then seen its series too.
         arrived = list(self.intake.take())
         for record in self.intake.commands():
             self.learner.feed(record.episode, record.address, record.event)
+            if isinstance(record.event, EpisodeAdopted) and record.event.void:
+                taken_out.append(record.episode)
             moved = True
         for episode, admitted in arrived:
             if len(self.fresh) < FRESH:
@@ -194,6 +196,9 @@ class Worker:
             self._enqueue(episode, admitted)
             self.progress.admitted += 1
             moved = True
+        for episode in taken_out:
+            self.fresh.pop(episode, None)
+            self.schedule.take_out(episode)
         moved = await self.labels.take() or moved
         while self.labels.replied:
             self.schedule.wake(self.labels.replied.pop())

@@ -74,7 +74,10 @@ class EventsConsumer:
     def adopted(self, owned: Owned, episode: str) -> None:
         """An open episode goes on, unless a person took it out of everything."""
         if owned.is_void(episode):
-            self.worker.schedule.leave(episode)
+            if owned.closed(episode) and episode not in owned.fold.within:
+                return  # it had ended before anybody took it out, and has its answer
+            self.worker.schedule.take_out(episode)
+            owned.closings.pop(episode, None)
             self._over(owned, episode)
         elif not owned.is_parked(episode):
             self.worker.solver.enqueue(owned, episode, owned.admitted(episode))

@@ -66,6 +66,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "topics create": (),
     "dlq replay": ("{letter}",),
     "review answer": ("{problem}", "--pass"),
+    "cancel": ("{problem}",),
     "compare": ("game24:941-941", "--policies", "cot,greedy", *REHEARSAL, "--out", "report"),
     "bench run": ("mc2-tab-08", "--reduced", "--limit", "1", *REHEARSAL, "--out", "report"),
 }
