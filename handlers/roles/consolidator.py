@@ -51,9 +51,12 @@ _PRESENT = """\
 Section "Rules" holds the present rules. Keep a good one word for word and behind its own label, make one \
 of those that say the same, leave one out only if lessons contradict it, and add at most {new}."""
 
+_WITHDRAWN = """\
+Section "Withdrawn" holds rules that were tried and made answers worse. Write none of them again, in these words or \
+in others, even if lessons ask for it."""
+
 _CLOSING = """\
-Write the rules now, a line for each label from {first} to {last}. A rule is a sentence that fits any problem, \
-without a number and without a name."""
+Write the rules now, a line for each label from {first} to {last}, with no number and no name in any of them."""
 _NO_MORE = " Write NONE where the lessons support no rule."
 _KINDS = {
     "reasoner": 'Prefer the forms "do X before Y" and "if this holds, then do that".',
@@ -178,9 +181,9 @@ def _consolidator(role: str, *, exact: bool) -> Consolidator:
     made = Role.of(
         "consolidator",
         (_EXACT if exact else _UP_TO).format(**words),
-        sections=("Rules?", "Lessons"),
+        sections=("Rules?", "Lessons") if exact else ("Rules?", "Withdrawn?", "Lessons"),
         reply=reply,
-        notes={} if exact else {"Rules": _PRESENT.format(**words)},
+        notes={} if exact else {"Rules": _PRESENT.format(**words), "Withdrawn": _WITHDRAWN},
         template=f"consolidator.{role}.six" if exact else f"consolidator.{role}",
         closing=closing if exact else closing + _NO_MORE,
     )

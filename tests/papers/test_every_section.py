@@ -168,6 +168,7 @@ REPAIR = (
 )
 SCORED = "tests/papers/test_cot2_variants.py::test_switches_of_the_decisions"
 TAUGHT = "tests/papers/test_mc2_teaching.py::test_a_restart_that_helped_teaches_every_role_from_both_attempts"
+HARMED = "tests/papers/test_mc2_soft.py::test_a_consolidator_is_told_which_rules_of_its_role_were_retired"
 ELSEWHERE: Mapping[str, str] = {
     "inducer": INDUCER,
     "inducer.path_that_succeeded": SUCCESS,
@@ -176,6 +177,7 @@ ELSEWHERE: Mapping[str, str] = {
     "inducer.work_that_failed": f"{PATHS}test_the_inducer_sees_excerpts_of_both_runs_where_it_is_set",
     "inducer.work_that_succeeded": f"{PATHS}test_the_inducer_sees_excerpts_of_both_runs_where_it_is_set",
     "distiller.rejected_attempt": TAUGHT,
+    "consolidator.withdrawn": HARMED,
     "repairer.trajectory": REPAIR,
     "thinker.scores": SCORED,
     "answer_judge": "tests/papers/test_every_section.py::test_the_judge_of_answers_sees_problem_references_and_answer",

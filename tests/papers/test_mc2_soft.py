@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pytest
 
 from handlers.policies.mc2.settings import Mc2Settings
@@ -215,3 +218,37 @@ def test_the_monitors_form_begins_with_its_analysis() -> None:
     assert (first.label, first.kind) == ("Analysis", "text")
     assert next(iter(MONITOR.template.schema["properties"])) == "Analysis"
     assert not isinstance(MONITOR.read("It holds.\nError_found: NO"), Unreadable)
+
+
+WORDS = {"reasoner": "Guess early.", "monitor": "Trust the last line."}
+
+
+def _consolidators(
+    settings: Mc2Settings, word: str = "retired", count: int = 1
+) -> dict[str, Mapping[str, str]]:
+    """What consolidators are shown, by role; so many of the Reasoner's rules were retired, the last by this word."""
+    old = [
+        item(f"R{k}", "reasoner", f"Bad rule {k}.", kind="rule", number=k) for k in range(1, count)
+    ]
+    last = item("R1", "reasoner", WORDS["reasoner"], kind="rule", number=count)
+    other = item("M1", "monitor", WORDS["monitor"], kind="rule")
+    taught = [item(f"L1.{role[0].upper()}1", role, said) for role, said in LESSONS.items()]
+    memory = replace(
+        knowing(other, *taught),
+        aside=tuple(enumerate([*old, last])),
+        standing={"ruled": {last.mark: word}},
+    )
+    ran = learn(batch([], 2, memory), learned, settings)
+    asked = [question for question in ran.requests if question.role == "consolidator"]
+    return {each.template.name.split(".")[1]: dict(each.variables) for each in asked}
+
+
+def test_a_consolidator_is_told_which_rules_of_its_role_were_retired() -> None:
+    """Else it writes them again in other words, which are measured from the start; the paper has no such section."""
+    shown = _consolidators(SERVICE)
+    assert shown["reasoner"]["withdrawn"] == f"- {WORDS['reasoner']}"
+    assert WORDS["monitor"] in shown["monitor"]["rules"]
+    others = [shown["monitor"], *_consolidators(SERVICE, "restored").values()]
+    assert not any(each.get("withdrawn") for each in (*others, *_consolidators(PAPER).values()))
+    many = _consolidators(SERVICE, count=9)["reasoner"]["withdrawn"].splitlines()
+    assert many == [f"- {WORDS['reasoner']}", *(f"- Bad rule {k}." for k in (8, 7, 6, 5, 4))]

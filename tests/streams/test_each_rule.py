@@ -58,8 +58,13 @@ def composer(seen: Sections, request: ModelRequest) -> str:
     )
 
 
+SHOWN: list[str] = []
+"""What a consolidator was told of rules that were withdrawn, each time that it was asked."""
+
+
 def consolidator(seen: Sections, request: ModelRequest) -> str:
     """Six rules where there are none; later those that are there, word for word."""
+    SHOWN.append(seen.get("Withdrawn", ""))
     return seen.get("Rules") or RULES
 
 
@@ -101,6 +106,9 @@ def test_of_a_batch_s_rules_the_harmful_one_is_retired_alone_and_people_see_why(
     assert HARMFUL not in live
     assert len(live) == 5
     assert [item.text for _, item in memory.aside] == [HARMFUL]
+    told_of = SHOWN.index(f"- {HARMFUL}")
+    assert set(SHOWN[:told_of]) == {""}
+    assert set(SHOWN[told_of:]) == {f"- {HARMFUL}"}, "it is told for as long as it stays retired"
     effects = of_each(memory)
     assert effects[HARMFUL] == -1.0, "right without it, wrong with it"
     assert all(abs(effect) < 0.4 for text, effect in effects.items() if text != HARMFUL), effects

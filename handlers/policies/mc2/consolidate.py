@@ -13,7 +13,7 @@ from handlers.learning.sameness import Pointed, grouped
 from handlers.policies.base import Batch
 from handlers.policies.mc2.distil import Lesson
 from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
-from handlers.roles.consolidator import CONSOLIDATORS, SIX, Consolidator, RuleList, new_rules
+from handlers.roles.consolidator import CONSOLIDATORS, RULES, SIX, Consolidator, RuleList, new_rules
 from handlers.roles.role import Said
 from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.learning import Consolidated, KnowledgeConsolidated
@@ -52,6 +52,8 @@ class Window:
     rules: RuleList
     lessons: tuple[Shown, ...]
     left_out: tuple[Shown, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+    """Rules that were retired."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -66,6 +68,8 @@ class Window:
             "rules": "\n".join(f"{name}: {rule}" for name, rule in self.rules),
             "lessons": "\n\n".join(lesson.block for lesson in self.lessons),
         }
+        if self.withdrawn and not consolidator.exact:
+            variables["withdrawn"] = "\n".join(f"- {rule}" for rule in self.withdrawn)
         return consolidator.role.put(variables, sampling=settings.sampling, check=check)
 
 
@@ -127,7 +131,10 @@ def window(role: RoleName, batch: Batch, new: Sequence[Lesson], settings: Mc2Set
     if settings.related:
         live = at_once(live, likeness_of(batch.memory.embedder))
     fitting = _fitting(live, settings.context_chars)
-    return Window(role, rules_of(batch.memory, role), tuple(live[:fitting]), tuple(live[fitting:]))
+    return Window(
+        *(role, rules_of(batch.memory, role), tuple(live[:fitting]), tuple(live[fitting:])),
+        withdrawn=withdrawn(batch.memory, role),
+    )
 
 
 def _pointed(lesson: Lesson) -> Pointed:
@@ -157,6 +164,21 @@ def _fitting(lessons: Sequence[Shown], chars: int) -> int:
 def rules_of(memory: Memory, role: RoleName) -> RuleList:
     """A role's rules by id."""
     return tuple((item.id, item.text) for item in memory.of(role, "rule"))
+
+
+def withdrawn(memory: Memory, role: RoleName) -> tuple[str, ...]:
+    """The texts of a role's rules that are retired, the newest first, as many as there may be rules.
+
+    One that a person restored may lie aside too, while a newer rule has its place.
+    """
+    said = memory.standing.get("ruled", {})
+    rules = [
+        item
+        for _, item in memory.aside
+        if (item.role, item.kind) == (role, "rule") and said.get(item.mark) != "restored"
+    ]
+    rules.sort(key=lambda rule: -rule.batch)
+    return tuple(rule.text for rule in rules[:RULES])
 
 
 def keeper(role: RoleName, settings: Mc2Settings) -> Consolidator:
