@@ -23,6 +23,8 @@ APART = {
     "test_a_log_that_ends_after_any_record_is_finished_as_if_nothing_had_been",
 }
 """Tests whose cases take minutes together and share nothing that takes long to make: any worker may take one."""
+OTHER_BROKER = {"tests/live/test_dashboard.py", "tests/live/test_kafka_contract.py"}
+"""Half of the minutes of what needs a broker: another worker takes these, to a broker of its own."""
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, max_examples=50, print_blob=False
@@ -44,23 +46,25 @@ def needs_a_broker(file: str) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file stays with one worker, but for the cases of its longest tests, and so do all that need a broker: it is
-    started once, and alone on the machine.
+    """A file stays with one worker, but for the cases of its longest tests; what needs a broker with two, each of
+    which starts one.
 
-    Its tests wait for most of their time, and count on not waiting much longer.
+    Its tests wait for most of their time, and count on not waiting much longer: there are no more than two brokers.
     """
     if config.getoption("dist") != "loadfile":
         return None
     schedulers: Any = import_module("xdist.scheduler")
 
-    class OneBroker(schedulers.LoadFileScheduling):  # type: ignore[misc]
+    class FewBrokers(schedulers.LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
             if test.partition("[")[0] in APART:
                 return nodeid
-            return "a broker" if needs_a_broker(file) else file
+            if not needs_a_broker(file):
+                return file
+            return "the other broker" if file in OTHER_BROKER else "a broker"
 
-    return OneBroker(config, log)
+    return FewBrokers(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
