@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import sqlite3
+import weakref
 from pathlib import Path
 from typing import IO, Any
 
@@ -70,6 +71,7 @@ class KeptRows:
         except BaseException:
             db.close()
             raise
+        weakref.finalize(self, db.close)  # a worker that never ran lets go of it too
         return db
 
     def get(self, part: str, key: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sqlite3
 from collections.abc import Callable, Generator
@@ -366,3 +367,13 @@ def test_a_record_that_was_taken_in_part_is_read_again(
     assert runtime.live(Life()) == Outcome()
     assert asked
     assert count(runtime.log(), "graded") == before + 1
+
+
+def test_rows_that_nobody_closed_are_let_go_of_with_their_worker() -> None:
+    """As of a worker that never ran; Python says so where it comes upon them, in whatever runs then."""
+    rows = KeptRows()
+    db = rows.db
+    del rows
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        db.execute("select 1")
