@@ -46,7 +46,7 @@ from state.snapshot_parts import (
 )
 from state.tables.table import unmarked
 
-FORMAT = 7
+FORMAT = 8
 Row: TypeAlias = tuple[str, str, bytes | None]
 TABLES = """
 create table if not exists parts(part text not null, key text not null, body blob not null,

@@ -200,19 +200,22 @@ def scope_body(fold: MemoryFold) -> bytes:
     it = fold.forgetting
     limits = it.limits.model_dump(exclude_none=True)
     said = [words, it.subjects, it.owed, limits, sorted(it.withdrawn), sorted(it.stale)]
-    return orjson.dumps([*said, sorted(fold.labelling.graded), fold.changing])
+    rest = [sorted(fold.labelling.graded), fold.changing, sorted(it.regraded)]
+    return orjson.dumps([*said, *rest])
 
 
 def load_scope(fold: MemoryFold, body: bytes) -> None:
     """Put that back."""
-    words, subjects, owed, limits, withdrawn, stale, graded, changing = orjson.loads(body)
+    words, subjects, owed, limits, withdrawn, stale, graded, changing, *rest = orjson.loads(body)
+    regraded = set[int](rest[0] if rest else ())
     fold.changing = changing
     fold.labelling.graded.update(graded)
     for address, said in words.items():
         word = decode("knowledge.revised", said)
         assert isinstance(word, KnowledgeRevised)
         fold.words[address] = word
-    fold.forgetting = Forgetting(subjects, owed, Limits(**limits), set(withdrawn), set(stale))
+    gone, limited = (set(withdrawn), set(stale)), Limits(**limits)
+    fold.forgetting = Forgetting(subjects, owed, limited, *gone, regraded)
 
 
 _WINDOW = attrgetter(*("closed", "versioned", "ticked", "forgotten"))

@@ -168,7 +168,8 @@ class Learner:
         """The memory of a scope, which needs no policy; it is empty for a scope that was never seen."""
         known = self.scopes.get(scope) or self.lost.get(scope)
         if known is None:
-            return MemoryFold(scope, self.grades.outcome, self.records)
+            told = self.grades
+            return MemoryFold(scope, told.outcome, self.records, anew=told.anew)
         return known.memory
 
     def due(self) -> list[tuple[Scope, Due]]:
@@ -222,12 +223,13 @@ class Learner:
     def steps(self, scope: Scope, closed: BatchClosed) -> Steps[None]:
         """Yield what the policy does with a closed batch, or less if the batch only lost a forgotten problem.
 
-        Measures that were made with another embedder then ask for new vectors.
+        Where only outcomes changed nobody is asked. Measures that were made with another embedder then ask for
+        new vectors.
         """
         if closed.embedder is not None:
             memory = scope.memory.versions[closed.batch]
             yield from embed_anew(memory, lambda item: scope.policy.found_by(item, scope.settings))
-        else:
+        elif not closed.regraded:
             again = closed.revision is not None
             how = scope.policy.relearn if again else scope.policy.learn
             yield from how(self.batch(scope, closed), scope.settings)

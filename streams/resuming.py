@@ -3,8 +3,9 @@
 On SQLite the log's projector writes it, on Kafka each worker writes its own.
 
 The snapshot knows no policies: they are asked again what they say of their scopes. Where it is not sure to mean the
-same as the whole log, the log is read: a policy is not here, a version was made again (for something forgotten or
-another embedder), measures wait for vectors, or a scope was spoken of before it began.
+same as the whole log, the log is read: a policy is not here, a version was made again or has to be (for something
+forgotten, outcomes graded anew or another embedder), measures wait for vectors, or a scope was spoken of before it
+began.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def is_plain(state: State) -> bool:
         return False
     return not any(
         memory.versions.revised
+        or memory.forgetting.owed
         or memory.changing is not None
         or any(closed.measured is not None or closed.revision for closed in memory.batches.values())
         for memory in state.memories.values()
@@ -73,7 +75,8 @@ def is_plain(state: State) -> bool:
 def _put(learner: Learner, state: State, name: str, head: Head) -> None:
     """One scope, as its policy makes it and its records left it. Raises ``NoPolicy``."""
     memory = state.memory(name)
-    memory.outcome, memory.records = learner.grades.outcome, learner.records
+    memory.outcome, memory.anew = learner.grades.outcome, learner.grades.anew
+    memory.records = learner.records
     policy = find_recorded(learner.find, head.policy, head.version)
     scope = scope_made(policy, memory, cast("Profile", head.profile), head.values)
     window = state.windows.open[name]

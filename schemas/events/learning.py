@@ -102,14 +102,18 @@ class Graded(Event, tag="graded"):
     """An episode's answer was compared with a reference or checked."""
 
     act: ClassVar[Act] = "learned"
+    latest: ClassVar[tuple[str, ...]] = ("relearned_from",)
     scope: str
     outcome: Outcome
     grader: str
-    """Name and version, such as ``game24@1``."""
-    by: Literal["feedback", "checker"]
+    """Name and version, such as ``game24@1``; of a grader in a file its digest too: ``mine@1+0f3a…``."""
+    by: Literal["feedback", "checker", "regrade"]
+    """What it was graded for: what somebody said of it, its domain's checker, or a person who had it graded anew."""
     source: str | None = None
-    """Who gave the reference or verdict."""
+    """Who gave the reference or verdict; of a judge, which model it was."""
     detail: str | None = None
+    relearned_from: PositiveInt | None = None
+    """The batch that was learned with another outcome of it: from there on versions are closed again."""
 
 
 class BatchClosed(Event, tag="batch.closed"):
@@ -117,7 +121,7 @@ class BatchClosed(Event, tag="batch.closed"):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("calibration", "revised", "retirement")
-    latest: ClassVar[tuple[str, ...]] = ("measured",)
+    latest: ClassVar[tuple[str, ...]] = ("measured", "regraded")
     scope: str
     batch: PositiveInt
     series: str | None = None
@@ -146,6 +150,8 @@ class BatchClosed(Event, tag="batch.closed"):
     """Closed again only for vectors of its version's lessons by this embedder."""
     measured: str | None = None
     """By which embedder measures get vectors anew, where another made theirs."""
+    regraded: Literal[True] | None = None
+    """Closed again only for outcomes that were graded anew: nobody is asked, and nothing is withdrawn."""
     seed: NonNegativeInt
 
 

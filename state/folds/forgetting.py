@@ -5,6 +5,9 @@ nobody can say which of their words came from where: those of the version before
 are written anew. Arms, weights, graphs and labels are folded again without it. All of it follows from the
 record.
 
+Answers that are graded anew owe versions too: those are closed again with the new outcomes. What was said while
+learning stays as it is, and what is counted is counted again.
+
 Source: design/architecture.md#verbs.
 """
 
@@ -26,6 +29,7 @@ from schemas.events.learning import (
 )
 from schemas.identity import episode_id, learning_id
 from schemas.memory import Memory, MemoryItem
+from schemas.outcome import Outcome
 from schemas.problem import Limits
 from state.folds.learned import Learned
 
@@ -62,6 +66,8 @@ class Forgetting:
     """Ids of the lessons that the versions so far have lost."""
     stale: set[str] = field(default_factory=set[str])
     """Roles whose rules rest on what was withdrawn."""
+    regraded: set[int] = field(default_factory=set[int])
+    """Those that are owed only because answers were graded anew, in them or before: nothing is withdrawn."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -99,12 +105,24 @@ class Forgetting:
         return version.revision is None and version.number in self.owed
 
     def owe(self, numbers: Collection[int]) -> None:
-        """These versions, and no others, have to be closed again."""
+        """These versions, and no others, have to be closed again, for more than their outcomes."""
         self.owed = sorted({*self.owed, *numbers})
+        self.regraded.difference_update(numbers)
+
+    def owe_outcomes(self, numbers: Collection[int]) -> None:
+        """These have to be closed again for outcomes that changed; what else was owed to them still is."""
+        self.regraded |= {*numbers} - {*self.owed}
+        self.owed = sorted({*self.owed, *numbers})
+
+    def owe_unaware(self, closed: BatchClosed) -> None:
+        """A batch was closed by somebody who had not read yet why others before it are closed again."""
+        forgot = self.regraded != {*self.owed} or any(map(self.covers, closed.members))
+        (self.owe if forgot else self.owe_outcomes)([closed.batch])
 
     def done(self, number: int, withdrawn: set[str], stale: set[str]) -> None:
         """A version was closed again."""
         self.owed = [each for each in self.owed if each != number]
+        self.regraded.discard(number)
         self.withdrawn, self.stale = (withdrawn, stale) if self.owed else (set(), set())
 
     def touched(
@@ -142,10 +160,13 @@ class Forgetting:
             and not (lost and isinstance(fact, PrincipleInduced) and fact.subject is None)
         ]
 
-    def again(self, closed: BatchClosed) -> BatchClosed:
-        """The closing of a batch once more, without the members that were forgotten."""
+    def again(self, closed: BatchClosed, anew: Callable[[str], Outcome | None]) -> BatchClosed:
+        """The closing of a batch once more, without the members that were forgotten.
+
+        ``anew`` gives the outcomes of answers that were graded anew.
+        """
         pairs = zip(closed.members, closed.outcomes, strict=True)
-        left = [(member, outcome) for member, outcome in pairs if not self.covers(member)]
+        left = [(m, anew(m) or outcome) for m, outcome in pairs if not self.covers(m)]
         return structs.replace(
             closed,
             members=tuple(member for member, _ in left),
@@ -154,6 +175,7 @@ class Forgetting:
             limits=self.limits,
             embedder=None,
             measured=None,
+            regraded=True if closed.batch in self.regraded else None,
         )
 
 
@@ -164,6 +186,18 @@ def taught(journal_of: Callable[[str], Mapping[str, Event]], memory: Memory) -> 
         journal = journal_of(learning_id(memory.scope, memory.number, revision))
         closed = journal["batch"]
         if not revision or not isinstance(closed, BatchClosed) or closed.embedder is None:
+            return journal
+        revision -= 1
+
+
+def stated(journal_of: Callable[[str], Mapping[str, Event]], memory: Memory) -> Mapping[str, Event]:
+    """The record of the newest revision in which somebody could be asked, and so state what was learned."""
+    revision = memory.revision
+    while True:
+        journal = journal_of(learning_id(memory.scope, memory.number, revision))
+        closed = journal["batch"]
+        assert isinstance(closed, BatchClosed)
+        if not revision or not (closed.embedder or closed.regraded):
             return journal
         revision -= 1
 

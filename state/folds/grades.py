@@ -1,8 +1,8 @@
 """A fold over grades: one rule for what counts as known of an answer, for all that learn from it or show it.
 
 A person's verdict stands until the next one. Where nobody gave one, the newest comparison with a reference
-counts, else what the domain's own checker said. Verdicts of earlier builds (``verdict@1``) stood only until
-the next feedback of any kind; their logs fold as they did.
+counts, be it the first or made anew by another grader, else what the domain's own checker said. Verdicts of
+earlier builds (``verdict@1``) stood only until the next feedback of any kind; their logs fold as they did.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ class Word(NamedTuple):
     outcome: Outcome
     who: str
     person: bool
+    anew: bool = False
+    """Whether the answer was graded anew: what was learned from it follows."""
 
 
 class Known(NamedTuple):
@@ -68,7 +70,7 @@ def word_of(event: Graded) -> Word:
     """A grade, without its place and its reasons."""
     person = event.by == "feedback" and event.grader.startswith("verdict@")
     who = event.source or "unknown" if person else event.grader
-    return Word(event.outcome, who, person)
+    return Word(event.outcome, who, person, event.by == "regrade")
 
 
 @dataclass(slots=True)
@@ -95,3 +97,8 @@ class GradesFold:
     def outcome(self, episode: str) -> Outcome:
         """How it turned out, as far as is known."""
         return self.of(episode).outcome
+
+    def anew(self, episode: str) -> Outcome | None:
+        """The outcome of an answer that was graded anew, where that grade counts; nothing of another."""
+        word = self.of(episode).word
+        return None if word is None or not word.anew else word.outcome

@@ -22,7 +22,8 @@ from schemas.events.learning import (
 )
 from schemas.identity import learning_id, learning_parts
 from schemas.memory import Labels, Memory, MemoryItem
-from state.folds.forgetting import Forgetting, Records, taught
+from schemas.outcome import Outcome
+from state.folds.forgetting import Forgetting, Records, stated, taught
 from state.folds.labelling import Labelling, without
 from state.folds.learned import Learned, pairs_of
 from state.folds.measuring import standing_after
@@ -44,12 +45,17 @@ def unknown(episode: str) -> str:
     return "unknown"
 
 
+def never(episode: str) -> Outcome | None:
+    """No answer was graded anew."""
+    return None
+
+
 @dataclass(slots=True)
 class MemoryFold:
     """Every memory version of one scope.
 
-    ``outcome`` says what is known of an episode's answer; ``records`` finds what was folded long ago,
-    which only forgetting needs.
+    ``outcome`` says what is known of an episode's answer, ``anew`` only where it was graded anew; ``records``
+    finds what was folded long ago, which only versions that are closed again need.
     """
 
     scope: str
@@ -65,6 +71,7 @@ class MemoryFold:
     """The embedder that its lessons are to be embedded by anew."""
     labelling: Labelling = field(default_factory=Labelling)
     forgetting: Forgetting = field(default_factory=Forgetting)
+    anew: Callable[[str], Outcome | None] = field(default=never, compare=False)
 
     def __post_init__(self) -> None:
         self.versions.setdefault(0, Memory(self.scope, 0))
@@ -113,7 +120,11 @@ class MemoryFold:
             self.labelling.reflected(episode, event)
 
     def _graded(self, episode: str, address: str, event: Graded) -> None:
+        """A label may have changed; and versions that rest on another outcome are closed again."""
         self.labelling.regraded(episode)
+        if event.relearned_from is not None:
+            last = max([*self.versions, *self.batches])
+            self.forgetting.owe_outcomes(range(event.relearned_from, last + 1))
 
     def _said(self, episode: str, address: str, event: KnowledgeRevised) -> None:
         self.words.setdefault(address, event)
@@ -123,7 +134,7 @@ class MemoryFold:
         if event.revision is None:
             self.labelling.closed(event)
             if self.forgetting.is_unknown_to(event):
-                self.forgetting.owe([event.batch])
+                self.forgetting.owe_unaware(event)
 
     def _version(self, episode: str, address: str, event: MemoryVersioned) -> None:
         known = self.versions.get(event.number)
@@ -141,7 +152,9 @@ class MemoryFold:
             self.versions.revise(memory)
             return
         if memory.revision:
-            self.forgetting.done(event.number, *self.touched(event.number))
+            quiet = closed is not None and closed.regraded
+            lost = (set[str](), set[str]()) if quiet else self.touched(event.number)
+            self.forgetting.done(event.number, *lost)
             self.versions.revise(memory)
             return
         self.versions[event.number] = memory
@@ -262,9 +275,13 @@ class MemoryFold:
     def _revised(
         self, previous: Memory, learned: Learned, closed: BatchClosed, live_from: int
     ) -> Memory:
-        """A version without what cites forgotten problems; what is stale only as it was said anew."""
+        """A version without what cites forgotten problems; what is stale only as it was said anew.
+
+        Of one that is closed again for its outcomes nothing is stale.
+        """
         number, old, said = closed.batch, self.versions[closed.batch], learned.rules
-        rules = rules_again(previous, old, said, self.touched(number)[1])
+        stale = set[str]() if closed.regraded else self.touched(number)[1]
+        rules = rules_again(previous, old, said, stale)
         before = [i for i in previous.whole() if i.kind == "lesson" and i.batch >= live_from]
         if previous.embedder != old.embedder:
             before = [old.item(lesson.id) or lesson for lesson in before]
@@ -274,7 +291,8 @@ class MemoryFold:
         )
         words = old.standing.get("ruled", {})
         standing = ruled(previous.standing, words.items())
-        facts = [*self.facts_kept(number), *learned.facts]
+        again = self._facts_again(old) if closed.regraded else learned.facts
+        facts = [*self.facts_kept(number), *again]
         measures = self._measures(previous, standing, labels, closed, facts, learned)
         measures = replace(measures, embedder=old.embedder)
         return assembled(previous, number, rules, lessons, measures, closed.revision or 0)
@@ -285,14 +303,21 @@ class MemoryFold:
         """
         return self.forgetting.left(self.journal(learning_id(self.scope, number)))
 
+    def _facts_again(self, old: Memory) -> list[Event]:
+        """Return the facts that a version's newest revision stated when somebody was asked; none of a first closing."""
+        journal = stated(self.journal, old)
+        closed = journal["batch"]
+        assert isinstance(closed, BatchClosed)
+        return [] if closed.revision is None else self.forgetting.left(journal)
+
     def _episode(self, number: int) -> str:
         """The learning episode of a version's newest revision."""
         known = self.versions.get(number)
         return learning_id(self.scope, number, known.revision if known is not None else None)
 
     def closing_without(self, number: int) -> BatchClosed:
-        """The closing of a batch once more, without the members that were forgotten."""
-        return aligned(self, self.forgetting.again(self.closing(number)))
+        """The closing of a batch once more: without members that were forgotten, with outcomes as graded anew."""
+        return aligned(self, self.forgetting.again(self.closing(number), self.anew))
 
     def _found(self, episode: str, address: str) -> Event | None:
         return self._read(episode).find(episode, address)

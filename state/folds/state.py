@@ -132,7 +132,9 @@ class State:
         """The memory of a scope, made at first sight."""
         known = self.memories.get(scope)
         if known is None:
-            known = self.memories[scope] = MemoryFold(scope, self.outcomes.outcome, self.records)
+            told = self.outcomes
+            known = MemoryFold(scope, told.outcome, self.records, anew=told.anew)
+            self.memories[scope] = known
         return known
 
     def _learning(self, episode: str) -> MemoryFold | None:
@@ -240,7 +242,7 @@ class State:
         self.outcomes.take(offset, episode, event)
         self._moved(offset, episode, address, event)
         now = self.outcomes.outcome(episode)
-        if now != before:
+        if now != before or event.relearned_from is not None:
             fold.feed(episode, address, event)
             for each in self.watchers:
                 each.scopes.add(event.scope)
