@@ -10,13 +10,7 @@ Source: design/evaluation.md#answers-and-outcomes.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import select
-import subprocess
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -25,101 +19,46 @@ from typing import Final, Self, cast, get_args
 
 from handlers.answers.grade import PYTHON, Grade, References, agree, best, grade_reference
 from schemas.outcome import Outcome
-from streams.child import python, variables
+from streams.grading.own import OwnGrader
+from streams.grading.process import Died, Helper, NoAnswer
 from streams.grading.sandbox import Sandbox
 
 SYMPY: Final = "sympy@1"
 MATH_VERIFY: Final = "math-verify@1"
 TEXT_CHARS = 2_000
-START_S = 30.0
 _MODULES = {SYMPY: "sympy", MATH_VERIFY: "math_verify"}
 
 
-class NoAnswer(Exception):
-    """The worker said nothing in time and was killed, or it died."""
-
-
-class Died(NoAnswer):
-    """The worker ended while it was asked."""
-
-
-@dataclass(slots=True)
-class _Worker:
-    """One worker process: started at the first question, replaced after it was killed."""
-
-    process: subprocess.Popen[bytes] | None = None
-    unread: bytes = b""
-
-    def ask(self, grader: str, answer: str, reference: str, limit_s: float) -> Outcome:
-        process = self.process or self.start()
-        asked = {"grader": grader, "answer": answer, "reference": reference}
-        try:
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(asked).encode() + b"\n")
-            process.stdin.flush()
-        except OSError as gone:
-            self.close()
-            raise Died("the worker is gone") from gone
-        word = self.line(limit_s)
-        return cast("Outcome", word) if word in get_args(Outcome) else "unknown"
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """A fresh worker that imported its libraries: loading them is not charged to a grade."""
-        present = [name for name in _MODULES.values() if find_spec(name) is not None]
-        self.process = subprocess.Popen(
-            python("-m", "streams.grading.opinions", *present),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=variables(),
-            start_new_session=True,
-        )
-        self.line(START_S)
-        return self.process
-
-    def line(self, limit_s: float) -> str:
-        """The next line that the worker writes; ``NoAnswer`` and no worker when none comes."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        end = time.monotonic() + limit_s
-        while b"\n" not in self.unread:
-            waits = max(0.0, end - time.monotonic())
-            ready, _, _ = select.select([self.process.stdout], [], [], waits)
-            chunk = os.read(self.process.stdout.fileno(), 4096) if ready else b""
-            if not chunk:
-                self.close()
-                raise Died("the worker died") if ready else NoAnswer(f"none in {limit_s:g} s")
-            self.unread += chunk
-        line, _, self.unread = self.unread.partition(b"\n")
-        return line.decode()
-
-    def close(self) -> None:
-        """Kill the process, if there is one."""
-        if self.process is not None:
-            self.process.kill()
-            with suppress(OSError):
-                self.process.communicate()
-        self.process, self.unread = None, b""
+def _opinions() -> Helper:
+    """The process of sympy and math-verify, as far as they are installed."""
+    present = [name for name in _MODULES.values() if find_spec(name) is not None]
+    return Helper(("-m", "streams.grading.opinions", *present))
 
 
 @dataclass(slots=True)
 class Grading:
     """Grades answers against references; close it, or use it as a context manager.
 
-    ``limit_s`` bounds each second opinion. Code is run in the ``sandbox`` alone. Safe to share between tasks
-    and threads: one question is put to the worker at a time.
+    ``limit_s`` bounds each second opinion. Code is run in the ``sandbox`` alone. A grader of somebody's ``own``
+    decides in the place of all others. Safe to share between tasks and threads: one question is put to the
+    worker at a time.
     """
 
     limit_s: float = 5.0
     sandbox: Sandbox | None = None
     """Where code may be run, if the operator said so."""
-    _worker: _Worker = field(default_factory=_Worker, repr=False)
+    own: OwnGrader | None = None
+    """The grader that the operator gave."""
+    _worker: Helper = field(default_factory=_opinions, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     async def grade(
         self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
     ) -> Grade:
         """As ``grade_now``, without holding up the event loop."""
+        if self.own is not None:
+            asked = {"dataset": dataset, "problem": problem}
+            return await asyncio.to_thread(self.grade_now, answer, reference, **asked)
         found = grade_reference(answer, reference, dataset=dataset, problem=problem)
         if found.outcome != "unknown" or answer is None:
             return found
@@ -128,7 +67,9 @@ class Grading:
     def grade_now(
         self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
     ) -> Grade:
-        """By exact rules, else by sympy with math-verify as a second opinion."""
+        """By the operator's own grader; without one by exact rules, else by sympy with math-verify."""
+        if self.own is not None:
+            return self.own.grade(answer, reference, dataset=dataset, problem=problem)
         found = grade_reference(answer, reference, dataset=dataset, problem=problem)
         if found.outcome != "unknown" or answer is None:
             return found
@@ -144,9 +85,11 @@ class Grading:
         return self._worker.process.pid if self._worker.process is not None else None
 
     def close(self) -> None:
-        """End the worker process."""
+        """End the worker process, and that of the operator's own grader."""
         with self._lock:
             self._worker.close()
+        if self.own is not None:
+            self.own.close()
 
     def __enter__(self) -> Self:
         return self
@@ -187,8 +130,10 @@ class Grading:
 
     def _ask(self, name: str, answer: str, reference: str) -> Outcome:
         """Ask; a worker that died, whoever ended it, is replaced and asked once more."""
+        asked = {"grader": name, "answer": answer, "reference": reference}
         with self._lock:
             try:
-                return self._worker.ask(name, answer, reference, self.limit_s)
+                word = self._worker.ask(asked, self.limit_s)
             except Died:
-                return self._worker.ask(name, answer, reference, self.limit_s)
+                word = self._worker.ask(asked, self.limit_s)
+        return cast("Outcome", word) if word in get_args(Outcome) else "unknown"
