@@ -1,6 +1,7 @@
 """The judge of an answer: whether it says what the reference says, where words decide and rules cannot.
 
-Its verdict stands beside the outcomes that graders give, and never becomes one.
+Its verdict stands beside the outcomes that graders give. It becomes one only where a person has answers graded anew
+by it.
 
 Source: ours.
 """

@@ -1,7 +1,8 @@
 """Verdicts of a judge on answers that no grader could decide. Each is a side run; recorded ones are read.
 
 A verdict is about one answer and one set of references; where a newer reference came, it counts no more.
-It never becomes an outcome: it has columns of its own, and no policy and no learner sees it.
+It is no outcome: it has columns of its own, and no policy and no learner sees it. Only a person makes outcomes of
+verdicts, by ``regrade --judge``: then grades name the judge, its model and the side run.
 """
 
 from __future__ import annotations
@@ -41,10 +42,17 @@ _SAID: Mapping[str, Said] = {"right": "right", "wrong": "wrong"}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's verdict on an answer, with the judge's name."""
+    """A judge's verdict on an answer: who the judge was, which model, and the side run in which it was asked."""
 
     said: Said
-    by: str
+    grader: str
+    model: str
+    run: str
+
+    @property
+    def by(self) -> str:
+        """The judge and its model."""
+        return f"{self.grader}, {self.model}"
 
 
 # ── Asking ───────────────────────────────────────────────────────────────────────────────────
@@ -102,7 +110,7 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """By episode, the newest verdict about its answer and its present reference. ``text`` gives settings."""
     found: dict[str, Verdict] = {}
-    for journal in journals.values():
+    for run, journal in journals.items():
         opened, closed = journal.get("opened"), journal.get("closed")
         if not (isinstance(opened, EpisodeOpened) and isinstance(closed, EpisodeClosed)):
             continue
@@ -114,6 +122,6 @@ def verdicts(
         if not isinstance(judged, EpisodeClosed) or reference is None:
             continue
         if (put.get("answer"), put.get("references")) == (judged.answer, [*aliases(reference)]):
-            by = f"{JUDGED.name}@{opened.policy_version}, {opened.backbones}"
-            found[opened.parent] = Verdict(_SAID.get(closed.answer or "", "unclear"), by)
+            judge, said = f"{JUDGED.name}@{opened.policy_version}", closed.answer or ""
+            found[opened.parent] = Verdict(_SAID.get(said, "unclear"), judge, opened.backbones, run)
     return found

@@ -34,6 +34,7 @@ PARTS = (
     "review",
     "cancel",
     "compare",
+    "regrade",
 )
 
 

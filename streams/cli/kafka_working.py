@@ -19,6 +19,7 @@ from streams.cli.setup import Models, WorkerConfig, as_cli
 from streams.cli.working import report, working_world
 
 if TYPE_CHECKING:
+    from streams.grading.own import OwnGrader
     from streams.runtime.kafka.place import Place
     from streams.runtime.kafka.worker import KafkaWorker
     from streams.runtime.progress import Progress
@@ -73,7 +74,7 @@ def work(
 
         drain_when_told(world, drain)
         try:
-            worker = await unless(ends, _worker(place, world, home, **options))
+            worker = await unless(ends, _worker(place, world, home, config.grader, **options))
             if worker is None:
                 return Outcome()
             to_end.append(worker.drain)
@@ -108,8 +109,11 @@ def leaving() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-async def _worker(place: Place, world: World, home: Path, **options: Any) -> KafkaWorker:
+async def _worker(
+    place: Place, world: World, home: Path, own: OwnGrader | None, **options: Any
+) -> KafkaWorker:
     """A worker on a cluster, with what it keeps of the log on this machine."""
+    from streams.grading.grader import Grading
     from streams.policies import find
     from streams.runtime.kafka import topics
     from streams.runtime.kafka.worker import KafkaWorker
@@ -117,7 +121,8 @@ async def _worker(place: Place, world: World, home: Path, **options: Any) -> Kaf
     partitions, cluster = await topics.known(place)
     folder, name = home / cluster, place.prefix or "metalogue"
     index, kept = folder / f"{name}.closed.db", folder / f"{name}.learned"
-    return KafkaWorker(place, partitions, world, find, index=index, kept=kept, **options)
+    options |= {"index": index, "kept": kept, "grading": Grading(own=own)}
+    return KafkaWorker(place, partitions, world, find, **options)
 
 
 def _pages(metrics: str | None, port: int | None) -> tuple[str, int] | None:

@@ -76,6 +76,14 @@ Judge = Annotated[
         "--judge", metavar="B", help="Ask this backbone about answers that no grader can decide."
     ),
 ]
+GraderOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--grader",
+        metavar="FILE.py:NAME",
+        help="A grader of your own, in a file or installed, in the place of ours.",
+    ),
+]
 Otlp = Annotated[
     Optional[str], typer.Option("--otlp", metavar="URL", help="Send spans to this collector.")
 ]

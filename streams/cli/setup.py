@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from streams.backbones.port import BackboneError, Unreachable
     from streams.backbones.spelling import BackboneConfig
     from streams.embedders.port import Embedder
+    from streams.grading.own import OwnGrader
     from streams.tools.port import Tools
     from streams.world import Totals, World
 
@@ -36,6 +37,8 @@ class WorkerConfig:
     totals: Totals | None = None
     run_code: bool = False
     """Whether answers that are code are run against their tests, shut in."""
+    grader: OwnGrader | None = None
+    """Who compares answers with references, in the place of all graders of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

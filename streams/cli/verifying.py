@@ -10,7 +10,9 @@ from streams.cli.errors import DIVERGED, OK, CliError, usage
 from streams.cli.finding import find_episode, need_episodes
 from streams.cli.opening import open_log
 from streams.cli.output import complain, out, out_json
+from streams.cli.own_graders import grader_of
 from streams.cli.publishing import heads_of
+from streams.grading.grader import Grading
 from streams.policies import find
 from streams.replay.held import Unlike, hold
 from streams.replay.verify import Verified, Verifier
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 SHOWN = 3
 
 
-def verify(url: str | None, wanted: str | None, *, heads: str | None, json: bool) -> int:
+def verify(
+    url: str | None, wanted: str | None, *, heads: str | None, json: bool, grader: str | None = None
+) -> int:
     """Verify a log or one episode; exit code 3 when anything diverges."""
     published = None if heads is None else heads_of(heads)
     try:
@@ -34,7 +38,8 @@ def verify(url: str | None, wanted: str | None, *, heads: str | None, json: bool
             raise usage(f"{wanted} is a file, and no evidence", field="FILE", hint=hint) from error
         raise
     need_episodes(log, only)
-    done = Verifier(log, find).run(only)
+    with Grading(own=grader_of(grader)) as grading:
+        done = Verifier(log, find, grading.own).run(only)
     if published is not None:
         hold(log, published, done)
     return told_all(log, done, json=json)

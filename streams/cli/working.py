@@ -90,6 +90,7 @@ def work(
 def _worker(
     log: str | None, world: World, config: WorkerConfig, on_change: Callable[[Progress], None]
 ) -> Worker:
+    from streams.grading.grader import Grading
     from streams.policies import find
     from streams.runtime.embedded.worker import Worker
 
@@ -102,7 +103,7 @@ def _worker(
         max_concurrency=config.max_concurrency,
         learning_limits=config.learning_limits,
         on_change=on_change,
-        sandbox=sandbox_of(config),
+        grading=Grading(sandbox=sandbox_of(config), own=config.grader),
     )
 
 

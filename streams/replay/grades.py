@@ -6,23 +6,30 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from msgspec import structs
 from pydantic import ValidationError
 
 from handlers.answers.grade import CHECKERS, Grade, grade_reference, references_of
+from handlers.policies.answer_judge import JUDGED
 from schemas.asking import Diverged
 from schemas.events.base import Event
-from schemas.events.episode import ReviewAnswered
-from schemas.events.learning import Graded, Reflected
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ReviewAnswered
+from schemas.events.learning import BatchClosed, Graded, Reflected
+from schemas.identity import learning_id
 from schemas.problem import Feedback
+from streams.grading.own import OwnGrader
 from streams.relay import check, evidence_of, graded_address
 from streams.replay.compare import difference, same
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.regrading import address_of, predecessor
 from streams.runtime.grades import said
 from streams.world import answered
 
+SAID_IN = "said in "
+"""Behind it the grade of a judge names its side run."""
 SPOKEN = "select value from messages where topic = 'feedback' order by offset"
 
 
@@ -32,6 +39,8 @@ class Grades:
 
     log: SqliteLog
     left: Leftovers
+    own: OwnGrader | None = None
+    """A grader of somebody's own, which was given to say again what it said."""
 
     @cached_property
     def _feedback(self) -> defaultdict[tuple[str, str], list[Feedback]]:
@@ -55,7 +64,7 @@ class Grades:
         given = {at: event for at, event in journal.items() if isinstance(event, Graded)}
         spoken = self._of(episode, reflected)
         for address, event in given.items():
-            told = self._derived(reflected, spoken, address, event)
+            told = self._told(reflected, spoken, episode, address, given)
             if told is None:
                 yield Diverged(episode, address, "graded", _words(event), "nobody said that")
             elif told.scope != event.scope or not same(event, told):
@@ -84,6 +93,74 @@ class Grades:
         spoken = [each for each in of_problem if each.episode is None] + of_episode
         return [each for each in spoken if each.judges(reflected.answer)]
 
+    def _told(
+        self,
+        reflected: Reflected,
+        spoken: list[Feedback],
+        episode: str,
+        address: str,
+        given: dict[str, Graded],
+    ) -> Graded | None:
+        """The grade that should stand there; nothing where none should."""
+        event = given[address]
+        if event.by != "regrade":
+            return self._derived(reflected, spoken, address, event)
+        after = predecessor(given, address)
+        run = (event.detail or "").removeprefix(SAID_IN)
+        if address_of(event, {"run": run}, after) == address:
+            return self._judged(episode, run, event)
+        known: list[Any] = [None, *(each.reference for each in spoken)]
+        evidence = [each for each in known if address_of(event, each, after) == address]
+        if not evidence or not self._was_learned(reflected.scope, episode, event):
+            return None
+        return self._anew(reflected, evidence[0], event)
+
+    def _anew(self, reflected: Reflected, reference: Any, event: Graded) -> Graded:
+        """A grade that was given anew, as its grader gives it where that is here."""
+        given = Feedback(episode="e", reference=reference) if reference is not None else None
+        by = self._own_grade(reflected, reference, event)
+        if by is None and given is not None:
+            by = _grade(reflected, given)
+        elif by is None and reflected.domain in CHECKERS:
+            by = CHECKERS[reflected.domain](reflected.problem, reflected.answer)
+        told = structs.replace(event, scope=reflected.scope)
+        if by is None or by.grader != event.grader:
+            self.left.add("grades", f"only {event.grader} can tell whether they are right")
+            return told
+        if by.outcome == "unknown" and (event.detail or "").startswith(by.detail):
+            return structs.replace(told, outcome=by.outcome)
+        return structs.replace(told, outcome=by.outcome, detail=by.detail or None)
+
+    def _own_grade(self, reflected: Reflected, reference: Any, event: Graded) -> Grade | None:
+        """What the grader that was given says again; nothing of a grade that another gave."""
+        if self.own is None or event.grader != self.own.reference:
+            return None
+        dataset, references = reflected.dataset or reflected.domain, None
+        if reference is not None:
+            references = references_of(reference)
+        asked = {"dataset": dataset, "problem": reflected.problem}
+        return self.own.grade(reflected.answer, references, **asked)
+
+    def _was_learned(self, scope: str, episode: str, event: Graded) -> bool:
+        """Whether the batch that a grade says was learned with another outcome had the episode in it."""
+        if event.relearned_from is None:
+            return True
+        closed = self.log.find(learning_id(scope, event.relearned_from), "batch")
+        return isinstance(closed, BatchClosed) and episode in closed.members
+
+    def _judged(self, episode: str, run: str, event: Graded) -> Graded | None:
+        """The grade that the verdict of a judge's side run makes; nothing without that run."""
+        opened, closed = self.log.find(run, "opened"), self.log.find(run, "closed")
+        if not isinstance(opened, EpisodeOpened) or not isinstance(closed, EpisodeClosed):
+            return None
+        if opened.parent != episode or opened.policy != JUDGED.name or closed.answer is None:
+            return None
+        if not self._was_learned(event.scope, episode, event):
+            return None
+        outcome = closed.answer if closed.answer in ("right", "wrong") else "unknown"
+        judge = f"{opened.policy}@{opened.policy_version}"
+        return structs.replace(event, outcome=outcome, grader=judge, source=opened.backbones)
+
     def _derived(
         self, reflected: Reflected, spoken: list[Feedback], address: str, event: Graded
     ) -> Graded | None:
@@ -97,6 +174,10 @@ class Grades:
             made = (_graded(reflected, each) for each in spoken)
             return next((each for each in made if each == event), None)
         told = _graded(reflected, feedback)
+        own = self._own_grade(reflected, feedback.reference, event)
+        if own is not None:
+            said = {"outcome": own.outcome, "grader": own.grader, "detail": own.detail or None}
+            return structs.replace(told, **said)
         if told.grader != event.grader:
             self.left.add("grades", f"only {event.grader} can tell whether they are right")
             return structs.replace(event, scope=reflected.scope)

@@ -31,6 +31,7 @@ from schemas.settings import BadSetting
 from state.folds.windows import Due
 from streams.drive import Run, replayed
 from streams.episodes import PolicyChanged, Work, conclude, opening, resolved
+from streams.grading.own import OwnGrader
 from streams.grants import Grant
 from streams.learner import Learner
 from streams.policies import NoPolicy, find_recorded
@@ -87,14 +88,17 @@ def expect(episode: str, address: str, recorded: Event | None, derived: Event) -
 class Verifier:
     """One pass over one log."""
 
-    def __init__(self, log: SqliteLog, find: Callable[[str], Policy[Any]]) -> None:
+    def __init__(
+        self, log: SqliteLog, find: Callable[[str], Policy[Any]], own: OwnGrader | None = None
+    ) -> None:
+        """Verify with these policies. ``own`` says again what a grader of somebody's own said."""
         self.log, self.find = log, find
         self.learner = Learner(find, LogRecords(log))
         self.done = Verified()
         self.left = Leftovers()
         self.sort: Sort = sort_of(log)
         self.messages = Messages(log, self.sort, self.left)
-        self.grades = Grades(log, self.left)
+        self.grades = Grades(log, self.left, own)
         self.announced = Announced()
         self.texts: dict[str, str] = {}
         """Digests that records refer to, and where first."""

@@ -71,11 +71,14 @@ class Solved:
 
 
 async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
-    """The grade that feedback stands for: a verdict, the domain's checker, or a comparison."""
+    """The grade that feedback stands for: a verdict, the domain's checker, or a comparison.
+
+    Where the operator gave a grader of his own, it compares, also in a domain that has a checker.
+    """
     if feedback.reference is None:
         return said(feedback, judged.answer is not None)
     checker = CHECKERS.get(judged.domain)
-    if checker is not None:
+    if checker is not None and grader.own is None:
         return checker(judged.problem, judged.answer)
     return await grader.grade(
         judged.answer,

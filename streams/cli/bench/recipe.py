@@ -40,6 +40,7 @@ from streams.grading.grader import Grading
 
 if TYPE_CHECKING:
     from schemas.problem import Limits
+    from streams.grading.own import OwnGrader
     from streams.world import Totals
 
 DEFAULT_LOG = "sqlite:bench.db"
@@ -64,6 +65,8 @@ class Wanted:
     judge: str | None = None
     """Who is asked about answers that no grader can decide."""
     run_code: bool = False
+    grader: OwnGrader | None = None
+    """A grader of the user's own."""
     own: Sequence[str] = ()
     """The user's own policies, by file."""
     plan: bool = False
@@ -83,6 +86,7 @@ class Wanted:
             ("--tools", models.tools),
             ("--judge", self.judge),
             ("--run-code", self.run_code),
+            ("--grader", self.grader and self.grader.spelled),
             *(("--policy", file) for file in self.own),
             ("--reduced", options.stand_in),
             ("--limit", options.problems),
@@ -151,6 +155,7 @@ def run(wanted: Wanted, printed: Printed) -> int:
     for stage in stages:
         _produce(log, recipe, stage, stages, found)
         code = _work(log, wanted, spending) or code
+    _regrade(log, wanted)
     if wanted.judge is not None:
         from streams.cli.judging import judge_log
 
@@ -158,7 +163,7 @@ def run(wanted: Wanted, printed: Printed) -> int:
     if has_asides(recipe):
         _beside(log, recipe, planner, wanted, spending)
     said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
-    with closing(open_log(log)) as opened, Grading() as grading:
+    with closing(open_log(log)) as opened, Grading(own=wanted.grader) as grading:
         results = gather(opened, planner.cells(), found, grading.remembered())
         results.absent = frozenset(planner.absent)
         complete(results, recipe, opened.text)
@@ -167,6 +172,23 @@ def run(wanted: Wanted, printed: Printed) -> int:
         made = report(recipe, results, found, said)
     _tell(made, write(made, folder, recipe.recipe, wanted.plots), printed)
     return code
+
+
+def _regrade(log: str, wanted: Wanted) -> None:
+    """Let the user's grader grade what an earlier run of this log graded otherwise. Raises a ``CliError``."""
+    if wanted.grader is None or log.startswith("kafka://"):
+        return
+    from streams.cli.regrading import Told, graded_anew
+
+    told = Told(wanted.grader.reference)
+    with closing(open_log(log, writes=True)) as opened:
+        done = graded_anew(opened, Grading(own=wanted.grader), told).done
+    if done.given:
+        say(
+            f"graded anew by {told.grader}: {done.given} answers, {len(done.changed)} outcomes changed"
+        )
+    for each in told.failed[:3]:
+        say(f"{each} [grader.failed]")
 
 
 def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted, spending: Spending) -> None:
@@ -269,6 +291,7 @@ def _work(log: str, wanted: Wanted, spending: Spending) -> int:
         max_concurrency=wanted.max_concurrency,
         totals=spending.left(),
         run_code=wanted.run_code,
+        grader=wanted.grader,
     )
     if log.startswith("kafka://"):
         from streams.cli.kafka_working import work as work_on_kafka

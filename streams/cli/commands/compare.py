@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
 from streams.cli.app import Json, NewLog, app
 from streams.cli.options import (
+    GraderOption,
     Judge,
     LimitOptions,
     MaxConcurrency,
@@ -18,6 +19,9 @@ from streams.cli.options import (
     TotalOptions,
     grouped,
 )
+
+if TYPE_CHECKING:
+    from streams.cli.bench.recipe import Printed
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -67,6 +71,16 @@ class FormOptions:
     csv: Annotated[bool, typer.Option("--csv", help="Print all figures as CSV.")] = False
     latex: Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX.")] = False
 
+    def printed(self, *, json: bool) -> Printed:
+        """What is printed. Raises a usage error for two forms at a time."""
+        from streams.cli.errors import usage
+
+        said = {"json": json, "csv": self.csv, "latex": self.latex}
+        chosen: list[Printed] = [name for name in ("json", "csv", "latex") if said[name]]
+        if len(chosen) > 1:
+            raise usage(f"one form is printed at a time, not {' and '.join(chosen)}", field="--csv")
+        return chosen[0] if chosen else "page"
+
 
 @app.command()
 @grouped
@@ -84,6 +98,7 @@ def compare(
     totals: TotalOptions,
     judge: Judge = None,
     run_code: RunCode = False,
+    grader: GraderOption = None,
     form: FormOptions,
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what it would do and cost; make no call.")
@@ -94,16 +109,13 @@ def compare(
 
     Each two of them are compared problem by problem. Run again, it goes on where it was broken off.
     """
-    from streams.cli.bench.recipe import Printed, Wanted
+    from streams.cli.bench.recipe import Wanted
     from streams.cli.comparing import Compared
     from streams.cli.comparing import compare as run
-    from streams.cli.errors import usage
+    from streams.cli.own_graders import grader_of
     from streams.cli.setup import episodes_in_flight
 
-    said = {"json": json, "csv": form.csv, "latex": form.latex}
-    chosen: list[Printed] = [name for name in ("json", "csv", "latex") if said[name]]
-    if len(chosen) > 1:
-        raise usage(f"one form is printed at a time, not {' and '.join(chosen)}", field="--csv")
+    printed = form.printed(json=json)
     compared = Compared(
         source=source,
         policies=what.policies,
@@ -126,6 +138,7 @@ def compare(
         plan=plan,
         judge=judge,
         run_code=run_code,
+        grader=grader_of(grader),
         plots=None if form.plots == "none" else form.plots,
     )
-    return run(wanted, chosen[0] if chosen else "page")
+    return run(wanted, printed)

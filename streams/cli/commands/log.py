@@ -7,7 +7,15 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, NewLog, app, group
-from streams.cli.options import LimitOptions, ModelOptions, Own, Policy, Set, grouped
+from streams.cli.options import (
+    GraderOption,
+    LimitOptions,
+    ModelOptions,
+    Own,
+    Policy,
+    Set,
+    grouped,
+)
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -154,6 +162,7 @@ def verify(
         typer.Option("--key", metavar="PEM", help="Of evidence: whose signature it must bear."),
     ] = None,
     own: Own = [],  # noqa: B006 - typer copies it
+    grader: GraderOption = None,
     log: Log = None,
     json: Json = False,
 ) -> int:
@@ -169,7 +178,7 @@ def verify(
         return alone(episode, heads=heads, key=key, json=json)
     from streams.cli.verifying import verify as run
 
-    return run(log, episode, heads=heads, json=json)
+    return run(log, episode, heads=heads, json=json, grader=grader)
 
 
 @app.command()

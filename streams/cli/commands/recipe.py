@@ -10,6 +10,7 @@ import typer
 from streams.cli.app import Json, NewLog
 from streams.cli.commands.bench import bench_group
 from streams.cli.options import (
+    GraderOption,
     Judge,
     LimitOptions,
     MaxConcurrency,
@@ -90,6 +91,7 @@ def run_recipe(
     totals: TotalOptions,
     judge: Judge = None,
     run_code: RunCode = False,
+    grader: GraderOption = None,
     folder: Annotated[
         str,
         typer.Option(
@@ -110,6 +112,7 @@ def run_recipe(
     Run again, it goes on where it was broken off.
     """
     from streams.cli.bench.recipe import Wanted, begun, recipe_of, run
+    from streams.cli.own_graders import grader_of
     from streams.cli.setup import episodes_in_flight
 
     options = size.options()
@@ -127,6 +130,7 @@ def run_recipe(
         plan=plan,
         judge=judge,
         run_code=run_code,
+        grader=grader_of(grader),
         plots=None if plots == "none" else plots,
     )
     return run(wanted, "json" if json else "page")

@@ -10,6 +10,7 @@ import typer
 from streams.cli.app import Json, NewLog, app
 from streams.cli.opening import log_url
 from streams.cli.options import (
+    GraderOption,
     Judge,
     LimitOptions,
     MaxConcurrency,
@@ -63,6 +64,7 @@ class WorkerOptions:
     tools: Tools = None
     max_concurrency: MaxConcurrency = None
     run_code: RunCode = False
+    grader: GraderOption = None
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing can move.")] = (
         False
     )
@@ -94,6 +96,7 @@ def worker(
 ) -> int:
     """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
+    from streams.cli.own_graders import grader_of
     from streams.cli.setup import WorkerConfig, episodes_in_flight, limits_of, policy_of
     from streams.cli.spending import Spending
     from streams.cli.working import need_end, work
@@ -108,6 +111,7 @@ def worker(
         learning_limits=limits_of(wanted.learning_call_limit, None, None, None),
         totals=totals.totals(),
         run_code=wanted.run_code,
+        grader=grader_of(wanted.grader),
     )
     if judge is not None:
         need_end(url, until_idle=wanted.until_idle)

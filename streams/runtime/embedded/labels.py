@@ -14,7 +14,6 @@ from schemas.identity import canonical, digest, episode_id
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.grading.grader import Grading
-from streams.grading.sandbox import Sandbox
 from streams.learner import Learner
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.faults import told
@@ -29,10 +28,10 @@ class Labels:
     """Labels by problem and by episode, read off the feedback topic."""
 
     def __init__(
-        self, log: SqliteLog, writer: Writer, learner: Learner, sandbox: Sandbox | None = None
+        self, log: SqliteLog, writer: Writer, learner: Learner, grading: Grading | None = None
     ) -> None:
         self.log, self.writer, self.learner = log, writer, learner
-        self.grader = Grading(sandbox=sandbox)
+        self.grader = grading or Grading()
         self.said = Judgements()
         self.position = 0
         self.refused = ""

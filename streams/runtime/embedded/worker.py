@@ -31,7 +31,7 @@ from state.folds.strays import Strays
 from streams.backbones.port import Stuck
 from streams.drive import Run, Waiting
 from streams.episodes import conclude, prepare
-from streams.grading.sandbox import Sandbox
+from streams.grading.grader import Grading
 from streams.learner import HEARD_KINDS
 from streams.records import LogRecords
 from streams.relay import Closing, closing
@@ -70,7 +70,7 @@ class Worker:
         max_concurrency: int = 256,
         learning_limits: Limits | None = None,
         on_change: Callable[[Progress], None] | None = None,
-        sandbox: Sandbox | None = None,
+        grading: Grading | None = None,
     ) -> None:
         self.log, self.world = log, world
         self.writer: Writer = log.claim(name)
@@ -83,7 +83,7 @@ class Worker:
             Strays(warn_of_stray),
         )
         self.intake = Intake(log, self.writer, find, default_policy, self.learner)
-        self.labels = Labels(log, self.writer, self.learner, sandbox)
+        self.labels = Labels(log, self.writer, self.learner, grading)
         world.references = References(self.labels.grader, self.labels.said)
         world.people = self.labels.said
         limits = learning_limits or Limits()

@@ -47,10 +47,11 @@ class KafkaLearner:
         limits: Limits,
         writer_of: Callable[[int], KafkaWriter | None],
         until: Until,
+        grading: Grading | None = None,
     ) -> None:
         self.learner, self.view, self.schedule = learner, view, schedule
         self.world, self.limits, self.writer_of, self.until = world, limits, writer_of, until
-        self.grader = Grading()
+        self.grader = grading or Grading()
         world.references = References(self.grader, view.said)
         self.batches = 0
         self.stalled: set[str] = set()

@@ -34,6 +34,7 @@ from schemas.events.learning import (
 from schemas.problem import Feedback, Limits
 from state.folds.strays import Strays
 from state.journal import Fenced
+from streams.grading.grader import Grading
 from streams.learner import Learner
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender, KafkaWriter
@@ -96,6 +97,7 @@ class KafkaWorker:
         index: Path | None = None,
         kept: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
+        grading: Grading | None = None,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
         self.world, self.default_policy = world, default_policy
@@ -121,9 +123,9 @@ class KafkaWorker:
         self.ending = Ending(self)
         self.health = Health(self)
         self.watchdog = Watchdog(self._mark, self._busy, still_s)
-        self._wire(learning_limits)
+        self._wire(learning_limits, grading)
 
-    def _wire(self, limits: Limits) -> None:
+    def _wire(self, limits: Limits, grading: Grading | None) -> None:
         """Make the parts that need other parts."""
         self.teacher = KafkaLearner(
             self.learner,
@@ -133,6 +135,7 @@ class KafkaWorker:
             limits,
             self.owning.learning_writer,
             self.shared.until,
+            grading,
         )
         self.idle = Idle(self)
         self.solver = Solver(self)

@@ -67,6 +67,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "dlq replay": ("{letter}",),
     "review answer": ("{problem}", "--pass"),
     "cancel": ("{problem}",),
+    "regrade": (),
     "compare": ("game24:941-941", "--policies", "cot,greedy", *REHEARSAL, "--out", "report"),
     "bench run": ("mc2-tab-08", "--reduced", "--limit", "1", *REHEARSAL, "--out", "report"),
 }

@@ -180,3 +180,41 @@ def test_no_outcome_of_a_judge_is_learned_from(endpoint: Endpoint) -> None:
 def test_nobody_chooses_it_as_a_policy() -> None:
     assert "answer_judge" not in {policy.name for policy in SHELF.all()}
     assert SHELF.find("answer_judge").reference == "answer_judge@1"
+
+
+def test_a_person_lets_verdicts_count_by_grading_anew(endpoint: Endpoint) -> None:
+    """The grade names judge, model and side run; only what the judge was asked costs calls, and nothing twice."""
+    worked()
+    asked = len(endpoint.asked)
+    done = call("regrade", *LOG, "--judge", "openai:check", "--json")
+    assert done.code == 0, done.err
+    said = done.json
+    assert (said["judge_calls"], said["reasoning_calls"]) == (3, 0)
+    assert len(endpoint.asked) == asked + 3
+    assert (said["new"], said["outcomes"]) == (2, {"right": 1, "wrong": 1})
+    after = figures()
+    assert (after["graded"], after["undecided"]) == (3, 1)
+    [right] = [each for each in _judged() if each["outcome"] == "right"]
+    assert (right["grader"], right["source"]) == ("answer_judge@1", "openai:check")
+    assert right["detail"].startswith("said in q/")
+    again = call("regrade", *LOG, "--judge", "openai:check", "--json").json
+    assert (again["new"], again["judge_calls"], len(endpoint.asked)) == (0, 0, asked + 3)
+    verified = call("verify", *LOG)
+    assert verified.code == 0, verified.out + verified.err
+
+
+def _judged() -> list[dict[str, Any]]:
+    query = "select body from records where kind = 'graded' and body like '%regrade%'"
+    with closing(sqlite3.connect("a.db")) as db:
+        return [json.loads(body) for (body,) in db.execute(query)]
+
+
+@pytest.mark.parametrize("change", ["'$.outcome', 'wrong'", "'$.source', 'm'", "'$.detail', ''"])
+def test_a_grade_that_no_verdict_makes_is_found(endpoint: Endpoint, change: str) -> None:
+    worked()
+    assert call("regrade", *LOG, "--judge", "openai:check").code == 0
+    with closing(sqlite3.connect("a.db")) as db:
+        where = "kind = 'graded' and body like '%regrade%' and body like '%\"right\"%'"
+        db.execute(f"update records set body = json_set(body, {change}) where {where}")
+        db.commit()
+    assert call("verify", *LOG).code == 3

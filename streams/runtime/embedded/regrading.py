@@ -1,0 +1,262 @@
+"""Grading the answers of a log anew: by another grader, or by a judge's verdicts that are on the record.
+
+Nobody is asked. A grade that says what the newest one on record says adds nothing, so doing it twice is doing it
+once. What counts of an answer follows the rule of ``state.folds.grades``: a person's verdict stands. Where a batch
+was learned with another outcome, the grade names it, and the versions from there on are closed again.
+
+All grades are one commit. Whoever is killed after it left versions that are owed: the next worker, or the same
+command again, closes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from msgspec import structs
+from pydantic import ValidationError
+
+from handlers.answers.grade import Grade, References, references_of
+from handlers.policies.base import Policy
+from schemas.events.codec import decode
+from schemas.events.episode import EpisodeClosed, ProblemAdmitted
+from schemas.events.learning import Graded, Reflected
+from schemas.outcome import Outcome
+from schemas.problem import Feedback
+from schemas.written import feedback_of
+from state.folds.grades import GradesFold
+from streams.learner import Learner
+from streams.records import LogRecords
+from streams.relay import evidence_of, grade_address, graded_address
+from streams.runtime.embedded.forgetting import close_again
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.grades import Judged, Solved
+from streams.runtime.judgements import Judgements
+
+CLOSED = """
+select episode from records where kind = 'episode.closed' and episode >= 'p/' and episode < 'p0'
+  order by offset
+"""
+GRADED = (
+    "select address, kind, body from records where episode = ? and kind = 'graded' order by offset"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """An answer to be graded anew, with the newest reference that somebody gave, if anybody did."""
+
+    episode: str
+    judged: Judged
+    feedback: Feedback | None
+
+    @property
+    def reference(self) -> References | None:
+        """What it is held against."""
+        return None if self.feedback is None else references_of(self.feedback.reference)
+
+    @property
+    def evidence(self) -> Any:
+        """The reference as it was given, as evidence of a grade."""
+        return None if self.feedback is None else self.feedback.reference
+
+
+@dataclass(slots=True)
+class Changes:
+    """What grading anew comes to: answers whose known outcome is another now, and grades by what they say."""
+
+    given: int = 0
+    """Grades that are new on the log."""
+    known: int = 0
+    """Grades that said what the newest on record says."""
+    said: dict[str, int] = field(default_factory=dict[str, int])
+    """New and known grades by their outcome."""
+    changed: list[tuple[str, Outcome, Outcome]] = field(
+        default_factory=list[tuple[str, Outcome, Outcome]]
+    )
+    """Episodes whose outcome changed, with both outcomes."""
+    by_person: int = 0
+    """Grades of answers for which a person's verdict stands."""
+
+
+class Regrading:
+    """One pass over a log. ``find`` turns a policy's name into the policy."""
+
+    def __init__(self, log: SqliteLog, find: Callable[[str], Policy[Any]]) -> None:
+        self.log, self.find = log, find
+        self.learner = Learner(find, LogRecords(log))
+        for record in log.records("learning"):
+            self.learner.feed(record.episode, record.address, record.event)
+        self.done = Changes()
+        self.new: list[tuple[str, str, Graded]] = []
+
+    # -- what there is -----------------------------------------------------------------------------
+
+    def answers(self) -> Iterator[Put]:
+        """Every answer of a closed episode, but those of forgotten problems, in the order of the log."""
+        for (episode,) in self.log.db.execute(CLOSED).fetchall():
+            found = self._judged(episode)
+            if found is None or found[1].answer is None:
+                continue
+            problem_id, judged = found
+            if not self.learner.memory(judged.scope).forgetting.covers(episode):
+                yield Put(episode, judged, self._feedback(episode, problem_id, judged))
+
+    def _judged(self, episode: str) -> tuple[str, Judged] | None:
+        """The problem's id, and what it left to judge; also of a solve, from which nothing learns."""
+        reflected = self.log.find(episode, "reflected")
+        if isinstance(reflected, Reflected):
+            return reflected.problem_id, reflected
+        admitted, closed = self.log.find(episode, "admitted"), self.log.find(episode, "closed")
+        if isinstance(admitted, ProblemAdmitted) and isinstance(closed, EpisodeClosed):
+            return admitted.problem.id, Solved.of(admitted, closed)
+        return None
+
+    def _feedback(self, episode: str, problem_id: str, judged: Judged) -> Feedback | None:
+        """The newest reference of an answer."""
+        said = [*self._said.about((judged.domain, problem_id)), *self._said.about((episode,))]
+        of = [
+            (at, each)
+            for at, each in said
+            if each.reference is not None and each.judges(judged.answer)
+        ]
+        return max(of, key=lambda one: one[0])[1] if of else None
+
+    @cached_property
+    def _said(self) -> Judgements:
+        found = Judgements()
+        for offset, _, _, value in self.log.messages("feedback"):
+            try:
+                found.add(offset, feedback_of(value))
+            except (ValidationError, TypeError):
+                continue  # its dead letter says why
+        return found
+
+    # -- what is said of it ------------------------------------------------------------------------
+
+    def grade(
+        self, put: Put, grade: Grade, *, source: str | None = None, evidence: Any = None
+    ) -> None:
+        """Take a new grade of an answer. ``evidence`` is what it rests on, instead of the reference."""
+        grades = self._grades(put.episode)
+        fold, newest = GradesFold(), None
+        for address, event in grades.items():
+            fold.feed(put.episode, event)
+            newest = address if event.grader.partition("@")[0] != "verdict" else newest
+        rests = put.evidence if evidence is None else evidence
+        told = source or (None if put.feedback is None else put.feedback.by)
+        self.done.said[grade.outcome] = self.done.said.get(grade.outcome, 0) + 1
+        if newest is not None and self._says_that(grades, newest, grade, told, rests, put):
+            self.done.known += 1
+            return
+        event = Graded(
+            scope=put.judged.scope,
+            outcome=grade.outcome,
+            grader=grade.grader,
+            by="regrade",
+            source=told,
+            detail=grade.detail or None,
+        )
+        before = fold.outcome(put.episode)
+        fold.feed(put.episode, event)
+        now = fold.outcome(put.episode)
+        if fold.anew(put.episode) is None:
+            self.done.by_person += 1
+        else:
+            event = self._relearned(put.episode, event)
+        if now != before:
+            self.done.changed.append((put.episode, before, now))
+        self.done.given += 1
+        self.new.append((put.episode, address_of(event, rests, newest), event))
+
+    def _grades(self, episode: str) -> dict[str, Graded]:
+        found = self.log.db.execute(GRADED, (episode,)).fetchall()
+        events = {address: decode(kind, body) for address, kind, body in found}
+        return {address: each for address, each in events.items() if isinstance(each, Graded)}
+
+    def _says_that(
+        self,
+        grades: dict[str, Graded],
+        newest: str,
+        grade: Grade,
+        source: str | None,
+        evidence: Any,
+        put: Put,
+    ) -> bool:
+        """Whether the newest grade is by this grader, of the same evidence."""
+        event = grades[newest]
+        if event.grader != grade.grader or event.outcome != grade.outcome:
+            return False
+        match event.by:
+            case "checker":
+                return True
+            case "feedback":
+                said = put.feedback
+                return said is not None and graded_address(event, evidence_of(said)) == newest
+            case "regrade":
+                before = predecessor(grades, newest)
+                return event.source == source and address_of(event, evidence, before) == newest
+
+    def _relearned(self, episode: str, event: Graded) -> Graded:
+        """The grade, which names the batch that was learned with another outcome."""
+        learned = self._learned.get(episode)
+        if learned is None or learned[1] == event.outcome:
+            return event
+        return structs.replace(event, relearned_from=learned[0])
+
+    @cached_property
+    def _learned(self) -> dict[str, tuple[int, Outcome]]:
+        """For each member of a closed batch that somebody learned from, the batch and its outcome then."""
+        found: dict[str, tuple[int, Outcome]] = {}
+        for scope in self.learner.scopes.values():
+            if scope.policy.learns == "none":
+                continue
+            for number in {*scope.memory.versions, *scope.memory.batches} - {0}:
+                closed = scope.memory.closing(number)
+                pairs = zip(closed.members, closed.outcomes, strict=True)
+                found |= {member: (number, outcome) for member, outcome in pairs}
+        return found
+
+    # -- recording it ------------------------------------------------------------------------------
+
+    def lost(self) -> dict[str, str]:
+        """Scopes whose policy is not here, and why: what they learned could not follow."""
+        return {name: each.why for name, each in self.learner.lost.items()}
+
+    async def write(self, name: str) -> None:
+        """Record the new grades, in one commit; without any nothing is written."""
+        if not self.new:
+            return
+        writer = self.log.claim(name)
+        for episode, address, event in self.new:
+            writer.state("learning", episode, address, event)
+        await writer.commit()
+        for episode, address, event in self.new:
+            self.learner.feed(episode, address, event)
+
+    async def close_again(self, name: str) -> tuple[list[str], list[str]]:
+        """Close what is owed, unless something else than outcomes is: names of what was, scopes that wait."""
+        owing = [s for s in self.learner.scopes.values() if s.memory.forgetting.owed]
+        if not owing:
+            return [], []
+        if any({*s.memory.forgetting.owed} - s.memory.forgetting.regraded for s in owing):
+            return [], [scope.id for scope in owing]
+        return await close_again(self.log, self.find, None, name)
+
+
+def predecessor(grades: dict[str, Graded], address: str) -> str | None:
+    """The newest grade before one, but for verdicts of persons; none before the first."""
+    before: str | None = None
+    for each, event in grades.items():
+        if each == address:
+            break
+        before = each if event.grader.partition("@")[0] != "verdict" else before
+    return before
+
+
+def address_of(event: Graded, evidence: Any, after: str | None) -> str:
+    """The address of a grade that was given anew, ``after`` another: the same again stands elsewhere."""
+    said = {"evidence": evidence, "after": after}
+    return grade_address(event.grader, event.by, event.source, said)
