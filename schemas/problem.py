@@ -49,6 +49,8 @@ Statement = Annotated[
 ]
 """How problems of a domain are put: what a bare problem leaves unsaid, and the form of its answer."""
 Seed = Annotated[int, Field(ge=0, lt=1 << 53)]
+Priority = Annotated[int, Field(ge=-9, le=9)]
+"""Which of the problems that may be begun is begun first: the higher; 0 where nothing is said."""
 
 
 class Limits(BaseModel):
@@ -120,6 +122,8 @@ class ProblemRecord(BaseModel):
     settings: Values | None = None
     limits: Limits | None = None
     seed: Seed | None = None
+    tenant: Name | None = None
+    priority: Priority | None = None
 
 
 class Perturbed(BaseModel):
@@ -158,6 +162,21 @@ class Problem(BaseModel):
     )
     labelled: bool = False
     perturbed: Perturbed | None = None
+    tenant: Name | None = Field(
+        default=None, description="Whose problem it is: its budget of a day covers the calls."
+    )
+    priority: Priority | None = None
+
+
+def of_tenant(tenant: str | None, id: str, memory: str) -> tuple[str, str]:
+    """A tenant's id of a problem, which no other tenant's is equal to, and the memory that is its own unless told.
+
+    Told is another name than ``main``, under which tenants may share what they learned.
+    """
+    if tenant is None:
+        return id, memory
+    own = id if id.startswith(f"{tenant}.") else f"{tenant}.{id}"
+    return own, tenant if memory == "main" else memory
 
 
 class Feedback(BaseModel):

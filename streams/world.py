@@ -26,6 +26,7 @@ from schemas.asking import Ask, ReplayError
 from schemas.events.base import AnswerEvent
 from schemas.events.episode import (
     Checked,
+    Completed,
     Embedded,
     QuestionAbandoned,
     Recalled,
@@ -60,6 +61,7 @@ from streams.backbones.port import (
 )
 from streams.backbones.prices import price_for
 from streams.backbones.shape import description
+from streams.budgets import Budgets
 from streams.calling import Caller, Draining, Totals, why
 from streams.defects import describe
 from streams.drive import Paused, Run, Waiting
@@ -135,6 +137,8 @@ class World:
         self.mirrors: Mirrors | None = None
         self.tools: Tools = NO_TOOLS
         self.references: References | None = None
+        self.budgets: Budgets | None = None
+        """Budgets of tenants; without any nobody is held back."""
         self.people: People | None = None
         """Who may be asked; without anybody each question to a person is answered at once, by nobody."""
 
@@ -206,8 +210,7 @@ class World:
             if isinstance(question, Complete):
                 request = self._request(run, question, asked, address, reserved)
                 backbone = self.backbones.get(question.role) or self.backbones["*"]
-                reply = await self._replied(backbone, request, question, run.episode)
-                return normalise.completed(asked, reply)
+                return await self._completed(backbone, request, question, run.episode, asked)
             if isinstance(question, Review):
                 return self._heard(run, asked, address)
             return await self._found(run, question, asked)
@@ -215,6 +218,24 @@ class World:
             if run.topic == "events":
                 raise
             return QuestionAbandoned(asked=asked, reason=normalise.text(str(stuck), 500)[0])
+
+    async def _completed(
+        self,
+        backbone: Backbone,
+        request: ModelRequest,
+        question: Complete,
+        episode: str,
+        asked: str,
+    ) -> Completed:
+        """Return the reply as it is recorded. Raises ``OutOfBudget`` where its tenant has spent too much."""
+        if self.budgets is None:
+            reply = await self._replied(backbone, request, question, episode)
+            return normalise.completed(asked, reply)
+        with self.budgets.call(episode) as tenant:
+            reply = await self._replied(backbone, request, question, episode)
+            said = normalise.completed(asked, reply)
+            self.budgets.book(tenant, said)
+        return said
 
     async def _replied(
         self, backbone: Backbone, request: ModelRequest, question: Complete, episode: str

@@ -33,6 +33,7 @@ PARTS = (
     "recipe",
     "review",
     "cancel",
+    "budgets",
     "compare",
     "regrade",
 )

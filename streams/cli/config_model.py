@@ -13,6 +13,7 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
+from schemas.budget import book_of as budgets_of
 from schemas.problem import Statement
 from streams.backbones.prices import book_of
 from streams.cli.config_sources import DOTENV, PREFIX, yaml_path
@@ -31,6 +32,11 @@ def _names_a_log(url: str) -> str:
 
 def _are_prices(said: dict[str, str]) -> dict[str, str]:
     book_of(said)
+    return said
+
+
+def _are_budgets(said: dict[str, str]) -> dict[str, str]:
+    budgets_of(said)
     return said
 
 
@@ -112,6 +118,8 @@ class Config(BaseSettings):
     """Model calls in flight per endpoint."""
     prices: Annotated[dict[str, str], AfterValidator(_are_prices)] = {}
     """What a million tokens of a model cost: MODEL: IN,OUT[,CACHED]."""
+    budgets: Annotated[dict[str, str], AfterValidator(_are_budgets)] = {}
+    """What the problems of a tenant may spend on a day of UTC: TENANT: calls=N,tokens=N,cost=X; * for the rest."""
     statements: dict[str, Statement] = {}
     """How the problems of a domain of one's own are put: DOMAIN: what is to be done, the form of the answer."""
     game24_csv: str | None = None

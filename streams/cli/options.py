@@ -213,8 +213,16 @@ class PolicyOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesOptions:
-    """In which order a source's problems are worked on and learned from."""
+    """Whose a source's problems are, and in which order they are worked on and learned from."""
 
+    tenant: Annotated[
+        Optional[str],
+        typer.Option("--tenant", metavar="NAME", help="Whose they are: memory and budget."),
+    ] = None
+    priority: Annotated[
+        Optional[int],
+        typer.Option("--priority", metavar="N", min=-9, max=9, help="The higher goes first; 0."),
+    ] = None
     timing: Annotated[
         Literal["barrier", "streaming"],
         typer.Option("--timing", help="Whether a batch waits for what the last one taught."),

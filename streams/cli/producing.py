@@ -75,7 +75,7 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
     values = pairs(way.settings, "--set")
     if way.policy is not None:
         _warn(policy_of(way.policy, way.profile, values), way.profile, values)
-    _check_names(way)
+    _check_names(way, learning.tenant)
     return Plan(
         source=source,
         find=find,
@@ -87,6 +87,8 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
         seed=way.seed,
         walk=learning.walk,
         memory=way.memory,
+        tenant=learning.tenant,
+        priority=learning.priority,
         series=learning.series,
         timing=learning.timing,
         order=learning.order,
@@ -121,13 +123,18 @@ def _ranks() -> str | None:
     return load().game24_csv
 
 
-def _check_names(way: PolicyOptions) -> None:
+def _check_names(way: PolicyOptions, tenant: str | None) -> None:
     """Raises a usage error where no problem could bear what is said of all of them."""
     from pydantic import ValidationError
 
     from schemas.problem import Problem
 
-    said = {"domain": way.domain or "default", "memory": way.memory, "seed": way.seed}
+    said: dict[str, Any] = {
+        "domain": way.domain or "default",
+        "memory": way.memory,
+        "seed": way.seed,
+    }
+    said["tenant"] = tenant
     try:
         Problem.model_validate({"id": "-", "problem": "-"} | said)
     except ValidationError as error:

@@ -167,12 +167,13 @@ def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:
         from streams.door.client import Client
 
         return Client(url, policy=policy, **_limits(wanted.limits))
-    from streams.cli.setup import need_prices, world_of
+    from streams.cli.setup import need_budget_prices, need_prices, world_of
     from streams.door.engine import Engine
 
     world = world_of(models)  # says now what is wrong with it, if anything is
     if wanted.limits.cost is not None:
         need_prices(world, "--cost-limit")
+    need_budget_prices(world)
     engine = Engine(
         url, policy=policy, max_concurrency=wanted.max_concurrency, **_limits(wanted.limits)
     )

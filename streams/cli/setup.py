@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from schemas.problem import Limits, Profile
     from streams.backbones.port import BackboneError, Unreachable
     from streams.backbones.spelling import BackboneConfig
+    from streams.budgets import Budgets
     from streams.embedders.port import Embedder
     from streams.grading.own import OwnGrader
     from streams.tools.port import Tools
@@ -54,6 +55,7 @@ class Models:
     base_url: str | None = None
     max_connections: int | None = None
     prices: list[str] = field(default_factory=list[str])
+    budgets: list[str] = field(default_factory=list[str])
     limits: Limits | None = None
     tools: str | None = None
 
@@ -110,6 +112,7 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
         prices=prices_of(models),
         limits=models.limits,
     )
+    world.budgets = budgets_of(models)
     if embedder == AUTO:
         world.embedders = Embedders(chosen)
     tools = tools_wanted(models)
@@ -203,6 +206,30 @@ def prices_of(models: Models) -> dict[str, Price]:
         return book_of(load().prices, models.prices)
     except ValueError as error:
         raise usage(str(error), field="--price") from error
+
+
+def budgets_of(models: Models) -> Budgets | None:
+    """Budgets of tenants, if there are any. Raises a usage error for one that cannot be read."""
+    from streams.cli.config import load
+
+    configured = load().budgets
+    if not configured and not models.budgets:
+        return None
+    from schemas.budget import book_of
+    from streams.budgets import Budgets
+    from streams.runtime.embedded.log import now_ms
+
+    try:
+        return Budgets(book_of(configured, models.budgets), now_ms)
+    except ValueError as error:
+        raise usage(str(error), field="--budget") from error
+
+
+def need_budget_prices(world: World) -> None:
+    """Raises a usage error where a tenant's cost is limited and nobody knows what a call costs."""
+    budgets = world.budgets
+    if budgets is not None and any(each.cost is not None for each in budgets.limits.values()):
+        need_prices(world, "--budget")
 
 
 def backbone_config(models: Models) -> BackboneConfig:

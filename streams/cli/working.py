@@ -5,17 +5,26 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from streams.cli.draining import drain_when_told, total_spent
-from streams.cli.errors import FAILED, OK, UNREACHABLE, CliError, usage
+from streams.cli.errors import FAILED, OK, SPENT, UNREACHABLE, CliError, usage
 from streams.cli.expecting import say_expected
 from streams.cli.flags import FLAGS
 from streams.cli.opening import log_path, log_url, need_folder, open_log
 from streams.cli.output import say
-from streams.cli.setup import Models, WorkerConfig, as_cli, need_prices, world_of
+from streams.cli.setup import (
+    Models,
+    WorkerConfig,
+    as_cli,
+    need_budget_prices,
+    need_prices,
+    world_of,
+)
+from streams.cli.show.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -138,6 +147,7 @@ def working_world(models: Models, totals: Totals | None) -> World:
         need_prices(world, "--total-cost")
     if models.limits is not None and models.limits.cost is not None:
         need_prices(world, "--cost-limit")
+    need_budget_prices(world)
     return world
 
 
@@ -173,8 +183,15 @@ def report(outcome: Outcome) -> int:
         say(f"{episode}: parked; see metalogue doctor")
     if outcome.spent is not None:
         raise total_spent(outcome.spent)
-    for held in [each for each in outcome.held if each not in outcome.asked][:10]:
+    known = {*outcome.asked, *outcome.unpaid}
+    for held in [each for each in outcome.held if each not in known][:10]:
         say(f"{held}: waits")
+    for why, count in Counter(outcome.unpaid.values()).items():
+        say(f"{why}: {plural(count, 'problem')} wait{'s' if count == 1 else ''} for the next day")
     for episode in outcome.asked[:10]:
         say(f"{episode}: waits for a person; see metalogue review show {episode}")
-    return FAILED if outcome.held or outcome.parked or outcome.asked else OK
+    if outcome.parked or outcome.asked:
+        return FAILED
+    if outcome.unpaid:  # what else is held waits for these
+        return SPENT
+    return FAILED if outcome.held else OK

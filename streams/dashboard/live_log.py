@@ -13,8 +13,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from state.folds.budgets import BudgetsFold
 from state.folds.state import State
 from streams.analysis.effects import Effects
+from streams.budgets import spent_since
 from streams.cli.errors import CliError
 from streams.dashboard.rates import Rates
 from streams.dashboard.reading import ReadOnlyLog, reading
@@ -62,6 +64,8 @@ class LiveLog:
         self.log = ReadOnlyLog(self.path)
         self.counts = Counts(self.path)
         self.state, self.rates, self.effects = State(), Rates(), Effects()
+        self.budgets = BudgetsFold()
+        """What tenants spent on each day."""
         self.open: dict[str, int] = {}
         """Episodes under way and when they began, Unix milliseconds."""
         self.messages: dict[str, int] = {}
@@ -146,6 +150,8 @@ class LiveLog:
 
     def _take(self) -> bool:
         more = self.counts.read()
+        for each in spent_since(self.log.db, 0, max(self.moved, 0), self.counts.offset):
+            self.budgets.feed(*each)
         self._moves(self.counts.offset)
         self.effects.read(self.log, self.counts.offset)
         for topic, count, last in self.log.db.execute(MESSAGES, (max(self.sent, 0),)).fetchall():

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
+from state.folds.budgets import BudgetsFold, DaySpent
 from streams.dashboard import flow, listing
 from streams.dashboard.live_log import LiveLog
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.figures import BatchFigures
 
 SHOWN: Final = 8
+TENANTS: Final = 20
 CHART: Final = (640, 120)
 CALLS = """
 select count(*), max(at_ms), (select json_extract(o.body, '$.limits.calls') from records o
@@ -99,8 +102,14 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
         "batches": batches,
         "latest_ms": log.db.execute(LATEST).fetchone()[0],
         "models": models(log),
+        "tenants": tenants(live_log.budgets),
         "caught_up": live_log.caught_up,
     }
+
+
+def tenants(fold: BudgetsFold) -> list[tuple[str, str, DaySpent]]:
+    """What tenants spent on the newest days: whose, day and sums."""
+    return list(islice(fold.days(), TENANTS))
 
 
 def models(log: SqliteLog) -> str | None:

@@ -14,7 +14,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, PositiveInt, StringConstraints, ValidationError
 
-from schemas.problem import Name
+from schemas.problem import Name, Priority
 from streams.door.errors import Error
 
 ANYBODY = "main"
@@ -34,6 +34,8 @@ class Holder(BaseModel):
     at_once: PositiveInt = AT_ONCE
     call_limit: PositiveInt | None = None
     token_limit: PositiveInt | None = None
+    priority: Priority = 0
+    """The highest that its requests may ask for."""
 
 
 class TokensFile(BaseModel):
@@ -52,6 +54,8 @@ class Guest:
     at_once: int = AT_ONCE
     call_limit: int | None = None
     token_limit: int | None = None
+    priority: int = 9
+    """The highest priority that it may ask for."""
     is_named: bool = False
     """Whether a token said who it is."""
 
@@ -99,7 +103,8 @@ class Access:
             headers = {"www-authenticate": "Bearer"}
             raise Refused(401, "invalid_api_key", "a bearer token of this door is needed", headers)
         holder = self.holders[found]
-        return Guest(found, holder.at_once, holder.call_limit, holder.token_limit, is_named=True)
+        limits = holder.call_limit, holder.token_limit, holder.priority
+        return Guest(found, holder.at_once, *limits, is_named=True)
 
     @contextmanager
     def place(self, guest: Guest) -> Generator[None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from schemas.problem import Limits, Profile, Said
+from schemas.problem import Limits, Problem, Profile, Said, of_tenant
 from streams.cli.setup import Models, policy_of
 from streams.door.errors import Error, in_our_words
 from streams.solving import text_id
@@ -25,7 +25,9 @@ class Way:
 
     ``policy`` is a name such as ``mc2``, or ``FILE.py:NAME`` for one of your own. ``settings`` are the policy's,
     by name. ``memory`` names what is learned into and drawn from: problems of two memories never teach each other.
-    Limits hold for each episode; none is unlimited.
+    ``tenant`` says whose problems they are: their memory is that of its name unless another one is named, their ids
+    begin with it, and its budget of a day covers their calls. ``priority``, from −9 to 9, is 0 unless it is said:
+    the higher is begun first. Limits hold for each episode; none is unlimited.
     """
 
     policy: str = DEFAULT_POLICY
@@ -33,11 +35,24 @@ class Way:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     domain: str = "default"
     memory: str = "main"
+    tenant: str | None = None
+    priority: int | None = None
     seed: int = 0
     call_limit: int | None = None
     token_limit: int | None = None
     cost_limit: float | None = None
     time_limit: float | None = None
+
+    def own(self, id: str) -> tuple[str, str]:
+        """A problem's id and memory as those of its tenant. Raises an ``Error`` that names a field that is wrong."""
+        own, memory = of_tenant(self.tenant, id, self.memory)
+        said = {"id": own, "memory": memory, "tenant": self.tenant, "priority": self.priority}
+        try:
+            Problem.model_validate({"problem": "-", "domain": "default"} | said)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise Error(first["msg"], code="input.field", field=str(first["loc"][0])) from error
+        return own, memory
 
     def limits(self) -> Limits:
         """The limits. Raises an ``Error`` that names one that is not positive."""
@@ -84,8 +99,12 @@ def models_of(
     prices: Mapping[str, tuple[float, float]] | None = None,
     limits: Limits | None = None,
     tools: str | None = None,
+    budgets: Mapping[str, str] | None = None,
 ) -> Models:
     """Return who answers: one backbone for all roles, and perhaps others for some of them."""
     named = [f"{role}={each}" for role, each in (roles or {}).items()]
     told = [f"{model}={paid},{earned}" for model, (paid, earned) in (prices or {}).items()]
-    return Models(backbone=backbone, roles=named, prices=told, limits=limits, tools=tools)
+    kept = [f"{tenant}={budget}" for tenant, budget in (budgets or {}).items()]
+    return Models(
+        backbone=backbone, roles=named, prices=told, limits=limits, tools=tools, budgets=kept
+    )

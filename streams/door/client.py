@@ -117,7 +117,8 @@ class Client:
     """Puts problems on a log that workers work on, and waits for their answers.
 
     ``log`` is any URL of a log that can be written: ``sqlite:PATH`` or ``kafka://HOST:PORT``. ``policy``,
-    ``settings``, ``memory``, ``seed`` and limits hold for problems that are submitted without others.
+    ``settings``, ``memory``, ``tenant``, ``priority``, ``seed`` and limits hold for problems that are submitted
+    without others.
 
     >>> async with Client("kafka://broker:9092", policy="mc2") as client:  # doctest: +SKIP
     ...     handle = await client.submit("What is 17 + 25?")
@@ -133,6 +134,8 @@ class Client:
         settings: Mapping[str, Any] | None = None,
         domain: str = "default",
         memory: str = "main",
+        tenant: str | None = None,
+        priority: int | None = None,
         seed: int = 0,
         call_limit: int | None = None,
         token_limit: int | None = None,
@@ -147,6 +150,8 @@ class Client:
             settings=settings or {},
             domain=domain,
             memory=memory,
+            tenant=tenant,
+            priority=priority,
             seed=seed,
             call_limit=call_limit,
             token_limit=token_limit,
@@ -231,7 +236,8 @@ class Client:
         ``id`` names the problem: the same id, policy, settings and seed are the same episode, which is worked on
         once however often it is submitted. Without one the same text is the same problem. ``answer`` is a
         reference, which only grades. Whatever ``Client`` takes of the way of working may be given here for this
-        problem alone: ``policy``, ``settings``, ``domain``, ``memory``, ``seed``, ``call_limit`` and its kin.
+        problem alone: ``policy``, ``settings``, ``domain``, ``memory``, ``tenant``, ``priority``, ``seed``,
+        ``call_limit`` and its kin.
         ``headers`` (a trace, a correlation id, where to reply) come back on the answer, for whoever reads it there.
         With ``new``, an id whose problem is there with another policy or other settings is refused.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from schemas.problem import Profile
 from streams.backbones.port import BackboneError
 from streams.cli.opening import log_path, open_log
-from streams.cli.setup import as_cli, world_of
+from streams.cli.setup import as_cli, need_budget_prices, world_of
 from streams.cli.working import only_worker
 from streams.door.asking import DEFAULT_POLICY, models_of
 from streams.door.client import MOST_PENDING, Client
@@ -35,8 +35,10 @@ class Engine(Client):
     ``log`` is ``sqlite:PATH``; what was begun there and not finished goes on at once. Without a log all is
     recorded in a temporary file, gone when the engine is. ``backbone``, ``roles`` and ``prices`` are as for
     ``solve``; ``policy``, ``settings``, ``memory``, ``seed`` and limits hold for what is submitted without others.
-    ``max_concurrency`` episodes are worked on at once. One process works on a log at a time: a second one is
-    refused, and uses ``Client``. A log on Kafka has workers of its own (`metalogue worker`): use ``Client`` there.
+    ``budgets`` say what the problems of a tenant may spend on a day of UTC, such as ``{"ann": "calls=500,cost=5"}``; a
+    tenant that has spent its own waits for the next. ``max_concurrency`` episodes are worked on at once. One process
+    works on a log at a time: a second one is refused, and uses ``Client``. A log on Kafka has workers of its own
+    (`metalogue worker`): use ``Client`` there.
 
     Leaving the block asks nothing new; calls in flight are recorded, and what is open goes on when the log is
     worked on again. Answers that are wanted are awaited before.
@@ -54,11 +56,14 @@ class Engine(Client):
         roles: Mapping[str, str] | None = None,
         prices: Mapping[str, tuple[float, float]] | None = None,
         tools: str | None = None,
+        budgets: Mapping[str, str] | None = None,
         policy: str = DEFAULT_POLICY,
         profile: Profile = "service",
         settings: Mapping[str, Any] | None = None,
         domain: str = "default",
         memory: str = "main",
+        tenant: str | None = None,
+        priority: int | None = None,
         seed: int = 0,
         call_limit: int | None = None,
         token_limit: int | None = None,
@@ -74,6 +79,8 @@ class Engine(Client):
             settings=settings,
             domain=domain,
             memory=memory,
+            tenant=tenant,
+            priority=priority,
             seed=seed,
             call_limit=call_limit,
             token_limit=token_limit,
@@ -81,7 +88,7 @@ class Engine(Client):
             time_limit=time_limit,
             max_pending=max_pending,
         )
-        self.models = models_of(backbone, roles, prices, tools=tools)
+        self.models = models_of(backbone, roles, prices, tools=tools, budgets=budgets)
         self.max_concurrency = max_concurrency
         self._holding = ExitStack()
         self._world: World | None = None
@@ -95,6 +102,7 @@ class Engine(Client):
                 self.log = f"sqlite:{Path(folder) / 'log.db'}"
             path = log_path(self.log)
             world = self._world = world_of(self.models)
+            need_budget_prices(world)
             # First the log, then its lock: a file that is none must not leave a lock behind.
             log = open_log(self.log, create=True)
             holding.callback(log.close)

@@ -109,7 +109,7 @@ class Mailbox:
         self, asked: Asked, way: Way, *, new: bool = False, headers: Mapping[str, str] = NO_HEADERS
     ) -> Found:
         """Put a problem on the log, unless it is there. Raises an ``Error`` that names what is wrong with it."""
-        policy = way.found()
+        policy, (id, memory) = way.found(), way.own(asked.id)
         producer = Producer(
             self.log, replace(self._plan(way, policy), headers=headers), self.others
         )
@@ -124,11 +124,11 @@ class Mailbox:
             raise Error(what, code="input.duplicate", field="id")
         if done.produced:
             self.log.publish(producer.messages)
-            return Found(episode, asked.id, way.memory, headers)
+            return Found(episode, id, memory, headers)
         if asked.answer is not None:  # a known problem may be given its reference later
             self.log.publish([each for each in producer.messages if each[0] == "feedback"])
         found = self.find(episode)
-        return Found(episode, asked.id, way.memory, headers) if found is None else found
+        return Found(episode, id, memory, headers) if found is None else found
 
     def _plan(self, way: Way, policy: Policy[Any]) -> Plan:
         return Plan(
@@ -141,6 +141,8 @@ class Mailbox:
             limits=way.limits(),
             seed=way.seed,
             memory=way.memory,
+            tenant=way.tenant,
+            priority=way.priority,
             finite=False,
             tools=tools_wanted() is not None,
             statements=load().statements,

@@ -66,7 +66,9 @@ class Service:
             why = f"{self.client.pending} answers are awaited: come again later"
             raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
         if guest.is_named:
-            known["memory"] = guest.name
+            known["memory"] = known["tenant"] = guest.name
+        asked = way.pop("priority", None) or 0
+        known["priority"] = min(asked, guest.priority) or None
         return await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
 
     async def waited(self, answer: Awaitable[Answer], seconds: float, again: str) -> Answer:

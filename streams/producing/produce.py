@@ -17,7 +17,15 @@ from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.learning import PositionVoided, SeriesOpened, Timing
 from schemas.identity import digest, hash01, names_a_file
-from schemas.problem import Feedback, Limits, Perturbed, Problem, ProblemRecord, Profile
+from schemas.problem import (
+    Feedback,
+    Limits,
+    Perturbed,
+    Problem,
+    ProblemRecord,
+    Profile,
+    of_tenant,
+)
 from schemas.settings import BadSetting
 from streams.policies import NoPolicy
 from streams.producing.others import Others
@@ -50,6 +58,8 @@ class Plan:
     seed: int = 0
     walk: int = 1
     memory: str = "main"
+    tenant: str | None = None
+    priority: int | None = None
     series: str | None = None
     timing: Timing = "barrier"
     order: Order = "released"
@@ -72,7 +82,8 @@ class Plan:
             return self.series
         source = self.content or self.source
         asked = (source, self.domain, self.policy, self.profile, self.values, self.seed, self.walk)
-        return digest(asked if self.perturb is None else (*asked, self.perturb))
+        more = (each for each in (self.perturb, self.tenant) if each is not None)
+        return digest((*asked, *more))
 
     def as_header(self) -> dict[str, Any]:
         """The plan as JSON values, its series by name."""
@@ -198,8 +209,10 @@ class Producer:
         if policy is not None:
             values = {**policy.usual(plan.profile, plan.tools), **values}
         domain = record.domain or plan.domain or record.dataset or "default"
+        tenant = record.tenant or plan.tenant
+        id, memory = of_tenant(tenant, record.id, plan.memory)
         problem = Problem(
-            id=record.id,
+            id=id,
             problem=record.problem,
             statement=record.statement or plan.statements.get(domain),
             domain=domain,
@@ -210,10 +223,12 @@ class Producer:
             limits=(record.limits or Limits()).over(plan.limits),
             seed=plan.seed if record.seed is None else record.seed,
             walk=plan.walk,
-            memory=plan.memory,
+            memory=memory,
             series=plan.series_id,
             labelled=record.answer is not None,
             perturbed=perturbed,
+            tenant=tenant,
+            priority=plan.priority if record.priority is None else record.priority,
         )
         return problem, policy
 

@@ -32,6 +32,8 @@ class Outcome:
     spent: str | None = None
     asked: list[str] = field(default_factory=list[str])
     """Episodes that wait for a person's answer."""
+    unpaid: dict[str, str] = field(default_factory=dict[str, str])
+    """Episodes that wait for their tenant's next day, and why."""
 
 
 def warn_of_stray(note: str) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Container, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streams.budgets import Budgets
 from streams.drive import first_of, is_group
 from streams.learner import Learner
+from streams.runtime.ready import Ready
 from streams.runtime.seats import PendingEpisode, Sets
 from streams.scopes import Scope
 from streams.world import Draining
@@ -36,7 +38,7 @@ class Schedule:
         self, learner: Learner, slots: int, broken: Callable[[BaseException], None]
     ) -> None:
         self.learner, self.slots, self.broken = learner, slots, broken
-        self.ready: deque[str] = deque()
+        self.ready = Ready()
         self.blocked: dict[str, deque[str]] = {}
         self.seats: dict[str, PendingEpisode] = {}
         self.tasks: dict[str, Running] = {}
@@ -44,6 +46,9 @@ class Schedule:
         """Other seats of an episode, by partition: its problem lies on several."""
         self.asleep: set[str] = set()
         """Episodes that wait for a person; they hold no slot."""
+        self.unpaid: dict[str, str] = {}
+        """Episodes whose tenant has spent its budget, and that tenant; they hold no slot either."""
+        self.budgets: Budgets | None = None
         self.changed = asyncio.Event()
         self.sets = Sets(learner)
 
@@ -60,7 +65,7 @@ class Schedule:
         if self.sets.take(episode, seat):
             self._call_sets()
         elif self.may_open(seat):
-            self.ready.append(episode)
+            self.ready.append(episode, seat.priority)
         else:
             self.blocked.setdefault(seat.scope, deque()).append(episode)
         self.changed.set()
@@ -69,6 +74,7 @@ class Schedule:
         """An episode or a set needs no seat any more: it was closed or parked."""
         self.seats.pop(episode, None)
         self.asleep.discard(episode)
+        self.unpaid.pop(episode, None)
         self.sets.leave(episode)
         self._next_twin(episode)
 
@@ -89,8 +95,46 @@ class Schedule:
         """Somebody answered an episode: if it waits for that, it has its turn again."""
         if episode in self.asleep:
             self.asleep.discard(episode)
-            self.ready.append(episode)
+            self._again(episode)
             self.changed.set()
+
+    def _again(self, episode: str) -> None:
+        """An episode has its turn once more, among those of its priority."""
+        seat = self.seats.get(episode)
+        if seat is not None:
+            self.ready.append(episode, seat.priority)
+
+    def tenant_of(self, name: str) -> str | None:
+        """The tenant of an episode, and of a set that of its first member."""
+        members = self.sets.members(name)
+        seat = self.seats.get(members[0] if members else name)
+        return None if seat is None else seat.tenant
+
+    def may_pay(self, seat: PendingEpisode) -> bool:
+        """Whether the budget of an episode's tenant covers another call."""
+        return self.budgets is None or self.budgets.why(seat.tenant) is None
+
+    def unpay(self, episode: str) -> None:
+        """An episode waits until its tenant may spend again, and keeps its seat."""
+        seat = self.seats.get(episode)
+        if seat is not None and seat.tenant is not None:
+            self.unpaid[episode] = seat.tenant
+
+    def pay(self) -> None:
+        """Those whose tenants may spend again have their turns again: a day began, or a call came to nothing."""
+        if not self.unpaid or self.budgets is None:
+            return
+        able = {each for each in set(self.unpaid.values()) if self.budgets.why(each) is None}
+        for episode in [each for each, tenant in self.unpaid.items() if tenant in able]:
+            del self.unpaid[episode]
+            self._again(episode)
+
+    def owing(self) -> dict[str, str]:
+        """Those that wait for a budget, and why."""
+        if self.budgets is None:
+            return {}
+        said = {each: self.budgets.why(each) or each for each in set(self.unpaid.values())}
+        return {episode: said[tenant] for episode, tenant in self.unpaid.items()}
 
     def _next_twin(self, episode: str) -> None:
         """A problem that was put on two partitions has its turn on the second after the first."""
@@ -118,7 +162,10 @@ class Schedule:
         for episode in self.blocked.pop(scope, ()):
             seat = self.seats.get(episode)
             if seat is not None and not self.sets.take(episode, seat):
-                (self.ready if self.may_open(seat) else still).append(episode)
+                if self.may_open(seat):
+                    self.ready.append(episode, seat.priority)
+                else:
+                    still.append(episode)
         if still:
             self.blocked[scope] = still
         self._call_sets()
@@ -131,11 +178,12 @@ class Schedule:
         """
         for name, place in self.sets.complete(self.may_open):
             self.seats[name] = place
-            self.ready.append(name)
+            self.ready.append(name, place.priority)
 
     def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
-        """Episodes that wait for a memory version, or for a person."""
-        for blocked in (*self.blocked.values(), self.sets.waiting(), sorted(self.asleep)):
+        """Episodes that wait for a memory version, for a person, or for their tenant's next day."""
+        asleep = (sorted(self.asleep), list(self.unpaid))
+        for blocked in (*self.blocked.values(), self.sets.waiting(), *asleep):
             for episode in blocked:
                 seat = self.seats.get(episode)
                 if seat is not None:
@@ -151,15 +199,20 @@ class Schedule:
     def next(self) -> tuple[str, PendingEpisode] | None:
         """The next episode, or set of them, that may open now, if there is a slot."""
         self._call_sets()
+        self.pay()
         for _ in range(len(self.ready)):
             if len(self.tasks) >= self.slots:
                 break
             episode = self.ready.popleft()
             seat = self.seats.get(episode)
-            if seat is not None and episode not in self.tasks:
+            if seat is None:
+                continue
+            if episode in self.tasks:  # its former task is still ending
+                self.ready.append(episode, seat.priority)
+            elif self.may_pay(seat):
                 return episode, seat
-            if seat is not None:  # its former task is still ending
-                self.ready.append(episode)
+            else:
+                self.unpay(episode)
         return None
 
     def start(self, name: str, work: Coroutine[Any, Any, None], partition: int = 0) -> None:
@@ -194,8 +247,9 @@ class Schedule:
             if running.partition == partition:
                 running.task.cancel()
         self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
-        self.ready = deque(episode for episode in self.ready if episode in self.seats)
+        self.ready.keep(self.seats)
         self.asleep &= self.seats.keys()
+        self.unpaid = {e: tenant for e, tenant in self.unpaid.items() if e in self.seats}
         self.sets.drop(partition)
         for episode, twins in list(self.twins.items()):
             twins.pop(partition, None)

@@ -24,6 +24,8 @@ class PendingEpisode:
     """Members of a set episode at most; 0 where each episode is worked on by itself."""
     begun: bool = False
     """Whether it was opened before, by a policy that is not here now."""
+    tenant: str | None = None
+    priority: int = 0
 
 
 def seat_of(
@@ -37,7 +39,11 @@ def seat_of(
 ) -> PendingEpisode:
     """The seat of an admitted episode. Where its policy is not here, it waits unless it was begun."""
     problem = admitted.problem
-    seat = PendingEpisode(admitted.scope, problem.series, problem.position, partition)
+    seat = PendingEpisode(
+        *(admitted.scope, problem.series, problem.position, partition),
+        tenant=problem.tenant,
+        priority=problem.priority or 0,
+    )
     try:
         scope = learner.scope(admitted.scope, policy, problem.profile, problem.settings)
     except NoPolicy:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,12 +17,15 @@ import pytest
 from handlers.limits import Reservation
 from handlers.policies.base import Policy
 from schemas.asking import Ask
+from schemas.budget import Budget
 from schemas.events.base import AnswerEvent
+from state.folds.budgets import DAY_MS
 from state.journal import Crashed
 from streams.backbones.port import Tried, Unreachable
+from streams.budgets import Budgets, OutOfBudget
 from streams.drive import Run
 from streams.embedders.hashed import HashedEmbedder
-from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.log import SqliteLog, now_ms
 from streams.runtime.embedded.worker import Worker
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.imported import KafkaLog
@@ -56,6 +59,9 @@ class Life:
     """Questions that are asked before the worker is told to stop."""
     dimensions: int = 16
     """Of its embedder's vectors: another number, another embedder."""
+    budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
+    days_later: int = 0
+    """By the clock of its budgets."""
     asks_twice: bool = False
     """Whether it may ask for what is on record, as who knows a duplicate too late does."""
     silent_on: str | None = None
@@ -86,6 +92,8 @@ class Watching(World):
         )
         super().__init__({"*": model}, embedder, patience=Patience(attempts=2, seconds=0))
         self.life, self.recorded = life, recorded
+        if life.budgets:
+            self.budgets = Budgets(life.budgets, lambda: now_ms() + life.days_later * DAY_MS)
         self.asked = Counter[tuple[str, str]]()
         self.worker: Any = None
 
@@ -100,7 +108,11 @@ class Watching(World):
         self.asked[place] += 1
         if len(self.asked) == self.life.drains_after:
             self.worker.drain()
-        return await super().answer(run, question, asked, address, reserved)
+        try:
+            return await super().answer(run, question, asked, address, reserved)
+        except OutOfBudget:
+            self.asked[place] -= 1  # nothing was asked: it is, once its tenant may spend again
+            raise
 
 
 def recorded(log: SqliteLog) -> frozenset[tuple[str, str]]:

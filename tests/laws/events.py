@@ -34,6 +34,8 @@ SPECIAL: Mapping[tuple[type[BaseModel], str], st.SearchStrategy[Any]] = {
     (Problem, "statement"): st.none() | TEXT.map(lambda text: f"the form: {text}"),
     (Problem, "domain"): NAMES,
     (Problem, "memory"): NAMES,
+    (Problem, "tenant"): st.none() | NAMES,
+    (Problem, "priority"): st.none() | st.integers(-9, 9),
     (Problem, "seed"): st.integers(0, (1 << 53) - 1),
     (Perturbed, "seed"): st.integers(0, (1 << 53) - 1),
 }

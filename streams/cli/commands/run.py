@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Optional
 
 import typer
@@ -61,6 +61,14 @@ class WorkerOptions:
             help="A policy, or FILE.py:NAME that problems may name; the first is that of the rest.",
         ),
     ] = field(default_factory=list[str])
+    budgets: Annotated[
+        list[str],
+        typer.Option(
+            "--budget",
+            metavar="TENANT=calls=N,tokens=N,cost=X",
+            help="What a tenant may spend on a day; * for the rest.",
+        ),
+    ] = field(default_factory=list[str])
     tools: Tools = None
     max_concurrency: MaxConcurrency = None
     run_code: RunCode = False
@@ -102,6 +110,7 @@ def worker(
     from streams.cli.working import need_end, work
 
     models, url = answering.models(limits.limits(), wanted.tools), log_url(log)
+    models = replace(models, budgets=wanted.budgets)
     named = [policy_of(name).name for name in wanted.policies] or [policy_of(None).name]
     config = WorkerConfig(
         policy=named[0],

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.answer import Answer
 from schemas.events.codec import plain
-from schemas.problem import ID_CHARS, ProblemId, ProblemText, Said, Seed, Values
+from schemas.problem import ID_CHARS, Priority, ProblemId, ProblemText, Said, Seed, Values
 from schemas.record import Record
 from streams.door.access import Guest, Refused
 from streams.door.client import Handle
@@ -57,6 +57,7 @@ class PutProblem(BaseModel):
     answer: Said = Field(default=None, description="A reference: it only grades.")
     call_limit: int | None = Field(default=None, ge=1)
     token_limit: int | None = Field(default=None, ge=1)
+    priority: Priority = Field(default=0, description="The higher is begun first.")
 
 
 class Judged(BaseModel):
@@ -147,6 +148,7 @@ class Door:
                 answer=said.answer,
                 call_limit=said.call_limit,
                 token_limit=said.token_limit,
+                priority=said.priority,
                 headers=carried,
             )
             return await self._state(handle, 0.0)

@@ -27,8 +27,10 @@ from schemas.identity import learning_id
 from schemas.problem import Limits
 from schemas.settings import BadSetting
 from state.collecting import uncollected
+from state.folds.budgets import DAY_MS
 from state.folds.strays import Strays
 from streams.backbones.port import Stuck
+from streams.budgets import OutOfBudget, spent_since
 from streams.drive import Run, Waiting
 from streams.episodes import conclude, prepare
 from streams.grading.grader import Grading
@@ -93,6 +95,7 @@ class Worker:
         self.progress, self.on_change = Progress(why=world.why), on_change
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
+        self._know_budgets()
         self.error: BaseException | None = None
         self.drained = False
         self.held_s = time.monotonic()
@@ -169,9 +172,18 @@ class Worker:
         if self.drained:
             return Outcome(spent=self.world.exhausted)
         held, asked = self.schedule.held(), sorted(self.schedule.asleep)
-        return Outcome(held, self.intake.parked(), self.world.exhausted, asked)
+        unpaid = self.schedule.owing()
+        return Outcome(held, self.intake.parked(), self.world.exhausted, asked, unpaid)
 
     # -- start and intake --------------------------------------------------------------------------
+
+    def _know_budgets(self) -> None:
+        """Take in what the tenants have spent today, off the log: no restart gives anybody a second budget."""
+        budgets = self.world.budgets
+        if budgets is not None:
+            budgets.load(spent_since(self.log.db, budgets.clock() // DAY_MS * DAY_MS))
+            budgets.tenant_of = self.schedule.tenant_of
+            self.schedule.budgets = budgets
 
     def _load(self) -> None:
         with uncollected():
@@ -249,6 +261,9 @@ class Worker:
             run = work.run(self.writer, self.world)
             try:
                 conclusion, seconds = await conclude(work, run)
+            except OutOfBudget:
+                self.schedule.unpay(episode)
+                return
             except Waiting:
                 self.rest(episode, run)
                 return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from schemas.carried import Carried, TooMuch, carried
-from schemas.problem import Feedback, Limits, Problem, ProblemRecord
+from schemas.problem import Feedback, Limits, Problem, ProblemRecord, of_tenant
 from schemas.settings import BadSetting
 from schemas.written import Twice, problem_of
 from streams.policies import Find, NoPolicy
@@ -88,8 +88,9 @@ def problem_on(body: bytes) -> tuple[Problem, Feedback | None]:
 def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
     """The problem and label on a plain line. Raises ``BadLine``."""
     record: ProblemRecord = parse(body)
+    id, memory = of_tenant(record.tenant, record.id, "main")
     problem = Problem(
-        id=record.id,
+        id=id,
         problem=record.problem,
         statement=record.statement,
         domain=record.domain or record.dataset or "default",
@@ -98,6 +99,9 @@ def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
         settings=record.settings or {},
         limits=record.limits or Limits(),
         seed=record.seed or 0,
+        memory=memory,
+        tenant=record.tenant,
+        priority=record.priority,
         labelled=record.answer is not None,
     )
     if record.answer is None:

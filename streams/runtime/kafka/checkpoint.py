@@ -30,7 +30,9 @@ def checkpoint_of(worker: KafkaWorker, owned: Owned, waiting: list[str]) -> dict
     moving = len(fold.open) - len(fold.sets) - still + len(owned.queue) + len(owned.adopted)
     gathered = worker.schedule.sets.gathered_in(owned.index)
     assert owned.events is not None
+    spent = owned.spent.rows()
     return {
+        **({"spent": spent} if spent else {}),
         "partition": owned.index,
         "epoch": owned.events.epoch,
         "from": start,

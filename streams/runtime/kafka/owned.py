@@ -9,6 +9,7 @@ from typing import Any
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
+from state.folds.budgets import BudgetsFold
 from streams.relay import Closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.envelope import Said
@@ -57,6 +58,12 @@ class Owned:
     shelf: dict[str, Shelved] = field(default_factory=dict[str, Shelved])
     adopted: deque[str] = field(default_factory=deque[str])
     """Episodes on the shelf that a person decided about."""
+    spent: BudgetsFold = field(default_factory=BudgetsFold)
+    """What tenants spent here, as far as the partition was read."""
+    spent_from: int = 0
+    """The offset up to which a checkpoint told what they had spent."""
+    tenants: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    """Whose the open episodes are whose replies were read."""
 
     def fence_off(self) -> None:
         """Nothing may be appended under our claims any more."""
@@ -76,13 +83,27 @@ class Owned:
         fold = EventsFold(fence, closed=past, upto=start)
         parked = {str(e): Shelved(*place) for e, *place in checkpoint["parked"] if len(place) == 5}
         shelf = {e: each for e, each in parked.items() if each.offset < start}
-        return cls(index, fold, source=int(checkpoint["source"]), shelf=shelf)
+        made = cls(index, fold, source=int(checkpoint["source"]), shelf=shelf)
+        made.spent.add_rows(checkpoint.get("spent", ()))
+        made.spent_from = int(checkpoint["events"])
+        return made
 
     def admitted(self, episode: str) -> ProblemAdmitted:
         """The admission of an open episode."""
         event = decode_said(self.fold.journal(episode)["admitted"])
         assert isinstance(event, ProblemAdmitted)
         return event
+
+    def tenant_of(self, episode: str) -> str | None:
+        """Whose an open episode is; of a set that of its first member."""
+        if episode not in self.tenants:
+            one = self.members(episode)[0]
+            said = self.fold.journal(one).get("admitted")
+            named = (
+                said is not None and b'"tenant":' in said.body
+            )  # most have none: none is decoded
+            self.tenants[episode] = self.admitted(one).problem.tenant if named else None
+        return self.tenants[episode]
 
     def journal(self, episode: str) -> dict[str, Event]:
         """The record of an open episode."""

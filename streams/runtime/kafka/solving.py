@@ -13,6 +13,7 @@ from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.settings import BadSetting
 from state.journal import TooLarge
 from streams.backbones.port import Stuck
+from streams.budgets import OutOfBudget
 from streams.drive import Run, Waiting
 from streams.episodes import conclude, prepare
 from streams.relay import Closing, closing
@@ -86,6 +87,9 @@ class Solver:
             run = work.run(writer, self.worker.leased)
             try:
                 conclusion, seconds = await conclude(work, run)
+            except OutOfBudget:
+                self.worker.schedule.unpay(episode)
+                return
             except Waiting:
                 self.rest(episode, run)
                 return

@@ -38,6 +38,8 @@ class EventsConsumer:
                 self.worker.owning.claimed(owned, offset)
             case "problem.admitted":
                 self._admitted(owned, said.episode)
+            case "completed":
+                self.worker.budgets.completed(owned, offset, said)
             case "episode.closed":
                 self._over(owned, said.episode)
             case "episode.adopted" if owned.live:
@@ -64,6 +66,7 @@ class EventsConsumer:
     def _over(self, owned: Owned, episode: str) -> None:
         """An episode is closed or void; a set is over with the last of its members."""
         unit, view = owned.unit(episode), self.worker.view
+        owned.tenants.pop(unit, None)
         if not owned.is_done(unit):
             return
         if all(view.knows(each, "reflected") for each in owned.closed(unit)):

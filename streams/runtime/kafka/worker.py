@@ -38,6 +38,7 @@ from streams.grading.grader import Grading
 from streams.learner import Learner
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender, KafkaWriter
+from streams.runtime.kafka.budgets import KafkaBudgets
 from streams.runtime.kafka.desk import KafkaDesk
 from streams.runtime.kafka.ending import Ending, unless
 from streams.runtime.kafka.fence import CLAIMED
@@ -141,6 +142,7 @@ class KafkaWorker:
         self.solver = Solver(self)
         self.view.on_feedback = self.told
         self.world.people = self.view.said
+        self.budgets = KafkaBudgets.of(self)
         self.view.on_refused = self.refused
         self.appender.outgrown = self.owning.outgrown
         self.intake.is_open = self.owning.is_open
@@ -162,7 +164,8 @@ class KafkaWorker:
         if self.drained:
             return Outcome(spent=self.world.exhausted)
         held, asked = self.idle.held(), sorted(self.schedule.asleep)
-        return Outcome(held, self.idle.parked(), self.world.exhausted, asked)
+        unpaid = self.schedule.owing()
+        return Outcome(held, self.idle.parked(), self.world.exhausted, asked, unpaid)
 
     async def _start(self) -> None:
         from streams.runtime.kafka import group

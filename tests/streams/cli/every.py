@@ -46,6 +46,7 @@ READS: dict[str, tuple[str, ...]] = {
     "topics check": (),
     "dlq list": (),
     "dlq show": ("{letter}",),
+    "budgets": (),
     "review list": (),
     "review show": ("{problem}",),
     "config show": (),

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from schemas.budget import Budget
+from schemas.events.episode import Completed
 from schemas.events.learning import MemoryVersioned, SeriesOpened, Timing
+from state.folds.budgets import DAY_MS
+from streams.budgets import Budgets
 from streams.learner import Learner
 from streams.policies import find
 from streams.runtime.schedule import PendingEpisode, Schedule
@@ -202,3 +206,24 @@ def test_an_episode_on_two_partitions_has_its_turn_on_each(moves: bool) -> None:
         assert given.next() is None
 
     asyncio.run(run())
+
+
+def test_whose_budget_is_spent_has_its_turn_when_a_day_begins() -> None:
+    """It holds no slot meanwhile, and the turn of others passes it."""
+    at_ms, spent = [DAY_MS], Completed(asked="Complete x", text="", finish="stop", model="m")
+    given = schedule(learner())
+    given.budgets = Budgets({"ann": Budget(calls=1)}, lambda: at_ms[0])
+    given.budgets.fold.feed("ann", at_ms[0], spent)
+    for name, tenant in (("a", "ann"), ("b", "bob"), ("c", None)):
+        given.enqueue(name, PendingEpisode(SILENT, None, None, tenant=tenant))
+    assert [found[0] for found in iter(given.next, None)] == ["b", "c"]
+    assert given.owing() == {"a": "ann has spent its budget of 1970-01-02 UTC (1 call)"}
+    assert [name for name, _ in given.waiting()] == ["a"]
+    assert not given.busy
+    at_ms[0] += DAY_MS - 1
+    assert given.next() is None
+    at_ms[0] += 1
+    assert given.next() == ("a", given.seats["a"])
+    given.unpay("a")
+    given.take_out("a")
+    assert given.owing() == {}

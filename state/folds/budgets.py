@@ -1,0 +1,144 @@
+"""A fold over what the problems of each tenant spent on each day, and whether its budget is spent. Pure.
+
+A day is one of UTC, and a call belongs to the day on which its reply was recorded. The sums are whole numbers,
+so that they are the same in whatever order calls come and partitions are added up. Unknown is not zero: a call
+whose tokens or cost nobody knows counts as the dearest one of its tenant and day; where none of them is known, the
+budget counts as spent, since nobody could say that it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from schemas.budget import Budget
+from schemas.events.episode import Completed
+
+DAY_MS = 86_400_000
+NANO = 1_000_000_000
+"""Costs are kept in billionths."""
+
+
+def day_of(at_ms: int) -> str:
+    """The day of a moment in Unix milliseconds, in UTC: ``2026-11-25``."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).date().isoformat()
+
+
+def next_day_ms(at_ms: int) -> int:
+    """When the day after a moment begins, in Unix milliseconds."""
+    return (at_ms // DAY_MS + 1) * DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class DaySpent:
+    """The calls of one tenant on one day, and what is known of them."""
+
+    calls: int = 0
+    tokens: int = 0
+    nanos: int = 0
+    """What is known of the cost, in billionths."""
+    unknown_tokens: int = 0
+    """Calls whose tokens nobody reported."""
+    unknown_cost: int = 0
+    """Calls whose cost nobody knows."""
+    most_tokens: int = 0
+    """Those of the largest call."""
+    most_nanos: int = 0
+    """The cost of the dearest call."""
+
+    @classmethod
+    def of(cls, said: Completed) -> DaySpent:
+        """What one call spent; nothing where its reply was taken over from elsewhere."""
+        if said.reused:
+            return cls()
+        tokens, cost = said.tokens, said.cost
+        nanos = None if cost is None else round(cost * NANO)
+        return cls(
+            1,
+            tokens or 0,
+            nanos or 0,
+            int(tokens is None),
+            int(nanos is None),
+            tokens or 0,
+            nanos or 0,
+        )
+
+    def __add__(self, other: DaySpent) -> DaySpent:
+        return DaySpent(
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.nanos + other.nanos,
+            self.unknown_tokens + other.unknown_tokens,
+            self.unknown_cost + other.unknown_cost,
+            max(self.most_tokens, other.most_tokens),
+            max(self.most_nanos, other.most_nanos),
+        )
+
+    @property
+    def known_tokens(self) -> int | None:
+        """The tokens, unknown where those of any call are."""
+        return None if self.unknown_tokens else self.tokens
+
+    @property
+    def known_cost(self) -> float | None:
+        """The cost, unknown where that of any call is."""
+        return None if self.unknown_cost else self.nanos / NANO
+
+    def over(self, budget: Budget, open_calls: int = 0) -> str | None:
+        """Why a budget covers no other call, in words; nothing where it does. ``open_calls`` wait for replies."""
+        if budget.calls is not None and self.calls + open_calls >= budget.calls:
+            return f"{budget.calls:,} call{'' if budget.calls == 1 else 's'}"
+        if budget.tokens is not None:
+            if self.unknown_tokens and not self.most_tokens:
+                return f"{budget.tokens:,} tokens; those of its calls are unknown"
+            if self.tokens + self.unknown_tokens * self.most_tokens >= budget.tokens:
+                return f"{budget.tokens:,} tokens"
+        if budget.cost is not None:
+            if self.unknown_cost and not self.most_nanos:
+                return f"cost {budget.cost:g}; that of its calls is unknown"
+            if self.nanos + self.unknown_cost * self.most_nanos >= round(budget.cost * NANO):
+                return f"cost {budget.cost:g}"
+        return None
+
+
+NOTHING = DaySpent()
+
+
+@dataclass(slots=True)
+class BudgetsFold:
+    """What each tenant spent on each day."""
+
+    spent: dict[tuple[str, str], DaySpent] = field(default_factory=dict[tuple[str, str], DaySpent])
+
+    def feed(self, tenant: str, at_ms: int, said: Completed) -> None:
+        """A reply to a call for a problem of a tenant, and when it was recorded."""
+        self._add((tenant, day_of(at_ms)), DaySpent.of(said))
+
+    def _add(self, key: tuple[str, str], more: DaySpent) -> None:
+        self.spent[key] = self.spent.get(key, NOTHING) + more
+
+    def of(self, tenant: str, day: str) -> DaySpent:
+        """What a tenant spent on a day."""
+        return self.spent.get((tenant, day), NOTHING)
+
+    def rows(self) -> list[list[Any]]:
+        """The newest day's sums as plain values: tenant, day, and the fields of ``DaySpent``."""
+        newest = max((day for _, day in self.spent), default="")
+        found = sorted(
+            ((key, each) for key, each in self.spent.items() if key[1] == newest),
+            key=lambda found: found[0],
+        )
+        return [[*key, *astuple(each)] for key, each in found]
+
+    def add_rows(self, rows: Iterable[list[Any]]) -> None:
+        """Add such sums, of another part of the log."""
+        for tenant, day, *sums in rows:
+            self._add((str(tenant), str(day)), DaySpent(*map(int, sums)))
+
+    def days(self) -> Iterator[tuple[str, str, DaySpent]]:
+        """Tenant, day and sums; the newest day first."""
+        for day in sorted({day for _, day in self.spent}, reverse=True):
+            for tenant in sorted(tenant for tenant, at in self.spent if at == day):
+                yield tenant, day, self.spent[tenant, day]
