@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -15,9 +15,15 @@ from handlers.policies.base import Trace
 from handlers.policies.meta_reasoner.measure import meant, own
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
-from schemas.events.learning import BatchClosed, Graded, KnowledgeConsolidated, Reflected
+from schemas.events.learning import (
+    BatchClosed,
+    Graded,
+    KnowledgeConsolidated,
+    LessonDistilled,
+    Reflected,
+)
 from schemas.events.search import NodePruned
-from schemas.identity import address_order, episode_parts
+from schemas.identity import address_order, episode_parts, learning_parts
 from schemas.outcome import Outcome, Standing
 from schemas.problem import Problem
 from schemas.record import Record
@@ -25,6 +31,7 @@ from schemas.usage import Usage
 from state.folds.costs import Spent
 from state.folds.grades import GradesFold, Known
 from state.folds.state import scope_of
+from streams.analysis.progress import Batch
 from streams.analysis.verdicts import Verdict, verdicts
 from streams.policies import NoPolicy, find, find_recorded
 from streams.relay import trace_of
@@ -179,6 +186,12 @@ class Reading:
         default_factory=dict[str, dict[int, BatchClosed]]
     )
     """The batches that a bandit learned from, by scope and number."""
+    members: dict[str, dict[int, tuple[str, ...]]] = field(
+        default_factory=dict[str, dict[int, tuple[str, ...]]]
+    )
+    """The episodes of each scope's closed batches, by number."""
+    lessons: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+    """How many lessons each of them left."""
     verdicts: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     """What judges said of answers, by episode."""
     grade: Grades = grade_reference
@@ -222,6 +235,18 @@ class Reading:
                 self.verdicts.get(episode),
             )
 
+    def steps(self, cases: Iterable[Case]) -> dict[str, list[Batch]]:
+        """The batches that these cases are members of, by scope and in order; without what others among them are."""
+        known = {case.episode: case for case in cases}
+        found: dict[str, list[Batch]] = {}
+        for scope, batches in sorted(self.members.items()):
+            for number, members in sorted(batches.items()):
+                mine = [known[member] for member in members if member in known]
+                if mine:
+                    lessons = self.lessons[scope, number]
+                    found.setdefault(scope, []).append(_batch(number, mine, lessons))
+        return found
+
     def learned(self, record: Record) -> None:
         """Take what a scope spent and said while it learned."""
         match record.event:
@@ -229,6 +254,12 @@ class Reading:
                 scope, made = scope_of(record.episode), (role_of(event), event.model)
                 self.learning.setdefault(scope, Spent()).add(event)
                 self.makers.setdefault(scope, set()).add(made)
+            case BatchClosed(scope=scope, batch=batch, members=members, revision=None):
+                self.members.setdefault(scope, {})[batch] = tuple(members)
+            case LessonDistilled() if (parts := learning_parts(record.episode)) and parts[
+                2
+            ] is None:
+                self.lessons[parts[0], parts[1]] += 1
             case KnowledgeConsolidated(result=result):
                 self.consolidated.setdefault(scope_of(record.episode), Counter())[result] += 1
             case _:
@@ -255,6 +286,17 @@ class Reading:
                 trace = trace_of(before(of, at) | journal)
                 found.append(Shadow(at, pruned.node, closed, trace))
         return sorted(found, key=lambda shadow: address_order(shadow.at))
+
+
+def _batch(number: int, members: Sequence[Case], lessons: int) -> Batch:
+    usages = [case.closed.usage for case in members]
+    return Batch(
+        number,
+        tuple(RIGHT.get(case.outcome) for case in members),
+        tuple(usage.calls for usage in usages),
+        tuple(usage.tokens for usage in usages),
+        lessons,
+    )
 
 
 def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:

@@ -27,9 +27,12 @@ from streams.analysis.measures import (
     squared,
     tokens_per_point,
 )
+from streams.analysis.progress import Batch
+from streams.analysis.progress import figures as progress
 from streams.analysis.rewards import reward_figures
 from streams.analysis.trees import Shadows, tree_figures
 
+NO_BATCHES: Final[Mapping[str, Sequence[Batch]]] = {}
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
 CALIBRATION: Final[Mapping[str, tuple[Metric, Callable[[Sequence[Stated], int], Found]]]] = {
     "ece": (ECE, calibration),
@@ -39,8 +42,16 @@ CALIBRATION: Final[Mapping[str, tuple[Metric, Callable[[Sequence[Stated], int], 
 """Of the answers of one source: what is measured, and how."""
 
 
-def analysis(cases: Sequence[Case], everything: Sequence[Case], shadows: Shadows) -> dict[str, Any]:
-    """Every run's figures by its name; runs with a greedy one beside them are compared with it."""
+def analysis(
+    cases: Sequence[Case],
+    everything: Sequence[Case],
+    shadows: Shadows,
+    batches: Mapping[str, Sequence[Batch]] = NO_BATCHES,
+) -> dict[str, Any]:
+    """Every run's figures by its name; runs with a greedy one beside them are compared with it.
+
+    Of each scope of ``batches`` also what came batch by batch, where there are two of them or more.
+    """
     runs: dict[str, list[Case]] = {}
     for case in cases:
         runs.setdefault(case.name, []).append(case)
@@ -54,7 +65,8 @@ def analysis(cases: Sequence[Case], everything: Sequence[Case], shadows: Shadows
         figures["tokens_per_point_interval"] = price.interval
         figures["tokens_per_point_of"] = price.known
     simulated = any("SIMULATED" in case.opened.backbones for case in cases)
-    return {"episodes": len(cases), "simulated": simulated, "runs": found}
+    learning = {scope: progress(each) for scope, each in batches.items() if len(each) > 1}
+    return {"episodes": len(cases), "simulated": simulated, "learning": learning, "runs": found}
 
 
 def run_figures(

@@ -23,7 +23,12 @@ Points: TypeAlias = Sequence[Sequence[float]]
 """``(x, y)`` each, or ``(x, y, low, high)`` where y has an interval."""
 Theme: TypeAlias = Literal["light", "dark"]
 Form: TypeAlias = Literal["svg", "png"]
+Shape: TypeAlias = Literal["wide", "narrow"]
+"""For a desk or a phone: what is drawn for one cannot be read on the other."""
 THEMES: tuple[Theme, ...] = ("light", "dark")
+SHAPES: tuple[Shape, ...] = ("wide", "narrow")
+NARROW = "(max-width: 40rem)"
+DARK = "(prefers-color-scheme: dark)"
 FORMS: tuple[Form, ...] = ("svg", "png")
 MISSING = "Plots need Matplotlib: pip install 'metalogue[plots]'."
 
@@ -44,6 +49,34 @@ class Plot:
     """Whether both axes go from 0 to 1."""
     bars: bool = False
     """Whether each name has one point, whose y is the length of a bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One quantity over an axis that it shares with others: points with intervals, or bars."""
+
+    y: str
+    points: tuple[tuple[float, ...], ...]
+    """As ``Points``; what is unknown is left out."""
+    numbers: tuple[str, ...]
+    """What stands beside each point."""
+    bars: bool = False
+    most: float | None = None
+    """The top of its axis, where that is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Several quantities over one axis, one above the other."""
+
+    title: str
+    x: str
+    panels: tuple[Panel, ...]
+    told: str
+    """The same in words, for those who cannot see it."""
+
+
+Drawing: TypeAlias = Plot | Panels
 
 
 def curves(
@@ -77,33 +110,63 @@ def without() -> list[str]:
     return [] if can_draw() else [f"<p>{escape(MISSING)}</p>"]
 
 
-def in_page(plots: Iterable[Plot]) -> list[str]:
+def in_page(plots: Iterable[Drawing]) -> list[str]:
     """The plots in HTML, each light or dark as the reader's screen is, with nothing loaded from elsewhere."""
     return [_picture(each) for each in _filled(plots)]
 
 
-def _filled(plots: Iterable[Plot]) -> list[Plot]:
+def _filled(plots: Iterable[Drawing]) -> list[Drawing]:
     """Those that show something; none where none can be drawn."""
-    return [each for each in plots if any(each.series.values())] if can_draw() else []
+    return [each for each in plots if _shows(each)] if can_draw() else []
 
 
-def _picture(plot: Plot) -> str:
-    light, dark = (_address(drawn(plot, theme)) for theme in THEMES)
-    source = f'<source srcset="{dark}" media="(prefers-color-scheme: dark)">'
-    image = f'<img src="{light}" alt="{escape(_told(plot))}">'
-    return f"<figure><picture>{source}{image}</picture></figure>"
+def _shows(plot: Drawing) -> bool:
+    if isinstance(plot, Panels):
+        return any(panel.points for panel in plot.panels)
+    return any(plot.series.values())
 
 
-def _told(plot: Plot) -> str:
+def _picture(plot: Drawing) -> str:
+    shapes = SHAPES if isinstance(plot, Panels) else SHAPES[:1]
+    files: dict[tuple[Shape, Theme], str] = {
+        (shape, theme): _address(drawn(plot, theme, shape=shape))
+        for shape in shapes
+        for theme in THEMES
+    }
+    kind = ' class="wide"' if isinstance(plot, Panels) else ""
+    return f"<figure{kind}>{picture(files, told(plot))}</figure>"
+
+
+def picture(files: Mapping[tuple[Shape, Theme], str], alt: str) -> str:
+    """One picture of several files: by the reader's screen, and by whether it is dark."""
+    *others, (_, usual) = sources(files)
+    said = "".join(f'<source srcset="{escape(file)}" media="{when}">' for when, file in others)
+    return f'<picture>{said}<img src="{escape(usual)}" alt="{escape(alt)}"></picture>'
+
+
+def sources(files: Mapping[tuple[Shape, Theme], str]) -> list[tuple[str, str]]:
+    """When which file is to be shown, as media queries; the last is shown where no other is."""
+    return [
+        (
+            " and ".join([*[NARROW] * (shape == "narrow"), *[DARK] * (theme == "dark")]),
+            files[shape, theme],
+        )
+        for shape in reversed(SHAPES)
+        for theme in reversed(THEMES)
+        if (shape, theme) in files
+    ]
+
+
+def told(plot: Drawing) -> str:
     """The plot for those who cannot see it; the tables hold its numbers."""
-    return f"{plot.title}: {', '.join(plot.series)}"
+    return plot.told if isinstance(plot, Panels) else f"{plot.title}: {', '.join(plot.series)}"
 
 
 def _address(svg: bytes) -> str:
     return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
-def files(plots: Iterable[Plot], form: Form) -> list[tuple[str, bytes]]:
+def files(plots: Iterable[Drawing], form: Form) -> list[tuple[str, bytes]]:
     """Name and content of a light and a dark file for each plot; none where Matplotlib is not installed."""
     return [
         (f"figure-{at}-{_plain(plot.title)}-{theme}.{form}", drawn(plot, theme, form))
@@ -118,9 +181,10 @@ def _plain(title: str) -> str:
 
 # ── Drawing ──────────────────────────────────────────────────────────────────────────────────
 
-PAPER: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#17171b"}
-INK: Mapping[Theme, str] = {"light": "#1f1f24", "dark": "#e8e8ec"}
-RULE: Mapping[Theme, str] = {"light": "#d6d6dc", "dark": "#3c3c44"}
+PAPER: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#191d22"}
+INK: Mapping[Theme, str] = {"light": "#1e2328", "dark": "#e4e7ea"}
+RULE: Mapping[Theme, str] = {"light": "#dedad2", "dark": "#3a414a"}
+"""Surface, ink and lines of the pages that plots stand on (``style.css``)."""
 COLOURS: Mapping[Theme, tuple[str, ...]] = {
     "light": ("#0072b2", "#d55e00", "#007a59", "#b0508a", "#946200", "#2f8fc4", "#6a6a6a", "#a52a2a"),
     "dark": ("#6cb8e6", "#ff9b57", "#3fcf9f", "#e6a0c8", "#e9bb4a", "#a6d8f5", "#b8b8b8", "#e88a8a"),
@@ -128,16 +192,33 @@ COLOURS: Mapping[Theme, tuple[str, ...]] = {
 """Told apart by the colour-blind too; beyond eight, marks and dashes differ."""
 MARKS, DASHES = "osD^vPX*", ("-", "--", "-.", ":")
 INCHES, DOTS_AN_INCH = (6.4, 3.6), 150
+ACROSS: Mapping[Shape, float] = {"wide": 9.6, "narrow": 3.9}
+"""Inches of a drawing of panels from left to right."""
+NUMBERED: Mapping[Shape, int] = {"wide": 24, "narrow": 10}
+"""Points of a panel that can each bear a number; of more than these only the first, the last and the extremes do."""
+BESIDE, ROOM = 5.0, 48.0
+"""How far apart points are drawn that stand at one place, and how far all of them together, in points of the page."""
+FEW = 12
+"""Names of a legend beside a plot; more of them stand below it."""
 SALT = "metalogue"
 """What Matplotlib names the parts of an SVG by, in place of chance."""
 
 
-def drawn(plot: Plot, theme: Theme = "light", form: Form = "svg") -> bytes:
-    """The plot as a file. Raises ``ModuleNotFoundError`` where Matplotlib is not installed."""
+def drawn(
+    plot: Drawing, theme: Theme = "light", form: Form = "svg", shape: Shape = "wide"
+) -> bytes:
+    """The plot as a file. Raises ``ModuleNotFoundError`` where Matplotlib is not installed.
+
+    Not in two threads at once: Matplotlib's settings are one for all.
+    """
     matplotlib: Any = import_module("matplotlib")
     with matplotlib.rc_context(_style(theme)):
+        if isinstance(plot, Panels):
+            return _saved(_panelled(plot, shape), form)
+        wide, high = INCHES
+        below = 0.1 * max(0, len(plot.series) - FEW) / 3 + 0.5 if len(plot.series) > FEW else 0.0
         figure: Any = import_module("matplotlib.figure").Figure(
-            figsize=INCHES, layout="constrained"
+            figsize=(wide, high + below * (not plot.bars)), layout="constrained"
         )
         axes = figure.add_subplot()
         axes.set_title(plot.title, fontsize=10, loc="left")
@@ -180,23 +261,38 @@ def _style(theme: Theme) -> dict[str, Any]:
 def _lines(axes: Any, plot: Plot) -> None:
     if plot.diagonal:
         axes.plot([0, 1], [0, 1], color="#888888", linewidth=0.8, linestyle=":", marker="")
-    for name, points in plot.series.items():
-        if not points:
-            continue
+    shown = [(name, points) for name, points in plot.series.items() if points]
+    for at, (name, points) in enumerate(shown):
         shape: dict[str, Any] = {} if plot.dots else {"marker": ""}
-        shape |= {} if plot.joined else {"linestyle": ""}
+        if not plot.joined:
+            shape |= {"linestyle": ""}
         x, y = [p[0] for p in points], [p[1] for p in points]
         spread = _spread(points)
-        axes.errorbar(
+        made = axes.errorbar(
             x, y, yerr=spread, label=name, markersize=4, linewidth=1.6, capsize=3, **shape
         )
+        if not plot.joined:
+            _beside(axes, made, at - (len(shown) - 1) / 2, len(shown))
     axes.set(xlabel=plot.x, ylabel=plot.y)
     if plot.share:
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    if len(plot.series) > 1:
+    if len(shown) > FEW:
+        axes.legend(
+            loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=3, fontsize=6, labelspacing=0.2
+        )
+    elif len(shown) > 1:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _beside(axes: Any, made: Any, step: float, of: int) -> None:
+    """Points at one place are drawn beside each other: none hides another. The axes stay as the values want them."""
+    apart = min(BESIDE, ROOM / of) / 72
+    transforms: Any = import_module("matplotlib.transforms")
+    move = transforms.ScaledTranslation(step * apart, 0, axes.figure.dpi_scale_trans)
+    for part in made.get_children():
+        part.set_transform(axes.transData + move)
 
 
 def _spread(points: Points) -> list[list[float]] | None:
@@ -212,3 +308,61 @@ def _bars(axes: Any, plot: Plot) -> None:
     axes.bar_label(axes.barh(range(len(names)), counts, color="C0"), fmt="%g", padding=3)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
+
+
+# ── Panels ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _panelled(plot: Panels, shape: Shape) -> Any:
+    """A figure of panels, the first one the highest."""
+    shown = [panel for panel in plot.panels if panel.points]
+    heights = [2.0, *([1.2] * (len(shown) - 1))]
+    figure: Any = import_module("matplotlib.figure").Figure(
+        figsize=(ACROSS[shape], sum(heights) + 0.9), layout="constrained"
+    )
+    rows = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=heights)
+    figure.suptitle(plot.title, fontsize=10, x=0.01, ha="left")
+    for at, (axes, panel) in enumerate(zip(rows[:, 0], shown, strict=True)):
+        axes.grid(visible=True, axis="y", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.margins(x=0.03)
+        _panel(axes, panel, f"C{at}", shape)
+    last = rows[-1, 0]
+    last.set_xlabel(plot.x)
+    last.xaxis.set_major_locator(import_module("matplotlib.ticker").MaxNLocator(integer=True))
+    return figure
+
+
+def _panel(axes: Any, panel: Panel, colour: str, shape: Shape) -> None:
+    x, y = [p[0] for p in panel.points], [p[1] for p in panel.points]
+    tops = [max(p[1:]) for p in panel.points]
+    most = panel.most if panel.most is not None else max([*tops, 1.0])
+    if panel.bars:
+        axes.bar(x, y, width=0.4, color=colour)
+    else:
+        axes.errorbar(
+            x, y, yerr=_spread(panel.points), color=colour, ecolor=(colour, 0.45), linestyle="-",
+            marker="o", markersize=4, linewidth=1.6, elinewidth=1.2, capsize=3,
+        )  # fmt: skip
+    axes.set_ylim(0 if panel.bars else -0.04 * most, most * 1.14)
+    axes.yaxis.set_major_locator(
+        import_module("matplotlib.ticker").MaxNLocator(
+            4, integer=most >= 4, steps=[1, 2, 2.5, 5, 10]
+        )
+    )
+    axes.set_title(panel.y, fontsize=8.5, loc="left", pad=3)
+    axes.tick_params(labelsize=8)
+    ground = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "alpha": 0.75, "pad": 0.4}
+    for at in _numbered(y, NUMBERED[shape]):
+        place = (0, 2) if panel.bars else (5, 5)
+        axes.annotate(
+            panel.numbers[at], (x[at], y[at]), xytext=place, textcoords="offset points",
+            ha="center" if panel.bars else "left", fontsize=7.5, annotation_clip=False, bbox=ground,
+        )  # fmt: skip
+
+
+def _numbered(y: Sequence[float], most: int) -> list[int]:
+    """Which points bear their number: all of them where there is room."""
+    if len(y) <= most:
+        return [*range(len(y))]
+    return sorted({0, len(y) - 1, y.index(min(y)), y.index(max(y))})

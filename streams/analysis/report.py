@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from streams.analysis.layout import bullets, gallery, html_table, page, warning
 from streams.analysis.plots import Plot, bars, curves, in_page, without
+from streams.analysis.progress import picture
 from streams.analysis.rewards import reward_plot
 
 SIMULATED = "Simulated: no model answered. These figures say nothing about any method."
@@ -14,14 +16,7 @@ HEAD = ("run", "n", "accuracy", "95 %", "coverage", "wrong", "withheld", "undeci
         "tokens", "ECE", "AURC")  # fmt: skip
 JUDGE_HEAD = ("with a judge", "coverage with it")
 """Columns beside the others, where a judge was asked."""
-STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-    "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;text-align:right;"
-    "border-bottom:1px solid #8884}td:first-child,th:first-child{text-align:left}"
-    ".warn{background:#fd06;padding:.5rem 1rem}figure{display:inline-block;margin:.5rem}"
-    "img{max-width:100%}code{overflow-wrap:anywhere}"
-)
+LEARNED_HEAD = ("batch", "right", "accuracy", "95 %", "calls", "95 %", "tokens", "95 %", "lessons")
 
 
 def markdown(made: Mapping[str, Any]) -> str:
@@ -30,6 +25,8 @@ def markdown(made: Mapping[str, Any]) -> str:
     if made["simulated"]:
         lines += [f"> **{SIMULATED}**", ""]
     lines += table(*_overview(made["runs"]))
+    for scope, steps in made["learning"].items():
+        lines += ["", f"## {_learned(scope)}", "", *table(LEARNED_HEAD, _steps(steps))]
     for name, figures in made["runs"].items():
         lines += ["", f"## {name}", "", *_details(figures)]
     return "\n".join(lines) + "\n"
@@ -39,6 +36,38 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table's lines in Markdown; the first column is of words."""
     ruler = "|".join(["---", *["---:"] * (len(head) - 1)])
     return [f"| {' | '.join(head)} |", f"|{ruler}|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _learned(scope: str) -> str:
+    return f"{scope}, batch by batch"
+
+
+def _steps(steps: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """A scope's batches as rows: how many are right, and what a problem took."""
+    return [
+        [
+            str(each["batch"]),
+            f"{each['right']} of {each['graded']}"
+            + (
+                f" ({each['members'] - each['graded']} not graded)"
+                if each["graded"] < each["members"]
+                else ""
+            ),
+            share(each["accuracy"]),
+            _between(each["accuracy_interval"], lambda bound: share(bound)),
+            number(each["calls"], 1),
+            _between(each["calls_interval"], lambda bound: number(bound, 1)),
+            number(each["tokens"], 0)
+            + _of(each["members"] - each["tokens_unknown"], each["members"]),
+            _between(each["tokens_interval"], lambda bound: number(bound, 0)),
+            f"{each['lessons']:,}",
+        ]
+        for each in steps
+    ]
+
+
+def _between(interval: Sequence[float] | None, said: Callable[[float], str]) -> str:
+    return "–" if interval is None else "–".join(said(bound) for bound in interval)
 
 
 def _overview(runs: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -207,32 +236,19 @@ def html(made: Mapping[str, Any]) -> str:
     """The report as one page, plots included."""
     parts = [f"<h1>Analysis of {made['episodes']} episodes</h1>"]
     if made["simulated"]:
-        parts.append(f'<p class="warn">{escape(SIMULATED)}</p>')
-    parts.append(html_table(*_overview(made["runs"])))
-    parts += [*without(), *in_page([reward_plot(made["runs"])])]
+        parts.append(warning(SIMULATED))
+    parts += [html_table(*_overview(made["runs"]), "Runs"), *without()]
+    for scope, steps in made["learning"].items():
+        parts += [
+            f"<h2>{escape(_learned(scope))}</h2>",
+            *in_page([picture(_learned(scope), steps)]),
+        ]
+        parts.append(html_table(LEARNED_HEAD, _steps(steps), "Batches"))
+    parts.append(gallery(in_page([reward_plot(made["runs"])])))
     for name, figures in made["runs"].items():
-        items = "".join(f"<li>{escape(line[2:])}</li>" for line in _details(figures))
-        parts += [f"<h2>{escape(name)}</h2>", *in_page(plots(figures)), f"<ul>{items}</ul>"]
-    return page("Analysis", parts)
-
-
-def page(title: str, parts: Sequence[str]) -> str:
-    """One page that needs nothing else: no script, no font, no picture from anywhere."""
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style><body>\n{body}\n</body></html>\n"
-    )
-
-
-def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in HTML, its cells escaped."""
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{top}</tr>{body}</table>"
+        items = bullets([escape(line[2:]) for line in _details(figures)])
+        parts += [f"<h2>{escape(name)}</h2>", gallery(in_page(plots(figures))), items]
+    return page("Analysis", parts, kind="analysis")
 
 
 def plots(figures: Mapping[str, Any]) -> list[Plot]:

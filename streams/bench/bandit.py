@@ -25,8 +25,8 @@ from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
 from schemas.asking import OutOfLimit, Steps
 from schemas.memory import Memory
 from state.journal import MemoryRecorder
+from streams.analysis.layout import page
 from streams.analysis.plots import Plot, in_page, without
-from streams.analysis.report import page
 from streams.backbones.rehearsal import Options, Rehearsal
 from streams.drive import Run, drive
 from streams.embedders.hashed import HashedEmbedder

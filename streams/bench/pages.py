@@ -7,17 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from streams.analysis.layout import bullets, folded, gallery, html_table, page, warning
 from streams.analysis.plots import Plot, curves, in_page, without
-from streams.analysis.report import (
-    SIMULATED,
-    html_table,
-    judge_line,
-    number,
-    of_source,
-    page,
-    share,
-    table,
-)
+from streams.analysis.report import SIMULATED, judge_line, number, of_source, share, table
 from streams.bench.report import simulated
 from streams.bench.tables import Shown, measured_table, pairs_table, paper_tables
 
@@ -27,8 +19,8 @@ CODE = re.compile(r"`([^`]*)`")
 def markdown(made: Mapping[str, Any]) -> str:
     """The report as Markdown."""
     lines = [f"# {_title(made)}", ""]
-    for warning in warnings(made):
-        lines += [f"> **{warning}**", ""]
+    for text in warnings(made):
+        lines += [f"> **{text}**", ""]
     lines += [made["differs"], ""] if made["differs"] else []
     lines += [f"- {line}" for line in provenance(made)]
     for each in tables(made):
@@ -42,21 +34,20 @@ def markdown(made: Mapping[str, Any]) -> str:
 def html(made: Mapping[str, Any], *, plots: bool = True) -> str:
     """The report as one page."""
     parts = [f"<h1>{escape(_title(made))}</h1>"]
-    parts += [f'<p class="warn">{escape(warning)}</p>' for warning in warnings(made)]
-    parts += [f"<p>{escape(made['differs'])}</p>"] if made["differs"] else []
-    parts.append(_list(provenance(made)))
+    parts += [warning(text) for text in warnings(made)]
+    parts += [f'<p class="prose">{escape(made["differs"])}</p>'] if made["differs"] else []
     for each in tables(made):
-        parts += [f"<h2>{escape(each.title)}</h2>", html_table(each.head, each.rows)]
-        parts += [f"<p>{escape(each.under)}</p>"] if each.under else []
-    parts += [*without(), *in_page(figures(made))] if plots else []
-    for title, details in sections(made):
-        parts += [f"<h3>{escape(title)}</h3>", _list(details)]
-    return page(made["recipe"], parts)
+        parts += [f"<h2>{escape(each.title)}</h2>", html_table(each.head, each.rows, each.title)]
+        parts += [f'<p class="dim small prose">{escape(each.under)}</p>'] if each.under else []
+    parts += [*without(), gallery(in_page(figures(made)))] if plots else []
+    details = [folded(title, _list(lines)) for title, lines in sections(made)]
+    parts += ["<h2>Details</h2>", *details] if details else []
+    parts += ["<h2>How it was made</h2>", _list(provenance(made))]
+    return page(made["recipe"], parts, kind="bench")
 
 
 def _list(lines: Sequence[str]) -> str:
-    said = (CODE.sub(r"<code>\1</code>", escape(line)) for line in lines)
-    return f"<ul>{''.join(f'<li>{line}</li>' for line in said)}</ul>"
+    return bullets([CODE.sub(r"<code>\1</code>", escape(line)) for line in lines])
 
 
 def tables(made: Mapping[str, Any]) -> Iterator[Shown]:

@@ -63,7 +63,7 @@ def _analysis(reading: Reading, run: str | None) -> dict[str, Any]:
     if not cases:
         what = "no closed episode" if run is None else f"no closed episode of {run!r}"
         raise usage(what, field="RUN", error="run.unknown", hint="metalogue log stats")
-    return analysis(cases, everything, reading.shadows)
+    return analysis(cases, everything, reading.shadows, reading.steps(cases))
 
 
 def _audit(log: SqliteLog, run: str | None, models: Models) -> int:

@@ -20,10 +20,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from schemas.events.codec import BadEvent
-from streams.analysis.graph_page import STYLE
+from streams.analysis.layout import style
 from streams.cli.errors import CliError
 from streams.cli.log_faults import fault_of
-from streams.dashboard import letters, numbers, reviewing, views, words
+from streams.dashboard import letters, numbers, progress, reviewing, views, words
 from streams.dashboard.guard import Guard, alone
 from streams.dashboard.live import Live
 from streams.dashboard.live_log import LiveLog
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from streams.web.hosts import Hosts
 
 HERE: Final = Path(__file__).parent
+STYLED: Final[list[str | tuple[str, str]]] = [("streams.analysis", "static")]
+"""Where style sheet and mark lie, which reports share."""
 LAST_S: Final = 3.0
 """How long a dashboard that ends waits for its last look at the log."""
 PAGES: Final = {
@@ -96,11 +98,12 @@ class Dashboard:
                 Route("/dead-letter/replay", self.replay, methods=["POST"]),
                 Route("/review/answer", self.judge, methods=["POST"]),
                 Route("/graph/drawn", self.drawn),
+                Route("/progress.svg", self.progress),
                 Route("/live", Live(self.live_log), methods=["GET"]),
                 Route("/metrics", self.metrics),
                 Route("/livez", self.livez),
                 Route("/readyz", self.readyz),
-                Mount("/static", StaticFiles(directory=HERE / "static")),
+                Mount("/static", StaticFiles(directory=HERE / "static", packages=STYLED)),
             ],
             middleware=[
                 Middleware(Guard, hosts=hosts),
@@ -159,7 +162,14 @@ class Dashboard:
             text = numbers.graph_drawn(self.live_log.state, scope)
         if text is None:
             raise HTTPException(404, f"{scope or 'no scope'} keeps no graph")
-        return HTMLResponse(text, headers=alone(STYLE))
+        return HTMLResponse(text, headers=alone(style()))
+
+    def progress(self, request: Request) -> Response:
+        """What a scope's batches brought, drawn as a file."""
+        found = progress.file(self.live_log, request.query_params)
+        if found is None:
+            raise HTTPException(404, "no such drawing")
+        return Response(found, media_type="image/svg+xml", headers=progress.HEADERS)
 
     def failed(self, request: Request, error: Exception) -> Response:
         """What went wrong, as a page."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from schemas.identity import learning_id
 from schemas.memory import Memory
 from state.folds.lives import name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
-from streams.telemetry.figures import BatchFigures
-
-CHART: Final = (640, 140)
+from streams.dashboard import progress
+from streams.telemetry.figures import BatchFigures, Figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,39 +88,14 @@ def versions(fold: MemoryFold, batches: Mapping[tuple[str, int], BatchFigures]) 
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A series of a chart as points of an SVG polyline, and its greatest value."""
-
-    points: str
-    most: float
-
-
-def line(values: Sequence[float | None], most: float | None = None) -> Line:
-    """Values from left to right; what is unknown is passed over."""
-    width, height = CHART
-    known = [(at, value) for at, value in enumerate(values) if value is not None]
-    top = most or max([*(value for _, value in known), 1])
-    step = width / max(len(values) - 1, 1)
-    pairs = (f"{at * step:.1f},{height - height * value / top:.1f}" for at, value in known)
-    return Line(" ".join(pairs), top)
-
-
-def overview(
-    state: State, batches: Mapping[tuple[str, int], BatchFigures], wanted: str
-) -> dict[str, Any]:
+def overview(state: State, figures: Figures, wanted: str) -> dict[str, Any]:
     """All scopes, and the versions of the one that is wanted."""
     names = sorted(state.memories)
     scope = wanted if wanted in state.memories else next(iter(names), None)
-    shown = [] if scope is None else versions(state.memories[scope], batches)
-    graded = [v.batch.right / v.batch.graded if v.batch and v.batch.graded else None for v in shown]
+    shown = [] if scope is None else versions(state.memories[scope], figures.batches)
     return {
-        "scopes": scopes(state, list(batches.values())),
+        "scopes": scopes(state, list(figures.batches.values())),
         "scope": scope,
         "versions": list(reversed(shown)),
-        "chart": CHART,
-        "lessons_line": line([v.lessons for v in shown]),
-        "rules_line": line([v.rules for v in shown]),
-        "right_line": line(graded, 1.0) if any(graded) else None,
-        "last": shown[-1].number if shown else 0,
+        "progress": None if scope is None else progress.shown(figures, scope),
     }

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from state.folds.budgets import BudgetsFold, DaySpent
-from streams.dashboard import flow, listing
+from streams.dashboard import flow, listing, progress
 from streams.dashboard.live_log import LiveLog
 from streams.runtime.embedded.log import SqliteLog
-from streams.telemetry.figures import BatchFigures
 
 SHOWN: Final = 8
 TENANTS: Final = 20
-CHART: Final = (640, 120)
 CALLS = """
 select count(*), max(at_ms), (select json_extract(o.body, '$.limits.calls') from records o
   where o.episode = ?1 and o.address = 'opened'), (select json_extract(o.body, '$.policy')
@@ -39,17 +36,6 @@ class Running:
     last_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One batch in the chart of accuracy."""
-
-    x: float
-    width: float
-    right: float
-    unknown: float
-    batch: BatchFigures
-
-
 def running(live_log: LiveLog, log: SqliteLog, most: int = SHOWN) -> list[Running]:
     """The episodes under way, those first that began last."""
     latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:most]
@@ -65,28 +51,12 @@ def _running(log: SqliteLog, episode: str, since_ms: int) -> Running:
     )
 
 
-def bars(batches: Sequence[BatchFigures]) -> list[Bar]:
-    """Accuracy by batch, each bar as high as the share that was right."""
-    width, height = CHART
-    step = width / max(len(batches), 1)
-    wide = min(step * 0.6, 36)
-    return [
-        Bar(
-            (at + 0.5) * step - wide / 2,
-            wide,
-            height * batch.right / max(batch.members, 1),
-            height * (batch.members - batch.graded) / max(batch.members, 1),
-            batch,
-        )
-        for at, batch in enumerate(batches)
-    ]
-
-
 def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
     """What the first page shows."""
     figures, counts = live_log.counts.figures, live_log.topics()
     rates = {name: live_log.rates.of(name) for name in counts}
     lags, batches = live_log.counts.lags(), list(figures.batches.values())
+    scope, others = progress.newest(batches)
     return {
         "figures": figures,
         "counts_of": counts,
@@ -97,8 +67,9 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
         "under_way": len(live_log.open),
         "answers": listing.answers(log, live_log.state, "", listing.NEWEST).lines[:SHOWN],
         "statuses": live_log.counts.answers,
-        "bars": bars(batches[-40:]),
-        "chart": CHART,
+        "progress": progress.shown(figures, scope),
+        "progress_scope": scope,
+        "other_scopes": others,
         "batches": batches,
         "latest_ms": log.db.execute(LATEST).fetchone()[0],
         "models": models(log),

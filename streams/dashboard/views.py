@@ -157,8 +157,8 @@ def _question(found: StepView) -> list[tuple[str, str]]:
 def learning_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     """Scopes and their versions."""
     with live_log.looking():
-        batches = live_log.counts.figures.batches
-        return learning.overview(live_log.state, batches, asked.get("scope", ""))
+        figures = live_log.counts.figures
+        return learning.overview(live_log.state, figures, asked.get("scope", ""))
 
 
 def items_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:

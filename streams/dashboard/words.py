@@ -105,6 +105,12 @@ def link(path: str, **query: Any) -> str:
     return f"{path}?{urlencode(said)}" if said else path
 
 
+def scope_parts(name: str) -> tuple[str, str, str, str]:
+    """Domain, policy, walk and digest of a scope's settings; what it does not have is empty."""
+    domain, policy, walk, digest = (*name.split("/"), "", "", "", "")[:4]
+    return (domain, policy, walk, digest) if name.count("/") < 4 else (name, "", "", "")
+
+
 FILTERS: Mapping[str, Callable[..., str]] = {
     "ago": ago,
     "stamp": stamp,
@@ -129,5 +135,6 @@ GLOBALS: Mapping[str, Callable[..., Any]] = {
     "link": link,
     "lasted": lasted,
     "plural": plural,
+    "scope_parts": scope_parts,
     "recorded": plain,
 }

@@ -77,6 +77,8 @@ class BatchFigures:
     number: int
     members: int
     spent: Spent
+    each: tuple[tuple[str, Spent], ...] = ()
+    """What each member spent."""
     right: int = 0
     graded: int = 0
     lessons: int = 0
@@ -185,7 +187,8 @@ class Figures:
             return
         members: list[str] = body["members"]
         spent = [self.open.pop(member, Spent()) for member in members]
-        batch = BatchFigures(body["scope"], body["batch"], len(members), sum(spent, Spent()))
+        each = tuple(zip(members, spent, strict=True))
+        batch = BatchFigures(body["scope"], body["batch"], len(members), sum(spent, Spent()), each)
         self.batches[batch.scope, batch.number] = batch
         self.closings.update(body["outcomes"])
         for member in members:

@@ -216,7 +216,7 @@ def test_graph_show_on_the_screen_and_as_files(domain: Path, tmp_path: Path) -> 
     text = page.read_text()
     assert "<script" not in text
     assert "http" not in text
-    assert text.count("<line ") == len(shown["edges"])
+    assert text.count('<path class="link ') == len(shown["edges"])
     assert all(name in text for name in learned)
     root = ET.parse(xml).getroot()
     edges = root.findall(".//{*}edge")

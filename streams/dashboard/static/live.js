@@ -3,6 +3,10 @@
 "use strict";
 
 (() => {
+  // Where the row of pages is longer than a phone is wide, the page that is open is seen in it.
+  const row = document.querySelector(".top nav ul"), here = row && row.querySelector("[aria-current]");
+  if (here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+
   const said = document.getElementById("live");
   const pause = document.getElementById("pause");
   const regions = () => document.querySelectorAll("[data-region]");

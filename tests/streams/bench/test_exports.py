@@ -244,3 +244,25 @@ def test_without_matplotlib_a_page_says_so_and_nothing_fails(
     assert not in_page([LINES])
     assert not files([LINES], "svg")
     assert "metalogue[plots]" in without()[0]
+
+
+def test_points_at_one_place_stand_beside_each_other_on_axes_that_show_them() -> None:
+    """The runs of one budget hid each other."""
+    at_one = {f"run {n}": [(12.0, 50.0, 20.0, 80.0)] for n in range(3)}
+    drawing = drawn(Plot("d", at_one, "calls", "right %", joined=False)).decode()
+    marks = re.findall(r'<use xlink:href="#m[^"]*" x="([0-9.]+)" y="([0-9.]+)"', drawing)
+    assert len({x for x, _ in marks}) >= 3
+    assert len({y for _, y in marks}) >= 1
+    said = re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
+    assert {"12.0", "20", "80"} & set(said), "the axes show where they are"
+
+
+def test_many_names_stand_below_the_plot() -> None:
+    many = {f"run {n}": [(float(n), 50.0)] for n in range(30)}
+    few = {name: many[name] for name in list(many)[:5]}
+    sizes = [
+        re.search(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', drawn(Plot("d", each, joined=False)))
+        for each in (few, many)
+    ]
+    heights = [float(found[2]) for found in sizes if found is not None]
+    assert heights[1] > heights[0] + 30

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from streams.analysis.progress import Batch, figures, picture
 from streams.cli.show.board import trend
 from streams.dashboard.app import templates
 from streams.dashboard.items import among_all
@@ -34,9 +36,11 @@ def test_a_share_of_a_scope_is_of_its_graded_members() -> None:
 
 def test_a_drawing_of_batches_is_told_in_words_with_what_was_not_graded() -> None:
     """It said the share of all members, as if what nobody graded were wrong."""
-    module: Any = templates().get_template("parts.html").module
-    assert str(module.batch_told(batch(1, 3, 8))) == "batch 1: 3 of 8 right, 2 not graded"
-    assert str(module.batch_told(batch(2, 3, 10))) == "batch 2: 3 of 10 right"
+    outcomes = (*[True] * 3, *[False] * 5, None, None)
+    one = Batch(1, outcomes, (2,) * 10, (None,) * 10, 4)
+    told = picture("d", figures([one, replace(one, number=2, outcomes=outcomes[:8])])).told
+    assert "from batch 1: 3 of 8 right, 2 not graded, to batch 2: 3 of 8 right" in told
+    assert not told.endswith("not graded")
 
 
 def test_the_board_says_how_many_its_halves_leave_out() -> None:
