@@ -1,19 +1,15 @@
-"""A search tree drawn: lines for a terminal, SVG for a page. Scores, actions, calls, the surviving path."""
+"""A search tree in words: a line a node, for a terminal. Scores, actions, calls, the surviving path."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
 from handlers.policies.cot2_meta.trace import Tree, Twig
 from schemas.events.search import ROOT
 from schemas.identity import address_order
 
 MARKS = {"pruned": "✗", "repaired": "↻", "closed": "○", "open": "●"}
-COLOURS = {"pruned": "#d55e00", "repaired": "#e69f00", "closed": "#666", "open": "#0072b2"}
-PATH = "#009e73"
-ROW, STEP, EDGE = 26, 150, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,44 +88,3 @@ def headline(tree: Tree) -> str:
 def lines(tree: Tree) -> list[str]:
     """The tree as text."""
     return [headline(tree), *(f"{branch.rails}{branch.words}" for branch in branches(tree))]
-
-
-def svg(tree: Tree) -> str:
-    """The tree as SVG: a row a node, as far right as it is deep."""
-    drawn = branches(tree)
-    places = {branch.twig.id: branch for branch in drawn}
-    width = EDGE + STEP * max((branch.twig.depth for branch in drawn), default=0) + 640
-    height = ROW * (len(drawn) + 2)
-    parts = [f'<text x="{EDGE}" y="18" font-weight="bold">{escape(headline(tree))}</text>']
-    parts += [_edge(branch, places) for branch in drawn if branch.twig.parent is not None]
-    parts += [_spot(branch) for branch in drawn]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">'
-        f"{''.join(parts)}</svg>\n"
-    )
-
-
-def html(tree: Tree, title: str) -> str:
-    """The tree as a page of its own."""
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-    return f"{head}<body><h1>{escape(title)}</h1>{svg(tree)}</body></html>\n"
-
-
-def _at(branch: Branch) -> tuple[int, int]:
-    return EDGE + STEP * branch.twig.depth, ROW * (branch.row + 2)
-
-
-def _edge(branch: Branch, places: dict[str, Branch]) -> str:
-    (x, y), (px, py) = _at(branch), _at(places[branch.twig.parent or ROOT])
-    colour, width = (PATH, 3) if branch.on_path else ("#8888", 1)
-    return f'<path d="M{px} {py}V{y}H{x}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
-
-
-def _spot(branch: Branch) -> str:
-    x, y = _at(branch)
-    colour = PATH if branch.on_path else COLOURS[branch.twig.status]
-    return (
-        f'<circle cx="{x}" cy="{y}" r="6" fill="{colour}"/>'
-        f'<text x="{x + 12}" y="{y + 4}">{escape(described(branch.twig))}</text>'
-    )

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from handlers.learning.likeness import likeness_of
 from schemas.events.episode import Recalled
 from schemas.events.reasoning import KnowledgeReached
-from schemas.identity import address_order, episode_parts
-from schemas.memory import MemoryItem
+from schemas.identity import episode_parts
+from schemas.memory import Memory, MemoryItem
 from state.folds.state import State
-from streams.analysis.drawing import described, headline
+from streams.analysis.drawing import headline
+from streams.analysis.tree_page import LEGEND, VERDICTS, Drawing, Judge, Node, placed, searched
 from streams.cli.show.rows import Row, grouped, items_of, rows
 from streams.cli.show.sheet import Sheet
-from streams.cli.show.tree import tree_in
+from streams.cli.show.tree import judge_of, tree_in
+from streams.cli.show.words import one_line
+from streams.dashboard.timeline import STRIP, lane_of, stepped, timeline, times
 from streams.judging import words
 from streams.runtime.embedded.log import SqliteLog
 
-STRIP: Final = 1000
-"""Width of the strip of time, in units of its own."""
+JUDGING: Final = ("good", "bad", "warn", "note")
+"""Tones of steps that judge an answer or decide on it."""
 OTHERS = """
 select episode from records where episode >= ? and episode < ? and address = 'admitted'
   and episode <> ? limit 20
@@ -30,113 +34,57 @@ select episode from records where episode >= ? and episode < ? and address = 'op
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A row of the timeline, with what was spent up to there."""
-
-    row: Row
-    calls: int
-    begin: float
-    """Where it stands on the strip of time, of ``STRIP``."""
-    width: float
-    first_of_round: bool
-
-
-@dataclass(slots=True)
-class Node:
-    """One node of the tree."""
-
-    title: str
-    detail: str = ""
-    tone: str = ""
-    at: str | None = None
-    children: list[Node] = field(default_factory=list["Node"])
-
-
-def timeline(found: Sequence[Row]) -> list[Step]:
-    """The rows with running sums of calls and seconds."""
-    total = sum(row.seconds or 0.0 for row in found) or 1.0
-    steps: list[Step] = []
-    calls, seconds, last = 0, 0.0, None
-    tries = grouped(found)
-    for row in found:
-        calls += row.called
-        first = tries and row.round is not None and row.round != last
-        last = row.round if row.round is not None else last
-        width = STRIP * (row.seconds or 0.0) / total
-        steps.append(Step(row, calls, STRIP * seconds / total, width, first))
-        seconds += row.seconds or 0.0
-    return steps
-
-
 # ── As a tree ────────────────────────────────────────────────────────────────────────────────
 
 
-def tree(sheet: Sheet, found: Sequence[Row]) -> tuple[str, list[Node]]:
-    """What the tree is of, and its roots: thoughts of a search, else tries, else lanes of forks."""
-    search = tree_in(sheet)
+def tree(sheet: Sheet, found: Sequence[Row]) -> tuple[str, Drawing | None]:
+    """What the tree is of, and its drawing: a search's thoughts, else tries, else lanes of forks; none of one node."""
+    search, judge = tree_in(sheet), judge_of(sheet)
     if search is not None:
-        return headline(search), _searched(search)
+        about = f"{headline(search)}; the thick line is the way that the answer came"
+        return about, placed(searched(search, judge))
     if grouped(found):
-        return "tries, each with its questions", _tries(found)
-    return "questions in order; lanes under their fork", _lanes(found)
+        about, nodes = "tries, each with the answer it came to", _tries(found, judge)
+    else:
+        about, nodes = "lanes, each with the answer it came to", _lanes(found, judge)
+    final = one_line((sheet.closed.answer if sheet.closed is not None else None) or "")
+    came = [node for node in nodes if final and node.answer == final]
+    for node in came[-1:]:
+        node.chosen = True
+    return about, placed([Node("the problem", tone="root", children=nodes)]) if nodes else None
 
 
-def _searched(search: Any) -> list[Node]:
-    path = set(search.path(search.decided.node)) if search.decided is not None else set[str]()
-    nodes: dict[str, Node] = {}
-    roots: list[Node] = []
-    for twig in sorted(search.nodes.values(), key=lambda twig: address_order(twig.id)):
-        tone = "good" if twig.id in path else {"pruned": "bad", "repaired": "warn"}.get(twig.status)
-        nodes[twig.id] = Node(described(twig), "", tone or "")
-    for twig in search.nodes.values():
-        above = nodes.get(twig.parent or "")
-        (above.children if above is not None else roots).append(nodes[twig.id])
-    return roots
-
-
-def _tries(found: Sequence[Row]) -> list[Node]:
-    roots: list[Node] = []
-    by_round: dict[int, Node] = {}
+def _tries(found: Sequence[Row], judge: Judge) -> list[Node]:
+    by_round: dict[int, list[Row]] = {}
     for row in found:
-        leaf = _leaf(row)
-        if row.round is None:
-            roots.append(leaf)
-            continue
-        if row.round not in by_round:
-            by_round[row.round] = Node(f"try {row.round + 1}")
-            roots.append(by_round[row.round])
-        by_round[row.round].children.append(leaf)
-    return roots
+        if row.round is not None:
+            by_round.setdefault(row.round, []).append(row)
+    return [_outcome(f"try {number + 1}", rows, judge) for number, rows in by_round.items()]
 
 
-def _lanes(found: Sequence[Row]) -> list[Node]:
-    """Under a fork at 3 stand its lanes, and in lane 0 what is at 3.0.*."""
-    nodes: dict[str, Node] = {}
-    roots: list[Node] = []
+def _lanes(found: Sequence[Row], judge: Judge) -> list[Node]:
+    """A node a lane of the outermost forks; what is not in a lane is no branch."""
+    by_lane: dict[str, list[Row]] = {}
     for row in found:
-        leaf = nodes[row.at] = _leaf(row)
-        *above, _ = row.at.split(".")
-        if len(above) < 2:
-            roots.append(leaf)
-            continue
-        lane, fork = ".".join(above), nodes.get(".".join(above[:-1]))
-        if lane not in nodes:
-            nodes[lane] = Node(f"lane {above[-1]}")
-            (fork.children if fork is not None else roots).append(nodes[lane])
-        nodes[lane].children.append(leaf)
-    for node in nodes.values():
-        node.children = [_alone(child) for child in node.children]
-    return roots
+        parts = row.at.split(".")
+        if len(parts) > 2:
+            by_lane.setdefault(".".join(parts[:2]), []).append(row)
+    nodes = [_outcome(f"lane {lane_of(lane)}", rows, judge) for lane, rows in by_lane.items()]
+    return nodes if any(node.answer for node in nodes) else []
 
 
-def _alone(node: Node) -> Node:
-    """What stands alone in a lane, in the lane's place."""
-    return node.children[0] if node.at is None and len(node.children) == 1 else node
-
-
-def _leaf(row: Row) -> Node:
-    return Node(row.asked, row.answered, row.tone, row.at)
+def _outcome(title: str, rows: Sequence[Row], judge: Judge) -> Node:
+    """The last answer of some steps, and what was said of it."""
+    answers = [
+        (row.at, answer)
+        for row in rows
+        for _, fact in row.said
+        if isinstance(answer := getattr(fact, "answer", None), str)
+    ]
+    at, answer = answers[-1] if answers else (rows[0].at, "")
+    verdict = VERDICTS[judge(answer)] if answer else ""
+    said = "; ".join(f"{row.asked}: {row.answered}" for row in rows if row.tone in JUDGING)
+    return Node(title, one_line(answer), one_line(said), verdict or "open", verdict, at)
 
 
 # ── What guided it, and what is beside it ────────────────────────────────────────────────────
@@ -149,25 +97,40 @@ class Guide:
     id: str
     item: MemoryItem | None
     roles: tuple[str, ...]
+    """Whose prompts had it; none where it was recalled and then left out."""
     similarity: float | None
 
 
-def guides(sheet: Sheet, found: Sequence[Row], state: State) -> list[Guide]:
-    """The lessons and rules in its prompts, in the order of their use."""
-    wanted = list(sheet.closed.items) if sheet.closed is not None else []
-    wanted = list(dict.fromkeys([*wanted, *items_of(found)]))
-    known = {item.id: item for item in _memory(sheet, state)}
-    near = dict(_similarities(sheet))
-    roles = _roles(found)
-    return [Guide(name, known.get(name), roles.get(name, ()), near.get(name)) for name in wanted]
+def guides(
+    sheet: Sheet, found: Sequence[Row], state: State
+) -> tuple[list[Guide], list[Guide], float]:
+    """What guided it: first what was in its prompts, in the order of use; then the rest of what was recalled.
+
+    Among the rest is what has no real likeness to the problem: below the cosine that is returned, two texts
+    have nothing to do with each other.
+    """
+    memory, near, roles = _memory(sheet, state), dict(_similarities(sheet)), _roles(found)
+    known = {} if memory is None else {item.id: item for item in memory.items}
+    floor = likeness_of(None if memory is None else memory.embedder).floor
+    closed = list(sheet.closed.items) if sheet.closed is not None else []
+    names = dict.fromkeys([*closed, *items_of(found), *near])
+    every = [Guide(name, known.get(name), roles.get(name, ()), near.get(name)) for name in names]
+    used = [
+        each
+        for each in every
+        if each.roles and (each.similarity is None or each.similarity >= floor)
+    ]
+    rest = [each for each in every if each not in used]
+    rest.sort(key=lambda each: (each.similarity is None, -(each.similarity or 0)))
+    return used, rest, floor
 
 
-def _memory(sheet: Sheet, state: State) -> Iterable[MemoryItem]:
+def _memory(sheet: Sheet, state: State) -> Memory | None:
+    """The memory version that it worked with, if it is known."""
     if sheet.admitted is None or sheet.opened is None:
-        return ()
+        return None
     fold = state.memories.get(sheet.admitted.scope)
-    memory = None if fold is None else fold.versions.get(sheet.opened.memory_version)
-    return () if memory is None else memory.items
+    return None if fold is None else fold.versions.get(sheet.opened.memory_version)
 
 
 def _similarities(sheet: Sheet) -> Iterator[tuple[str, float]]:
@@ -203,15 +166,25 @@ def beside(log: SqliteLog, episode: str) -> dict[str, list[str]]:
 def page(log: SqliteLog, state: State, sheet: Sheet) -> dict[str, Any]:
     """What an episode's page shows."""
     found = rows(sheet.numbered)
-    about, roots = tree(sheet, found)
+    about, drawing = tree(sheet, found)
+    used, idle, floor = guides(sheet, found, state)
+    lanes = timeline(found, times(log, sheet))
     opened = sheet.opened
     return {
         "sheet": sheet,
-        "steps": timeline(found),
+        "steps": stepped(found, lanes),
+        "lanes": lanes,
         "strip": STRIP,
         "tree_about": about,
-        "tree": roots,
-        "guides": guides(sheet, found, state),
+        "tree": drawing,
+        "legend": [
+            each
+            for each in LEGEND
+            if drawing and any(s.node.tone == each[0] for s in drawing.spots)
+        ],
+        "guides": used,
+        "idle": idle,
+        "floor": floor,
         "call_limit": opened.limits.calls if opened is not None else None,
         "token_limit": opened.limits.tokens if opened is not None else None,
         "calibrated": getattr(sheet.closed, "calibrated", None),

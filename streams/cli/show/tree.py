@@ -7,13 +7,17 @@ from pathlib import Path
 from handlers.policies.base import Trace
 from handlers.policies.cot2_meta.trace import Tree, tree_of
 from schemas.events.search import NodeExpanded
-from streams.analysis.drawing import branches, headline, html, svg
+from streams.analysis.cases import judged
+from streams.analysis.drawing import branches, headline
+from streams.analysis.tree_page import Judge, html, placed, searched, svg
 from streams.cli.errors import usage
 from streams.cli.show.page import Page
 from streams.cli.show.sheet import Sheet
 from streams.cli.show.words import cut
 
 TONES = {"pruned": "bad", "repaired": "warn"}
+ENDED = {"right": "good", "wrong": "bad"}
+"""The way that the answer came, by what became of it."""
 
 
 def tree_in(sheet: Sheet) -> Tree | None:
@@ -23,6 +27,19 @@ def tree_in(sheet: Sheet) -> Tree | None:
     return tree_of(Trace(tuple(sheet.numbered)))
 
 
+def judge_of(sheet: Sheet) -> Judge:
+    """Who says of any answer in an episode whether it is right: whoever said it of its own, or the domain's checker."""
+    known, closed, posed = sheet.known, sheet.closed, sheet.admitted
+    given = (None if closed is None else closed.answer, known.outcome)
+
+    def judge(answer: str | None) -> bool | None:
+        if answer is None or posed is None:
+            return None
+        return judged(posed.problem, answer, None, given, by_person=known.by is not None)
+
+    return judge
+
+
 def draw(page: Page, sheet: Sheet) -> None:
     """The tree under the steps; nothing where there is none."""
     tree = tree_in(sheet)
@@ -30,8 +47,9 @@ def draw(page: Page, sheet: Sheet) -> None:
         return
     page.rule("tree")
     page.line((headline(tree), "dim"))
+    ended = ENDED.get(sheet.known.outcome, "strong")
     for branch in branches(tree):
-        tone = "good" if branch.on_path else TONES.get(branch.twig.status, "")
+        tone = ended if branch.on_path else TONES.get(branch.twig.status, "")
         room = page.width - len(branch.rails)
         page.line((branch.rails, "dim"), (cut(branch.words, room), tone))
 
@@ -43,5 +61,10 @@ def write(sheet: Sheet, path: Path) -> None:
         raise usage(f"{sheet.episode} has no tree to draw", field="--tree")
     if path.suffix not in (".svg", ".html"):
         raise usage(f"{path} must end in .svg or .html", field="--tree")
-    text = svg(tree) if path.suffix == ".svg" else html(tree, sheet.episode)
+    judge, posed = judge_of(sheet), sheet.admitted
+    if path.suffix == ".svg":
+        text = svg(placed(searched(tree, judge)), headline(tree)) + "\n"
+    else:
+        problem = "" if posed is None else posed.problem.problem
+        text = html(tree, sheet.episode, problem, judge)
     path.write_text(text, encoding="utf-8")

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.live
 
 MANY = 10_000
 LOADED = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
+OURS = '[src^="/progress.svg?"]'
+"""The one picture of pages, by its address."""
 MENU = (
     "Overview",
     "Episodes",
@@ -161,7 +163,7 @@ def test_a_script_in_a_problem_or_a_reply_is_inert(browser: Browser, tmp_path: P
         for path_ in (*pages, f"/episode/at?id={name}&at=0", f"/episodes?text={quote(SCRIPT)}"):
             page.goto(site.url + path_)
             assert page.evaluate("window.hacked") is None, path_
-            assert page.locator("main script, main img").count() == 0, path_
+            assert page.locator(f"main script, main img:not({OURS})").count() == 0, path_
         page.goto(f"{site.url}/episode?id={name}")
         expect(page.locator(".problem")).to_contain_text(f"{SCRIPT} {IMAGE}")
         page.goto(f"{site.url}/episode/at?id={name}&at=0")
@@ -241,11 +243,142 @@ SHOWN = {
 }
 
 
+WIDTHS = (390, 820, 1440)
+"""A phone, a tablet and a desk."""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_screens_are_kept(browser: Browser, site: Site, scheme: Literal["light", "dark"]) -> None:
-    with opened(browser, scheme) as page:
-        for name, address in SHOWN.items():
-            page.goto(site.url + address)
-            taken = page.screenshot(path=SHOTS / f"{name}-{scheme}.png")
-            assert taken.startswith(b"\x89PNG")
-            assert re.search(r"Metalogue$", page.title())
+    for width in WIDTHS:
+        with opened(browser, scheme, width) as page:
+            for name, address in SHOWN.items():
+                page.goto(site.url + address)
+                fits(page, f"{address} at {width}")
+                taken = page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+                assert taken.startswith(b"\x89PNG")
+                assert re.search(r"Metalogue$", page.title())
+
+
+def fits(page: Page, what: str) -> None:
+    """Nothing is wider than the screen but what scrolls by itself, with every detail opened."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wide <= 0, f"{what} is {wide} px wider than the screen"
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = false)")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "file"),
+    [(390, "dark", "narrow.*dark|dark.*narrow"), (1440, "light", "wide.*light|light.*wide")],
+)
+def test_the_central_claim_is_drawn_for_this_screen(
+    browser: Browser, site: Site, width: int, scheme: Literal["light", "dark"], file: str
+) -> None:
+    with opened(browser, scheme, width) as page:
+        page.goto(site.url)
+        drawing = page.locator("#batches img")
+        expect(drawing).to_be_visible()
+        assert drawing.evaluate("each => each.complete && each.naturalWidth") > 0
+        assert re.search(file, str(drawing.evaluate("each => each.currentSrc")))
+        flow = page.locator("#flow").bounding_box()
+        place = drawing.bounding_box()
+        assert place is not None
+        assert flow is not None
+        assert place["y"] < flow["y"], "it is above how things move"
+        assert place["width"] > 0.8 * (width if width < 1000 else 900)
+
+
+def test_on_a_phone_the_pages_are_one_row_that_shows_where_one_is(
+    browser: Browser, site: Site
+) -> None:
+    """It took three rows, a fifth of the screen."""
+    with opened(browser, width=390) as page:
+        page.goto(f"{site.url}/dead-letters")
+        box = page.locator(".top nav").bounding_box()
+        assert box is not None
+        assert box["height"] < 50
+        here = page.locator(".top nav [aria-current]").bounding_box()
+        assert here is not None
+        assert here["x"] >= 0
+        assert here["x"] + here["width"] <= 390
+        page.goto(f"{site.url}/learning")
+        digest = page.locator(".scope .digest").first
+        expect(digest).to_be_hidden()
+
+
+def test_lanes_stand_under_each_other_in_time_and_a_wrong_way_is_not_green(
+    browser: Browser, tmp_path: Path
+) -> None:
+    log = ("--log", tmp_path / "a.db")
+    assert call("produce", "game24:901-903", "--policy", "cot2_meta", *log).code == 0
+    ran(tmp_path, "worker", "--backbone", "rehearsal:seed=7,latency_ms=60", "--until-idle", *log)
+    with serving(tmp_path / "a.db") as site, opened(browser) as page:
+        page.goto(f"{site.url}/episode?id=n901")
+        lanes = page.locator(".lanes tbody tr")
+        assert lanes.count() > 2
+        first, second = (
+            lanes.filter(has_text=name).locator(".call").first.bounding_box()
+            for name in ("lane 1.1", "lane 1.2")
+        )
+        assert first is not None
+        assert second is not None
+        assert first["x"] < second["x"] + second["width"]
+        assert second["x"] < first["x"] + first["width"], "they were asked at the same time"
+        colour = "getComputedStyle(each.querySelector('circle')).fill"
+        wrong = page.locator(".drawn g.wrong")
+        right = page.evaluate(
+            "getComputedStyle(document.documentElement).getPropertyValue('--good')"
+        )
+        assert wrong.count() + page.locator(".drawn g.right").count() > 0
+        for node in wrong.all():
+            expect(node).to_contain_text("wrong")
+            assert str(node.evaluate(f"each => {colour}")) != right
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            fits(page, f"a search at {width}")
+            page.screenshot(path=SHOTS / f"search-{width}.png", full_page=True)
+        page.locator(".lanes a").first.click()
+        expect(page.locator("h1")).to_contain_text("n901 at ")
+
+
+def ran(folder: Path, *words: str | Path) -> None:
+    """A command as a process of its own: while a browser is driven, the event loop of this thread is taken."""
+    with process(*words, cwd=folder) as working:
+        assert working.wait(120) == 0
+
+
+def reports(worked: Path, folder: Path) -> dict[str, str]:
+    """Pages that commands write, by name."""
+    assert call("analyse", "--log", worked, "--out", folder).code == 0
+    source = folder / "mine.jsonl"
+    source.write_text('{"id": "a", "problem": "4 5 6 10", "domain": "game24"}\n', encoding="utf-8")
+    log = ("--log", folder / "a.db")
+    assert call("produce", source, "--policy", "cot2_meta", *log).code == 0
+    ran(folder, "worker", "--backbone", "rehearsal:seed=7", "--until-idle", *log)
+    assert call("show", "a", "--tree", folder / "tree.html", *log).code == 0
+    bench = ("bench", "run", "cot2-tab-17", "--reduced", "--backbone", "rehearsal:seed=7")
+    ran(folder, *bench, "--log", folder / "b.db", "--out", folder)
+    names = {"analysis": "analysis.html", "bench": "cot2-tab-17.html", "tree": "tree.html"}
+    return {name: (folder / file).read_text(encoding="utf-8") for name, file in names.items()}
+
+
+def test_what_commands_write_has_the_design_of_the_dashboard(
+    browser: Browser, worked: Path, tmp_path: Path
+) -> None:
+    """They were white in dark mode, 719 px wide on a phone of 390, and a bare serif page."""
+    made = reports(worked, tmp_path)
+    for scheme, ground in (("light", "rgb(248, 247, 244)"), ("dark", "rgb(18, 21, 25)")):
+        for width in WIDTHS:
+            with opened(browser, scheme, width) as page:  # type: ignore[arg-type]
+                for name, text in made.items():
+                    page.set_content(text)
+                    fits(page, f"{name} at {width}")
+                    assert (
+                        page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
+                    )
+                    shot = SHOTS / f"report-{name}-{width}-{scheme}.png"
+                    page.screenshot(path=shot, full_page=name != "bench")
+                    wide = page.locator("img").evaluate_all(
+                        "all => all.filter(each => each.complete && !each.naturalWidth).length"
+                    )
+                    assert wide == 0, f"{name}: a drawing is broken"
