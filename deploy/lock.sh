@@ -10,11 +10,11 @@ locks=deploy/locks
 compile() {
   UV_CUSTOM_COMPILE_COMMAND='make lock' "$uv" pip compile pyproject.toml --quiet --universal \
     --python-version 3.11 --no-emit-index-url --no-emit-find-links --constraint $locks/constraints.txt \
-    ${UPGRADE:+--upgrade} --extra openai --extra math --extra web --extra serve --group build "$@"
+    ${UPGRADE:+--upgrade} --extra openai --extra math --extra web --extra serve --extra plots --group build "$@"
 }
 compile --output-file $locks/requirements.txt
 compile --extra local --constraint $locks/requirements.txt --output-file $locks/requirements-local.txt
-compile --group dev --extra local --extra otel --extra mcp --extra plots --extra sign --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
+compile --group dev --extra local --extra otel --extra mcp --extra sign --constraint $locks/requirements.txt --output-file $locks/requirements-dev.txt
 # What the providers' library brings along is much, and it sees keys: each file by its hash, and all within what the
 # rest pins.
 compile --extra providers --generate-hashes --no-annotate --constraint $locks/requirements-dev.txt --output-file $locks/requirements-providers.txt
