@@ -1,4 +1,4 @@
-# make setup | providers | mcp | demo | dashboard | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | release-check | lock | clean
+# make setup | providers | mcp | demo | dashboard | pictures | demo-local | broker[-stop|-clean] | test | quick | coverage | mutants | test-models | test-train | soak | lint | release-check | lock | clean
 # `setup` installs what runs; `providers` and `demo-local` add who else answers, `mcp` who else asks; `test*` to `mutants`, `soak`, `lint` what checks it.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -28,7 +28,7 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-re
 # Without this every process that a test starts would compile again what has changed since `make setup`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup local openvino providers mcp chart dev demo dashboard demo-local demo-local-first
+.PHONY: help setup local openvino providers mcp chart dev demo dashboard pictures demo-local demo-local-first
 .PHONY: test quick coverage mutants test-models test-train soak lock clean
 .PHONY: broker broker-stop broker-clean
 .PHONY: release-check
@@ -61,6 +61,10 @@ demo: setup
 dashboard: setup
 	@[[ -e demo.db ]] || $(BIN)/metalogue demo $(if $(BACKBONE),--backbone $(BACKBONE))
 	@$(BIN)/metalogue dashboard --log sqlite:demo.db --open $(ARGS)
+
+# The pictures of README and operators' page, of the demo's log in a folder of their own; needs Debian's Chromium.
+pictures: dev
+	@$(BIN)/python -m tests.streams.dashboard.pictures
 
 # Six word problems (N=12: more) on a real model in this process, with no key and no compiler. What runs it comes
 # first, the model of 1.1 GB after its size and the minutes that it takes were said. FROM=index: where no hub is reached.

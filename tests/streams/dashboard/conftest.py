@@ -18,6 +18,11 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SHOTS = ROOT / "build" / "screenshots"
 
 
+def chromium() -> str | None:
+    """Where a browser is, if there is one."""
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
 @pytest.fixture(scope="session")
 def site(worked: Path) -> Generator[Site]:
     """The dashboard of a log that nobody works on."""
@@ -31,7 +36,7 @@ def browser() -> Generator[Browser]:
 
     For a module at most: while its driver is there, the event loop of this thread is taken.
     """
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    path = chromium()
     if path is None:
         why = "no Chromium here: apt-get install chromium"
         assert not os.environ.get("CI"), why
