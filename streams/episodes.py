@@ -144,6 +144,7 @@ def opening(
         memory_revision=memory.revision or None,
         backbones=backbones,
         prices=grant.prices_of(limits),
+        price_list=grant.price_list,
     )
 
 

@@ -17,6 +17,8 @@ class Grant:
     limits: Limits = field(default_factory=Limits)
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     unpriced: tuple[str, ...] = ()
+    price_list: str | None = None
+    """Name and date of the list that the prices are from."""
 
     def limits_of(self, problem: Problem) -> Limits:
         """The problem's limits, and the worker's where it has none."""

@@ -116,6 +116,7 @@ class World:
         patient: bool = True,
         totals: Totals | None = None,
         prices: Mapping[str, Price] | None = None,
+        price_list: str | None = None,
         limits: Limits | None = None,
         patience: Patience | None = None,
     ) -> None:
@@ -128,7 +129,7 @@ class World:
             prices=prices or {},
             patience=patience or Patience(),
         )
-        self.grant = self._granted(limits or Limits())
+        self.grant = self._granted(limits or Limits(), price_list)
         """The limits and prices with which episodes are opened."""
         self.simulated = any(backbone.simulated for backbone in self.backbones.values())
         """Whether any role is answered by no model."""
@@ -179,7 +180,7 @@ class World:
         """Everything that questions go to."""
         return *self.backbones.values(), self.embedder
 
-    def _granted(self, limits: Limits) -> Grant:
+    def _granted(self, limits: Limits, price_list: str | None) -> Grant:
         found = {
             role: price_for(self.caller.prices, each.name) for role, each in self.backbones.items()
         }
@@ -187,6 +188,7 @@ class World:
             limits=limits,
             prices={role: price for role, price in found.items() if price is not None},
             unpriced=tuple(self.backbones[role].name for role in found if found[role] is None),
+            price_list=price_list,
         )
 
     def _described(self) -> str:

@@ -42,6 +42,8 @@ class EpisodeOpened(Event, tag="episode.opened"):
     """Which model answers which role, for people; ``(SIMULATED)`` where none does."""
     prices: dict[str, Price] | None = None
     """Prices by role, under a limit of cost: what is reserved hangs on them."""
+    price_list: str | None = None
+    """Name and date of the list that its calls were priced by, where one was given; it may lack a model."""
     parent: str | None = None
     """The episode that a probe or fork was taken from."""
     at: str | None = None

@@ -1,18 +1,70 @@
 """Prices of models as data: ``MODEL=IN,OUT[,CACHED]``, for a million tokens each.
 
-None is built in: a price list ages unseen, and a wrong price is worse than an unknown one. MODEL is a
-model's name, a backbone's (``openai:MODEL``) or a kind of backbone (``llamacpp``, ``rehearsal``).
+None is built in: a price list ages unseen, and a wrong price is worse than an unknown one. Whoever keeps a list
+in a file names and dates it, and each episode says by which it was priced. MODEL is a model's name, a backbone's
+(``openai:MODEL``) or a kind of backbone (``llamacpp``, ``rehearsal``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from schemas.price import Price
 
 SPELLING = "MODEL=IN,OUT[,CACHED], what a million tokens cost"
+
+
+def _are_prices(said: dict[str, str]) -> dict[str, str]:
+    book_of(said)
+    return said
+
+
+class PriceList(BaseModel):
+    """A list of prices as its user writes it: a name, the day since which it holds, and prices by model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\s;].*$")]
+    date: date
+    prices: Annotated[dict[str, str], Field(min_length=1), AfterValidator(_are_prices)]
+
+    @property
+    def told(self) -> str:
+        """Which it is, as a record says it."""
+        return f"{' '.join(self.name.split())} of {self.date.isoformat()}"
+
+
+def list_of(text: str) -> PriceList:
+    """The list that a YAML document holds. Raises ``ValueError`` that names the field which is wrong."""
+    from streams.yamls import key_twice, plain, root
+
+    try:
+        twice = key_twice(root(text))
+        said = plain(text)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError("not YAML") from error
+    if twice is not None:
+        raise ValueError(f"{twice.value}: stands twice, in line {twice.start_mark.line + 1}")
+    try:
+        return PriceList.model_validate(said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        what = first["msg"].removeprefix("Value error, ")
+        raise ValueError(f"{place}: {what}" if place else what) from error
 
 
 def read(text: str) -> Price:

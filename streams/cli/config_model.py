@@ -118,6 +118,8 @@ class Config(BaseSettings):
     """Model calls in flight per endpoint."""
     prices: Annotated[dict[str, str], AfterValidator(_are_prices)] = {}
     """What a million tokens of a model cost: MODEL: IN,OUT[,CACHED]."""
+    price_list: str | None = None
+    """A file with a list of prices, its name and its date."""
     budgets: Annotated[dict[str, str], AfterValidator(_are_budgets)] = {}
     """What the problems of a tenant may spend on a day of UTC: TENANT: calls=N,tokens=N,cost=X; * for the rest."""
     statements: dict[str, Statement] = {}

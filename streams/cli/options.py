@@ -115,6 +115,10 @@ class ModelOptions:
         Optional[int],
         typer.Option("--max-connections", metavar="N", min=1, help="Model calls in flight."),
     ] = None
+    prices: Annotated[
+        Optional[str],
+        typer.Option("--prices", metavar="FILE", help="A price list with a name and a date."),
+    ] = None
     price: Annotated[
         list[str],
         typer.Option("--price", metavar="MODEL=IN,OUT[,CACHED]", help="Cost of a million tokens."),
@@ -136,6 +140,7 @@ class ModelOptions:
             base_url=self.base_url,
             max_connections=self.max_connections,
             prices=self.price,
+            price_list=self.prices,
             limits=limits,
             tools=tools,
         )

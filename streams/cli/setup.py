@@ -6,6 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schemas.identity import names_a_file
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from schemas.price import Price
     from schemas.problem import Limits, Profile
     from streams.backbones.port import BackboneError, Unreachable
+    from streams.backbones.prices import PriceList
     from streams.backbones.spelling import BackboneConfig
     from streams.budgets import Budgets
     from streams.embedders.port import Embedder
@@ -55,6 +57,8 @@ class Models:
     base_url: str | None = None
     max_connections: int | None = None
     prices: list[str] = field(default_factory=list[str])
+    price_list: str | None = None
+    """The file of one."""
     budgets: list[str] = field(default_factory=list[str])
     limits: Limits | None = None
     tools: str | None = None
@@ -110,6 +114,7 @@ def world_of(models: Models, *, patient: bool = True, totals: Totals | None = No
         patient=patient,
         totals=totals,
         prices=prices_of(models),
+        price_list=price_list_told(models),
         limits=models.limits,
     )
     world.budgets = budgets_of(models)
@@ -202,10 +207,42 @@ def prices_of(models: Models) -> dict[str, Price]:
     from streams.backbones.prices import book_of
     from streams.cli.config import load
 
+    found = price_list_of(models)
+    listed = {} if found is None else found.prices
     try:
-        return book_of(load().prices, models.prices)
+        return book_of({**listed, **load().prices}, models.prices)
     except ValueError as error:
         raise usage(str(error), field="--price") from error
+
+
+def price_list_of(models: Models) -> PriceList | None:
+    """The price list that was named, if one was. Raises a usage error for one that cannot be read."""
+    from streams.backbones.prices import list_of
+    from streams.cli.config import load
+    from streams.cli.places import refused
+
+    path = models.price_list or load().price_list
+    if path is None:
+        return None
+    try:
+        return list_of(Path(path).expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise refused(error, "--prices") from error
+    except ValueError as error:  # not UTF-8 either
+        hint = "A list has a name, a date and prices, each as MODEL: IN,OUT[,CACHED]"
+        raise usage(f"{path}: {error}", field="--prices", hint=hint) from error
+
+
+def price_list_told(models: Models) -> str | None:
+    """Which list it is, by name and date, with the models whose prices were given otherwise."""
+    from streams.backbones.prices import book_of
+    from streams.cli.config import load
+
+    found = price_list_of(models)
+    if found is None:
+        return None
+    own = {**book_of(load().prices), **book_of({}, models.prices)}
+    return found.told + (f"; of their own: {', '.join(sorted(own))}" if own else "")
 
 
 def budgets_of(models: Models) -> Budgets | None:

@@ -109,6 +109,7 @@ def _opened(
         "policy_version": policy.version,
         "limits": limits,
         "prices": grant.prices_of(limits),
+        "price_list": grant.price_list,
         "without": change.without or None,
     }
     if policy.name != was.policy:

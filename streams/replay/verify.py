@@ -378,7 +378,9 @@ class Verifier:
     def _opening(self, work: Work, opened: EpisodeOpened) -> None:
         problem = work.admitted.problem
         settings = resolved(work.policy, problem).digest
-        grant = Grant(limits=opened.limits, prices=opened.prices or {})
+        grant = Grant(
+            limits=opened.limits, prices=opened.prices or {}, price_list=opened.price_list
+        )
         told = opening(work.policy, settings, problem, work.memory, opened.backbones, grant)
         expect(work.episode, "opened", opened, told)
 

@@ -75,7 +75,8 @@ def _standing(sheet: Sheet) -> list[str]:
     if opened is None:
         return ["not opened yet"]
     batch = f"batch {sheet.batch}" if sheet.batch is not None else ""
-    return [f"{opened.policy}@{opened.policy_version}", batch, one_line(opened.backbones)]
+    priced = "" if opened.price_list is None else f"prices {one_line(opened.price_list)}"
+    return [f"{opened.policy}@{opened.policy_version}", batch, one_line(opened.backbones), priced]
 
 
 def _status(page: Page, sheet: Sheet) -> None:

@@ -38,6 +38,7 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "policy": _policy(sheet),
         "memory_version": opened.memory_version if opened is not None else None,
         "backbones": opened.backbones if opened is not None else None,
+        "price_list": opened.price_list if opened is not None else None,
         "parent": opened.parent if opened is not None else None,
         "limits": opened.limits.model_dump(exclude_none=True) if opened is not None else {},
         "batch": sheet.batch,
