@@ -70,8 +70,13 @@ async def serving(told: Told, place: tuple[str, int] | None) -> AsyncGenerator[N
 
 
 @contextmanager
-def exporting(path: Path, url: str | None) -> Generator[None]:
-    """Send the spans of a log on while something else runs. Raises a ``CliError`` for a wrong address."""
+def exporting(path: Path, url: str | None, *, texts: bool = False) -> Generator[None]:
+    """Send the spans of a log on while something else runs, with ``texts`` if that was asked for.
+
+    Raises a ``CliError`` for a wrong address.
+    """
+    if url is None and texts:
+        raise usage("say where spans go: --otlp URL", field="--otlp-text")
     if url is None:
         yield
         return
@@ -83,7 +88,9 @@ def exporting(path: Path, url: str | None) -> Generator[None]:
     except ValueError as error:
         raise usage(str(error), field="--otlp") from error
     stopped = threading.Event()
-    thread = threading.Thread(target=_export, args=(path, url, stopped), name="otlp", daemon=True)
+    thread = threading.Thread(
+        target=_export, args=(path, url, stopped, texts), name="otlp", daemon=True
+    )
     thread.start()
     try:
         yield
@@ -92,11 +99,12 @@ def exporting(path: Path, url: str | None) -> Generator[None]:
         thread.join(LAST_S)
 
 
-def _export(path: Path, url: str, stopped: threading.Event) -> None:
+def _export(path: Path, url: str, stopped: threading.Event, texts: bool) -> None:
     from streams.runtime.embedded.log import SqliteLog
     from streams.telemetry.otlp import Export, Sender
+    from streams.telemetry.texts import Texts
 
     sender = Sender(url)
     with closing(SqliteLog(path)) as log:
-        Export(log, sender.send, sender.url).follow(stopped)
+        Export(log, sender.send, sender.url, Texts(log) if texts else None).follow(stopped)
     sender.close()

@@ -89,6 +89,11 @@ Otlp = Annotated[
 ]
 
 
+OtlpText = Annotated[
+    bool, typer.Option("--otlp-text", help="Prompts and replies go along with the spans.")
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
     """Which models answer."""

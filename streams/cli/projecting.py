@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 PROGRESS_S, PLAIN_S = 0.5, 10.0
 
 
-def project(log: str | None, *, attached: bool, otlp: str | None = None) -> int:
+def project(
+    log: str | None, *, attached: bool, otlp: str | None = None, texts: bool = False
+) -> int:
     """Follow the log until told to end, or until standard input closes; the exit code."""
     from state.tables.lock import Busy, only_writer
     from streams.cli.observing import exporting
@@ -35,7 +37,7 @@ def project(log: str | None, *, attached: bool, otlp: str | None = None) -> int:
     opened = open_log(log, writes=True)
     try:
         _need_room(opened.path, tables_path(opened.path))
-        with only_writer(tables_path(opened.path)), exporting(opened.path, otlp):
+        with only_writer(tables_path(opened.path)), exporting(opened.path, otlp, texts=texts):
             projector = Projector(opened, told=None if attached else say)
             _ends_when_told(projector)
             projector.open()

@@ -75,6 +75,7 @@ def work(
     tables: bool = False,
     metrics: str | None = None,
     otlp: str | None = None,
+    texts: bool = False,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
     from streams.cli.observing import exporting, place_of
@@ -92,7 +93,7 @@ def work(
         if on_start is not None:
             on_start(worker)
         tune_collector()
-        with projector, exporting(worker.log.path, otlp):
+        with projector, exporting(worker.log.path, otlp, texts=texts):
             return report(_finished(worker, config, pages))
 
 

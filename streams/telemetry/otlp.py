@@ -22,6 +22,7 @@ from streams.telemetry.spans import Span
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
+    from streams.telemetry.texts import Texts
 
 SENT: Final = ("episode.closed", "graded")
 """What ends an episode, and what may be said of it later."""
@@ -110,10 +111,16 @@ def _context(trace: int, span: int) -> Any:
 class Export:
     """The spans that one log still has to send to one endpoint."""
 
-    def __init__(self, log: SqliteLog, send: Callable[[Sequence[Span]], bool], url: str) -> None:
+    def __init__(
+        self,
+        log: SqliteLog,
+        send: Callable[[Sequence[Span]], bool],
+        url: str,
+        texts: Texts | None = None,
+    ) -> None:
         from streams.snapshots import log_id
 
-        self.log, self.send, self.url = log, send, url
+        self.log, self.send, self.url, self.texts = log, send, url, texts
         self.log.db.execute("pragma synchronous=normal")  # a position that is lost is sent again
         self.consumer = f"otlp/{urlsplit(url).netloc.rpartition('@')[2]}"
         self.name = log_id(log) if log.end() else ""
@@ -138,7 +145,8 @@ class Export:
             yield spans.graded(self.name, record)
             return
         records = list(self.log.records(episode=record.episode))
-        yield from spans.spans(self.name, records, self._backbones(records))
+        texts = spans.NO_TEXTS if self.texts is None else self.texts.of(records)
+        yield from spans.spans(self.name, records, self._backbones(records), texts)
 
     def _backbones(self, records: Sequence[Record]) -> str:
         """Which model answers which role; of a learning episode, as its first member says."""

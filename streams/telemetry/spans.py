@@ -2,7 +2,8 @@
 
 An episode is one trace: ``invoke_agent {policy}`` with a child for each answer on record (``chat``,
 ``embeddings``, ``retrieval``, ``execute_tool``). Trace and span ids follow from log, episode and address,
-so sending a span again changes nothing. No prompt and no reply's text leaves: only names and figures.
+so sending a span again changes nothing. No prompt and no reply's text leaves, only names and figures, unless
+who sends them gives their texts along (``streams.telemetry.texts``).
 
 Source: OpenTelemetry semantic conventions for generative AI, agent spans and evaluation results.
 """
@@ -13,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from schemas.events.base import Event
@@ -29,6 +31,7 @@ ERRORS: Final = frozenset({"error", "timeout"})
 SCORES: Final = ("value", "reward")
 """Where the assessing facts hold their number."""
 SCORE_OF: Final[Mapping[str, float]] = {"right": 1.0, "wrong": 0.0}
+NO_TEXTS: Final[Mapping[str, Attributes]] = MappingProxyType({})
 _BACKBONE = re.compile(r"(?:(?P<role>[\w-]+)=)?(?P<kind>[a-z]+)")
 
 
@@ -72,12 +75,20 @@ def span_of(log: str, episode: str, address: str) -> int:
     return number(f"{log}/{event_id(episode, address)}", 16)
 
 
-def spans(log: str, records: Sequence[Record], backbones: str) -> Iterator[Span]:
-    """The spans of a closed episode, the episode's own first. ``records`` are all that it has."""
+def spans(
+    log: str,
+    records: Sequence[Record],
+    backbones: str,
+    texts: Mapping[str, Attributes] = NO_TEXTS,
+) -> Iterator[Span]:
+    """The spans of a closed episode, the episode's own first. ``records`` are all that it has.
+
+    ``texts`` are more attributes of the span at an address.
+    """
     by_address = {record.address: record for record in records}
     closed = by_address["closed"]
     first = by_address.get("opened") or by_address.get("batch") or closed
-    root = _root(log, first, closed, backbones)
+    root = _root(log, first, closed, backbones, texts.get("closed", {}))
     yield root
     noted = _assessments(records)
     for record in records:
@@ -93,13 +104,13 @@ def spans(log: str, records: Sequence[Record], backbones: str) -> Iterator[Span]
                 record.at_ms,
                 root.id,
                 isinstance(record.event, Completed),
-                {**attributes, **place},
+                {**attributes, **place, **texts.get(record.address, {})},
                 tuple(noted.get(record.address, ())),
                 error,
             )
 
 
-def _root(log: str, first: Record, closed: Record, backbones: str) -> Span:
+def _root(log: str, first: Record, closed: Record, backbones: str, texts: Attributes) -> Span:
     """The span of the episode itself."""
     event, agent = closed.event, _agent(first.event)
     assert isinstance(event, EpisodeClosed)
@@ -124,7 +135,7 @@ def _root(log: str, first: Record, closed: Record, backbones: str) -> Span:
         f"invoke_agent {agent}",
         first.at_ms,
         max(first.at_ms, closed.at_ms),  # the clock may have been set back meanwhile
-        attributes=_given(said),
+        attributes={**_given(said), **texts},
         error=event.ended_by if failed else None,
     )
 

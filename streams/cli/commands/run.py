@@ -16,6 +16,7 @@ from streams.cli.options import (
     MaxConcurrency,
     ModelOptions,
     Otlp,
+    OtlpText,
     PolicyOptions,
     ReadOptions,
     RunCode,
@@ -101,6 +102,7 @@ def worker(
         typer.Option("--metrics", metavar="HOST:PORT", help="Serve /metrics /livez /readyz."),
     ] = None,
     otlp: Otlp = None,
+    otlp_text: OtlpText = False,
 ) -> int:
     """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
@@ -141,6 +143,7 @@ def worker(
             tables=not no_tables,
             metrics=metrics,
             otlp=otlp,
+            texts=otlp_text,
         )
     if judge is not None:
         from streams.cli.judging import judge_log

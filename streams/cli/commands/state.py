@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.options import By, ModelOptions, Otlp, Own, Reason, grouped
+from streams.cli.options import By, ModelOptions, Otlp, OtlpText, Own, Reason, grouped
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -25,11 +25,12 @@ def projector(
         bool, typer.Option("--attached", hidden=True, help="End when standard input closes.")
     ] = False,
     otlp: Otlp = None,
+    otlp_text: OtlpText = False,
 ) -> int:
     """Keep the tables of a log up with it, until stopped."""
     from streams.cli.projecting import project
 
-    return project(log, attached=attached, otlp=otlp)
+    return project(log, attached=attached, otlp=otlp, texts=otlp_text)
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """One address of an episode: its prompt derived again, its reply in full, what was made of it.
 
-Nothing is asked: the policy runs over its record in a closed world, and a spy notes the question.
+Nothing is asked: the policy runs over its record in a closed world, and its question is noted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from handlers.limits import Ledger
-from schemas.asking import All, Ask, Exhausted, Fact, OutOfLimit, Steps
+from schemas.asking import Ask, Exhausted, OutOfLimit, Steps
 from schemas.events.base import Event
 from schemas.events.learning import BatchClosed, MemoryVersioned
 from schemas.identity import is_numbered
@@ -22,6 +22,7 @@ from streams.drive import Run, drive, replayed
 from streams.episodes import prepare
 from streams.learner import Learner
 from streams.policies import find, find_recorded
+from streams.questions import Questions
 from streams.records import LogRecords
 from streams.replay.sets import recorded_set
 
@@ -38,40 +39,6 @@ class StepView:
     answer: Event | None
     row: Row | None
     memory: Memory | None
-
-
-@dataclass(slots=True)
-class Spy:
-    """Notes the question at one address, and passes everything on."""
-
-    target: str
-    question: Ask[Any] | None = None
-
-    def watch(self, steps: Steps[Any], at: str = "") -> Steps[Any]:
-        """The same steps, watched. Addresses are counted as the driver counts them."""
-        reply: Any = None
-        stopped: OutOfLimit | None = None
-        turn = 0
-        while True:
-            try:
-                request = steps.send(reply) if stopped is None else steps.throw(stopped)
-            except StopIteration as done:
-                return done.value
-            here, reply, stopped = f"{at}{turn}", None, None
-            turn += 1
-            try:
-                reply = yield self._passed(request, here)
-            except OutOfLimit as limit:
-                stopped = limit
-
-    def _passed(self, request: Ask[Any] | All[Any] | Fact, here: str) -> Ask[Any] | All[Any] | Fact:
-        if here == self.target and isinstance(request, Ask):
-            self.question = request
-        if isinstance(request, All):
-            lanes = enumerate(request.branches)
-            watched = [self.watch(steps, f"{here}.{lane}.") for lane, steps in lanes]
-            return All(watched, request.allow, twins=request.twins)
-        return request
 
 
 def moment(
@@ -91,13 +58,13 @@ def moment(
     )
     if not is_numbered(at):
         return StepView(at, None, answer, row, None)
-    spy = Spy(at)
+    spy = Questions(at)
     memory = _replay(log, sheet, spy, memories)
-    if answer is None and spy.question is None:
+    if answer is None and at not in spy.found:
         raise usage(
             f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
         )
-    return StepView(at, spy.question, answer, row, memory)
+    return StepView(at, spy.found.get(at), answer, row, memory)
 
 
 def _choices(sheet: Sheet) -> str:
@@ -108,7 +75,7 @@ def _choices(sheet: Sheet) -> str:
 
 
 def _replay(
-    log: SqliteLog, sheet: Sheet, spy: Spy, memories: Mapping[int, Memory] | None
+    log: SqliteLog, sheet: Sheet, spy: Questions, memories: Mapping[int, Memory] | None
 ) -> Memory | None:
     if sheet.learned_from is not None:
         return _learning(log, sheet, sheet.learned_from, spy)
@@ -127,14 +94,14 @@ def _replay(
     return work.memory
 
 
-def _of_set(log: SqliteLog, episode: str, memories: Mapping[int, Memory], spy: Spy) -> Memory:
+def _of_set(log: SqliteLog, episode: str, memories: Mapping[int, Memory], spy: Questions) -> Memory:
     """The set that an episode was worked on in, replayed as a whole."""
     work, _ = recorded_set(log, episode, find, lambda scope: memories)
     _drive(work.steps(), work.run(None, None), work.ledger(), spy)
     return work.first.memory
 
 
-def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Spy) -> Memory:
+def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Questions) -> Memory:
     learner = _learner(log, sheet.episode)
     scope = learner.known(closed.scope)
     memory = scope.memory.versions[closed.previous]
@@ -154,11 +121,11 @@ def _learner(log: SqliteLog, upto: str | None) -> Learner:
     return learner
 
 
-def _drive(steps: Steps[Any], run: Run, ledger: Ledger, spy: Spy) -> None:
+def _drive(steps: Steps[Any], run: Run, ledger: Ledger, spy: Questions) -> None:
     try:
         replayed(drive(spy.watch(steps), run, ledger))
     except (Exhausted, OutOfLimit):
         return
     except Exception:
-        if spy.question is None:
+        if not spy.found:
             raise
