@@ -264,7 +264,7 @@ def test_a_prompt_of_another_build(tmp_path: Path) -> None:
     path, name = copy_of(made(), tmp_path / "a.db"), latest()
     change(
         path,
-        "update records set body = json_set(body, '$.policy_version', '9') where episode = ? "
+        "update records set body = json_set(body, '$.policy_version', '0') where episode = ? "
         "and address = 'opened'",
         name,
     )
