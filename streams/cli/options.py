@@ -7,7 +7,7 @@ hands the command the dataclass, so that what belongs together is declared once 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, get_type_hints
@@ -134,7 +134,12 @@ class ModelOptions:
         """Whether the command line says anything of models."""
         return bool(self.backbone or self.role or self.model or self.base_url)
 
-    def models(self, limits: Limits | None = None, tools: str | None = None) -> Models:
+    def models(
+        self,
+        limits: Limits | None = None,
+        tools: str | None = None,
+        budgets: Sequence[str] = (),
+    ) -> Models:
         """The models that they name. Raises a usage error for two of the same roles."""
         from streams.cli.setup import Models
 
@@ -148,6 +153,7 @@ class ModelOptions:
             price_list=self.prices,
             limits=limits,
             tools=tools,
+            budgets=list(budgets),
         )
 
 

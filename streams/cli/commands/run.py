@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Optional
 
 import typer
@@ -72,6 +72,7 @@ class WorkerOptions:
     ] = field(default_factory=list[str])
     tools: Tools = None
     max_concurrency: MaxConcurrency = None
+    otlp_text: OtlpText = False
     run_code: RunCode = False
     grader: GraderOption = None
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing can move.")] = (
@@ -102,7 +103,6 @@ def worker(
         typer.Option("--metrics", metavar="HOST:PORT", help="Serve /metrics /livez /readyz."),
     ] = None,
     otlp: Otlp = None,
-    otlp_text: OtlpText = False,
 ) -> int:
     """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
@@ -111,8 +111,7 @@ def worker(
     from streams.cli.spending import Spending
     from streams.cli.working import need_end, work
 
-    models, url = answering.models(limits.limits(), wanted.tools), log_url(log)
-    models = replace(models, budgets=wanted.budgets)
+    models, url = answering.models(limits.limits(), wanted.tools, wanted.budgets), log_url(log)
     named = [policy_of(name).name for name in wanted.policies] or [policy_of(None).name]
     config = WorkerConfig(
         policy=named[0],
@@ -143,7 +142,7 @@ def worker(
             tables=not no_tables,
             metrics=metrics,
             otlp=otlp,
-            texts=otlp_text,
+            texts=wanted.otlp_text,
         )
     if judge is not None:
         from streams.cli.judging import judge_log
