@@ -14,6 +14,7 @@ from streams.analysis.report import html, markdown
 from streams.cli.errors import OK, usage
 from streams.cli.opening import open_log
 from streams.cli.output import out, out_json, say
+from streams.cli.own_graders import grader_of
 from streams.cli.places import folder_of
 from streams.grading.grader import Grading
 
@@ -30,8 +31,9 @@ def analyse(
     json: bool,
     models: Models | None = None,
     judge: str | None = None,
+    grader: str | None = None,
 ) -> int:
-    """Write the three files, and print the Markdown or the JSON.
+    """Write the three files, and print the Markdown or the JSON. ``grader`` grades what no episode answered.
 
     With models, audit prunes first; with a judge, have it asked about what no grader could decide.
     """
@@ -45,7 +47,7 @@ def analyse(
             from streams.cli.setup import Models
 
             judge_on(opened, Models(), judge, run)
-        with Grading() as grading:
+        with Grading(own=grader_of(grader)) as grading:
             made = _analysis(read(opened, grading.remembered()), run)
     written = write(made, place)
     if json:

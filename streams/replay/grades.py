@@ -41,6 +41,8 @@ class Grades:
     left: Leftovers
     own: OwnGrader | None = None
     """A grader of somebody's own, which was given to say again what it said."""
+    part: bool = False
+    """Whether this is a part of a log: what a grade rests on may stand in another."""
 
     @cached_property
     def _feedback(self) -> defaultdict[tuple[str, str], list[Feedback]]:
@@ -146,11 +148,17 @@ class Grades:
         if event.relearned_from is None:
             return True
         closed = self.log.find(learning_id(scope, event.relearned_from), "batch")
+        if closed is None and self.part:
+            self.left.add("grades", "what was learned with others is in another part of the log")
+            return True
         return isinstance(closed, BatchClosed) and episode in closed.members
 
     def _judged(self, episode: str, run: str, event: Graded) -> Graded | None:
         """The grade that the verdict of a judge's side run makes; nothing without that run."""
         opened, closed = self.log.find(run, "opened"), self.log.find(run, "closed")
+        if opened is None and self.part:
+            self.left.add("grades", "a judge's side run is in another part of the log")
+            return event
         if not isinstance(opened, EpisodeOpened) or not isinstance(closed, EpisodeClosed):
             return None
         if opened.parent != episode or opened.policy != JUDGED.name or closed.answer is None:

@@ -98,7 +98,7 @@ class Verifier:
         self.left = Leftovers()
         self.sort: Sort = sort_of(log)
         self.messages = Messages(log, self.sort, self.left)
-        self.grades = Grades(log, self.left, own)
+        self.grades = Grades(log, self.left, own, part=self.sort == "part")
         self.announced = Announced()
         self.texts: dict[str, str] = {}
         """Digests that records refer to, and where first."""

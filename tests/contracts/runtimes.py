@@ -25,6 +25,8 @@ from streams.backbones.port import Tried, Unreachable
 from streams.budgets import Budgets, OutOfBudget
 from streams.drive import Run
 from streams.embedders.hashed import HashedEmbedder
+from streams.grading.grader import Grading
+from streams.grading.own import own_grader
 from streams.runtime.embedded.log import SqliteLog, now_ms
 from streams.runtime.embedded.worker import Worker
 from streams.runtime.kafka import aio
@@ -64,6 +66,8 @@ class Life:
     """By the clock of its budgets."""
     asks_twice: bool = False
     """Whether it may ask for what is on record, as who knows a duplicate too late does."""
+    grader: str | None = None
+    """A grader's file, as the command line names it."""
     silent_on: str | None = None
     """What a prompt says that is never answered; ``texts of a batch``: its texts get no vectors."""
 
@@ -115,6 +119,11 @@ class Watching(World):
             raise
 
 
+def grading_of(life: Life) -> Grading:
+    """Who grades."""
+    return Grading(own=None if life.grader is None else own_grader(life.grader))
+
+
 def recorded(log: SqliteLog) -> frozenset[tuple[str, str]]:
     """Where answers are on record."""
     return frozenset(log.db.execute("select episode, address from records").fetchall())
@@ -147,7 +156,12 @@ class Embedded:
         self.opened.left = -1 if life.dies_after is None else life.dies_after
         world = Watching(life, recorded(self.opened))
         worker = Worker(
-            self.opened, world, life.find, default_policy="pupil", max_concurrency=life.slots
+            self.opened,
+            world,
+            life.find,
+            default_policy="pupil",
+            max_concurrency=life.slots,
+            grading=grading_of(life),
         )
         world.worker = worker
         try:
@@ -188,6 +202,7 @@ class OnKafka:
             kept=self.kept,
             on_change=lambda _: self._look(),
             max_ready=self.ready,
+            grading=grading_of(life),
             session_ms=SESSION_MS if life.dies_after is None else 6_000,
         )
         self.worker = world.worker = worker

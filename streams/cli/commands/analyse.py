@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from streams.cli.app import Json, Log, app
-from streams.cli.options import Backbone, Judge, Own
+from streams.cli.options import Backbone, GraderOption, Judge, Own
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -27,6 +27,7 @@ def analyse(
     ] = False,
     backbone: Backbone = None,
     judge: Judge = None,
+    grader: GraderOption = None,
     own: Own = [],  # noqa: B006 - typer copies it
     json: Json = False,
 ) -> int:
@@ -35,7 +36,7 @@ def analyse(
     from streams.cli.setup import Models
 
     models = Models(backbone=backbone) if audit else None
-    return work(run, log=log, folder=folder, json=json, models=models, judge=judge)
+    return work(run, log=log, folder=folder, json=json, models=models, judge=judge, grader=grader)
 
 
 @app.command()

@@ -203,6 +203,15 @@ def test_a_person_lets_verdicts_count_by_grading_anew(endpoint: Endpoint) -> Non
     assert verified.code == 0, verified.out + verified.err
 
 
+def test_evidence_names_the_judge_whose_side_run_it_does_not_hold(endpoint: Endpoint) -> None:
+    worked()
+    assert call("regrade", *LOG, "--judge", "openai:check").code == 0
+    assert call("export", "evidence", "sky", "--out", "e.json", *LOG).code == 0
+    called = call("verify", "e.json")
+    assert called.code == 0, called.err
+    assert "a judge's side run is in another part of the log" in called.out
+
+
 def _judged() -> list[dict[str, Any]]:
     query = "select body from records where kind = 'graded' and body like '%regrade%'"
     with closing(sqlite3.connect("a.db")) as db:

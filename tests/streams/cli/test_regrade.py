@@ -431,6 +431,17 @@ def test_what_was_changed_on_the_record_is_found(two: None) -> None:
         Path("tampered.db").unlink()
 
 
+def test_evidence_of_an_answer_that_was_graded_anew_stands_alone(two: None) -> None:
+    """It holds no batch, so that from which one on others were closed again is left out, and told."""
+    taught("a.db")
+    regraded("first")
+    episode = next(each for each in _episodes() if "/1/" in each)
+    assert call("export", "evidence", episode, "--out", "e.json", *LOG).code == 0
+    called = call("verify", "e.json")
+    assert called.code == 0, called.err
+    assert "what was learned with others is in another part of the log" in called.out
+
+
 # ── Reports ──────────────────────────────────────────────────────────────────────────────────────
 
 
