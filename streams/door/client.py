@@ -78,9 +78,11 @@ class Handle:
         """
         return await asyncio.shield(self._future)
 
-    async def events(self) -> AsyncIterator[Record]:
-        """The episode's records from its first on, as they are written, until it is closed or comes to no answer."""
-        after = 0
+    async def events(self, after: int = 0) -> AsyncIterator[Record]:
+        """The episode's records as they are written, until it is closed or comes to no answer.
+
+        From its first on, or from behind the ``offset`` of one that was seen: who was cut off goes on there.
+        """
         while True:
             is_over = self._future.done()
             for record in await self.client.records(self.episode, after):

@@ -159,7 +159,8 @@ async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterat
     yield b"data: [DONE]\n\n"
 
 
-def event(said: Any, name: str | None = None) -> bytes:
-    """A server-sent event."""
+def event(said: Any, name: str | None = None, id: int | None = None) -> bytes:
+    """A server-sent event; ``id`` is what a client that was cut off says it saw last."""
     line = b"data: " + orjson.dumps(said) + b"\n\n"
+    line = line if id is None else b"id: %d\n" % id + line
     return line if name is None else b"event: " + name.encode() + b"\n" + line

@@ -170,12 +170,12 @@ class Door:
             return JSONResponse(said, 202, {**headers, "retry-after": "1"})
         return JSONResponse(to_builtins(answer), headers=headers)
 
-    async def events(self, episode: str, guest: Guest) -> StreamingResponse:
-        """The records of an episode as server-sent events, as they are written."""
+    async def events(self, episode: str, guest: Guest, after: int) -> StreamingResponse:
+        """The records of an episode behind an offset as server-sent events, as they are written."""
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             handle = await self.service.own(episode, guest)
-            return _stream(self._in_time(_records(handle), place.pop_all()), {})
+            return _stream(self._in_time(_records(handle, after), place.pop_all()), {})
 
     async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
         """How an episode came to its answer."""
@@ -225,9 +225,9 @@ def headers_of(handle: Handle) -> dict[str, str]:
     return {**kept, "metalogue-episode": handle.episode}
 
 
-async def _records(handle: Handle) -> AsyncIterator[bytes]:
-    async for record in handle.events():
-        yield event(record_json(record), "record")
+async def _records(handle: Handle, after: int) -> AsyncIterator[bytes]:
+    async for record in handle.events(after):
+        yield event(record_json(record), "record", record.offset)
     try:
         yield event(to_builtins(await handle.answer()), "answer")
     except Error as error:

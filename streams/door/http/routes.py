@@ -72,9 +72,18 @@ async def answer(
 
 
 @router.get("/events/{episode:path}", tags=["metalogue"], response_model=None)
-async def events(episode: str, door: ADoor, guest: AGuest) -> Response:
-    """The episode's records as server-sent events, as they are written; the answer comes last."""
-    return await door.events(episode, guest)
+async def events(
+    episode: str,
+    door: ADoor,
+    guest: AGuest,
+    after: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+    last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,18}$")] = None,
+) -> Response:
+    """The episode's records as server-sent events, as they are written; the answer comes last.
+
+    Behind the offset ``after``, or the one that a client that was cut off names in ``Last-Event-ID``.
+    """
+    return await door.events(episode, guest, max(after, int(last_event_id or 0)))
 
 
 @router.get("/explanations/{episode:path}", tags=["metalogue"])

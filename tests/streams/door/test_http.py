@@ -284,6 +284,29 @@ def test_what_is_not_done_in_time_goes_on(serve: Serve) -> None:
         assert found.json()["answer"] == "2"
 
 
+def test_progress_goes_on_behind_the_offset_that_was_seen_last(serve: Serve) -> None:
+    serve()
+    with served() as here, here.http() as http:
+        put = http.post("/v1/problems", json={"id": "a", "problem": "What is 1 + 1?"})
+        episode = put.headers["metalogue-episode"]
+        whole = http.get(f"/v1/events/{episode}").text.split("\n\n")
+        ids = [line for each in whole for line in each.splitlines() if line.startswith("id: ")]
+        offsets = [int(line.removeprefix("id: ")) for line in ids]
+        assert offsets == sorted(set(offsets))
+        assert len(offsets) > 3
+        assert all("id: " in each for each in whole if "event: record" in each)
+        seen = offsets[1]
+        where = f"/v1/events/{episode}"
+        for rest in (
+            http.get(where, params={"after": seen}),
+            http.get(where, headers={"last-event-id": str(seen)}),
+        ):
+            assert rest.text.split("\n\n") == whole[2:], "nothing twice, and nothing lost"
+        for wrong in ("x", "-1", "1" * 30):
+            refused = http.get(f"/v1/events/{episode}", headers={"last-event-id": wrong})
+            assert refused.status_code in (400, 422)
+
+
 def test_a_problem_is_cancelled(serve: Serve) -> None:
     gate = Gate()
     serve(gate)
