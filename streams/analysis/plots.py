@@ -49,6 +49,8 @@ class Plot:
     """Whether both axes go from 0 to 1."""
     bars: bool = False
     """Whether each name has one point, whose y is the length of a bar."""
+    powers: bool = False
+    """Whether both axes go by powers of ten, where a power of x is a straight line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,9 @@ def _lines(axes: Any, plot: Plot) -> None:
         if not plot.joined:
             _beside(axes, made, at - (len(shown) - 1) / 2, len(shown))
     axes.set(xlabel=plot.x, ylabel=plot.y)
-    if plot.share:
+    if plot.powers:
+        axes.set(xscale="log", yscale="log")
+    elif plot.share:
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from streams.cli.app import Json, NewLog, group
 from streams.cli.options import grouped
 from streams.cli.output import out, out_json, say
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
 bench_group = group("bench", "Measurements, each printed by one command.")
 
@@ -34,6 +36,25 @@ def rebuild(json: Json = False) -> int:
     from streams.bench.rebuild import run
 
     return show(run(say), json=json)
+
+
+@bench_group.command()
+def million(
+    sizes: Annotated[
+        str, typer.Option("--sizes", metavar="N,N…", help="How many problems each log holds.")
+    ] = "10000,100000,1000000",
+    plot: Annotated[
+        Optional[str], typer.Option("--plot", metavar="FILE", help="Where it is drawn, as SVG.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Commands on logs of up to a million problems.
+
+    Time, memory and how both grow, for what reads all and for what need not.
+    """
+    from streams.cli.bench.million import run
+
+    return run(sizes, plot=plot, json=json)
 
 
 @bench_group.command()
