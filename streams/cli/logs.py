@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,26 +24,29 @@ select coalesce(sum(max(0, times)), 0) from (
   select sum(case kind when 'episode.parked' then 1 else -1 end) as times from records
     where kind in ('episode.parked', 'episode.adopted') group by episode)
 """
-"""An episode that was taken out while it waited or ran had never been parked."""
+"""An episode that was taken out while it waited or ran had never been parked. Every record is looked at for it."""
 COUNTS = {
     "problems": "select count(*) from messages where topic = 'problems'",
-    "opened": "select count(*) from records where kind = 'episode.opened'",
-    "closed": "select count(*) from records where kind = 'episode.closed' and topic = 'events'",
     "answers": "select count(*) from messages where topic = 'answers'",
-    "completions": "select count(*) from records where kind = 'completed'",
-    "learning_episodes": "select count(*) from records where kind = 'episode.closed' and topic = 'learning'",
     "dead_letters": "select count(*) from messages where topic = 'dead-letters'",
-    "parked": PARKED,
-    "events": "select count(*) from records",
 }
 
 
 def counts(log: SqliteLog) -> dict[str, int]:
     """What `log stats` prints."""
-    from streams.runtime.embedded.facts import count_facts
+    from schemas.events.union import FACT_KINDS
+    from streams.runtime.embedded.marks import counted
 
     found = {name: int(log.db.execute(query).fetchone()[0]) for name, query in COUNTS.items()}
-    found["facts"] = count_facts(log)
+    records, kinds = counted(log), Counter[str]()
+    for (_, kind), count in records.items():
+        kinds[kind] += count
+    found["events"] = kinds.total()
+    found["opened"], found["completions"] = kinds["episode.opened"], kinds["completed"]
+    found["closed"] = records.get(("events", "episode.closed"), 0)
+    found["learning_episodes"] = records.get(("learning", "episode.closed"), 0)
+    found["parked"] = log.db.execute(PARKED).fetchone()[0] if kinds["episode.parked"] else 0
+    found["facts"] = sum(kinds[kind] for kind in FACT_KINDS)
     found["repeated_completions"] = log.counter("repeated")
     found["stale_completions"] = log.counter("stale")
     pages = log.db.execute("select page_count * page_size from pragma_page_count, pragma_page_size")

@@ -20,11 +20,13 @@ from schemas.written import problem_of
 from streams.episodes import settings_of
 from streams.policies import Find, NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.marks import left
 from streams.runtime.faults import told
 
 BATCH = 64
 OPEN = """
 select episode, kind, body from records a where address = 'admitted' and partition = 0
+  and offset >= ?
   and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
   and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
     and json_extract(v.body, '$.void'))
@@ -102,7 +104,8 @@ class Intake:
         return [episode for episode, _ in self._admitted(OPEN.format(">"))]
 
     def _admitted(self, query: str) -> Iterator[tuple[str, ProblemAdmitted]]:
-        for episode, kind, body in self.log.db.execute(query).fetchall():
+        first = left(self.log).open_from
+        for episode, kind, body in self.log.db.execute(query, (first,)).fetchall():
             event = decode(kind, body)
             assert isinstance(event, ProblemAdmitted)
             yield episode, event

@@ -15,6 +15,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from sqlite3 import OperationalError
 from typing import Any
 
 from handlers.policies.base import Policy
@@ -43,6 +45,7 @@ from streams.runtime.embedded.desk import EmbeddedDesk
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.marks import leave
 from streams.runtime.progress import Outcome, Progress, warn_of_lost, warn_of_stray
 from streams.runtime.references import References
 from streams.runtime.schedule import Schedule
@@ -167,6 +170,8 @@ class Worker:
         self.labels.close()
         if not self.writer.fenced:
             await self.writer.commit()
+            with suppress(OperationalError):  # whoever comes after reads more, and that is all
+                leave(self.log)
 
     def _outcome(self) -> Outcome:
         if self.drained:
