@@ -7,7 +7,7 @@ then begin at nothing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -95,6 +95,15 @@ class Snapshots:
         finalize(state, db.close)
         return state
 
+    def reaches(self) -> int:
+        """Up to which offset there is a snapshot of this log; 0 where there is none."""
+        with suppress(sqlite3.DatabaseError, ValueError, KeyError, TypeError):
+            if self.path.exists():
+                with closing(_connected(self.path)) as db:
+                    head = orjson.loads(dict(_rows(db, "meta")).get("head", b"{}"))
+                    return int(head["offset"]) if self._is_ours(head) else 0
+        return 0
+
     def learning(self) -> State | None:
         """What whoever learns goes on from, read as a whole: it may be written again meanwhile.
 
@@ -149,19 +158,19 @@ class Snapshots:
         return self._put(state, everything(state), anew=True)
 
     def _put(self, state: State, touched: Touched, *, anew: bool) -> int:
-        rows = self._rows_of(state, touched, anew=anew)
-        self._write(rows)
+        written = self._write(self._rows_of(state, touched, anew=anew))
         self._written(state, touched)
-        return len(rows) - 1
+        return written - 1
 
     def _written(self, state: State, touched: Touched) -> None:
         """The file holds the items of these by now."""
         for key in touched.lives:
             state.lives.known[key].kept = True
 
-    def _rows_of(self, state: State, touched: Touched, *, anew: bool) -> list[Row]:
-        """What changed, and the head."""
-        return [*sorted(_changed(state, touched, anew=anew)), self._head(state)]
+    def _rows_of(self, state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
+        """What changed, and the head: one at a time, for together they take more memory than the state."""
+        yield from _changed(state, touched, anew=anew)
+        yield self._head(state)
 
     def _head(self, state: State) -> Row:
         head = {
@@ -175,13 +184,15 @@ class Snapshots:
         }
         return "meta", "head", orjson.dumps(head)
 
-    def _write(self, rows: list[Row]) -> None:
+    def _write(self, rows: Iterable[Row]) -> int:
+        """Write rows in one commit. How many there were."""
         db = _connected(self.path)
         try:
             db.executescript(TABLES)
             db.execute("begin immediate")
-            _insert(db, rows)
+            written = _insert(db, rows)
             db.execute("commit")
+            return written
         finally:
             db.close()
 
@@ -214,11 +225,23 @@ def everything(state: State) -> Touched:
     )
 
 
-def _insert(db: sqlite3.Connection, rows: list[Row]) -> None:
-    put = [row for row in rows if row[2] is not None]
-    gone = [row[:2] for row in rows if row[2] is None]
-    db.executemany("insert or replace into parts values (?, ?, ?)", put)
+def _insert(db: sqlite3.Connection, rows: Iterable[Row]) -> int:
+    """Put rows in, and take out those without a body. How many there were."""
+    gone: list[tuple[str, str]] = []
+    count = 0
+
+    def put() -> Iterator[Row]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            if row[2] is None:
+                gone.append(row[:2])
+            else:
+                yield row
+
+    db.executemany("insert or replace into parts values (?, ?, ?)", put())
     db.executemany("delete from parts where part = ? and key = ?", gone)
+    return count
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -240,18 +263,18 @@ def _rows(db: sqlite3.Connection, part: str) -> Iterator[tuple[str, bytes]]:
 
 def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
     """The rows of what was touched; items that the file holds are left out, unless it is made anew."""
-    for scope, name in touched.lives:
+    for scope, name in sorted(touched.lives):
         life = state.lives.known[scope, name]
         yield "life", scope + SEPARATOR + name, life_body(life)
         if anew or not life.kept:
             yield "item", scope + SEPARATOR + name, item_body(life)
-    for scope, number in touched.versions:
+    for scope, number in sorted(touched.versions):
         yield from _versions(state, scope, number)
-    for episode in touched.episodes:
+    for episode in sorted(touched.episodes):
         yield from _outcome_and_uses(state, episode)
-    for episode in touched.batches:
+    for episode in sorted(touched.batches):
         yield "batch", episode, batch_body(state.memory(scope_of(episode)), episode)
-    for scope, episode in touched.waiting:
+    for scope, episode in sorted(touched.waiting):
         reflected = state.memory(scope).reflected.get(episode)
         yield "waiting", episode, None if reflected is None else reflected.to_json()
         yield "stated", scope + SEPARATOR + episode, stated_body(state.memory(scope), episode)
@@ -264,9 +287,9 @@ def _changed(state: State, touched: Touched, *, anew: bool) -> Iterator[Row]:
 
 def _scopes(state: State, scopes: set[str]) -> Iterator[Row]:
     """What was said in scopes, and their open windows."""
-    for scope in scopes & state.memories.keys():
+    for scope in sorted(scopes & state.memories.keys()):
         yield "scope", scope, scope_body(state.memory(scope))
-    for scope in scopes & state.windows.open.keys():
+    for scope in sorted(scopes & state.windows.open.keys()):
         yield "window", scope, window_body(state.windows, scope)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
@@ -94,7 +95,23 @@ def work(
             on_start(worker)
         tune_collector()
         with projector, exporting(worker.log.path, otlp, texts=texts):
-            return report(_finished(worker, config, pages))
+            outcome = _finished(worker, config, pages)
+            if projector.process is None:
+                _keep_learned(path)
+            return report(outcome)
+
+
+def _keep_learned(path: str) -> None:
+    """What was learned, beside the log, for the next start. It is a cache: that it cannot be written is no failure."""
+    from streams.projector import tables_path
+    from streams.runtime.embedded.log import SqliteLog
+    from streams.snapshots import keep
+
+    with (
+        suppress(OSError, sqlite3.Error, ValueError, LookupError),
+        closing(SqliteLog(path)) as log,
+    ):
+        keep(log, tables_path(log.path))
 
 
 def _worker(

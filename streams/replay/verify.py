@@ -11,6 +11,7 @@ that is left out, and told.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -119,12 +120,12 @@ class Verifier:
         return self.done
 
     def _run(self, only: str | None) -> None:
-        try:
-            records = list(self.log.records("learning"))
+        try:  # all can be read, before any is relied on
+            deque(self.log.records("learning"), maxlen=0)
         except BadEvent:
             self.done.diverged += unreadable(self.log)
             return
-        for record in records:
+        for record in self.log.records("learning"):
             self._refers(record.episode, record.address, record.event)
             self._guard(record.episode, partial(self._learned, record))
             self._guard(

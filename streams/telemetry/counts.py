@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from streams.telemetry.figures import Reader, Spent
+from streams.telemetry.figures import SPAN, Reader, Spent
 from streams.telemetry.lags import lags
 from streams.telemetry.metrics import SECONDS, Sample, histogram, plain
 
@@ -24,9 +24,11 @@ select json_extract(body, '$.model'), case {
 """
 TOPICS = "select topic, count(*) from records where offset > ? and offset <= ? group by 1"
 ANSWERS = """
-select json_extract(value, '$.status'), count(*), max(offset)
-  from messages where topic = 'answers' and offset > ? group by 1
+select json_extract(value, '$.status'), count(*), max(offset) from (
+  select offset, value from messages where topic = 'answers' and offset > ? order by offset limit ?)
+  group by 1
 """
+"""No more at once than records: each answer has several, so that they are never behind."""
 LETTERS = "select count(*) from messages where topic = 'dead-letters'"
 STALE = "select coalesce(sum(value), 0) from counters where name = 'stale'"
 BYTES = "select page_count * page_size from pragma_page_count, pragma_page_size"
@@ -52,7 +54,7 @@ class Counts(Reader):
             self.topics[topic] = self.topics.get(topic, 0) + count
         for row in self.db.execute(LATENCIES, span):
             self._latency(*row)
-        for status, count, last in self.db.execute(ANSWERS, (self.answered,)).fetchall():
+        for status, count, last in self.db.execute(ANSWERS, (self.answered, SPAN)).fetchall():
             self.answers[status] = self.answers.get(status, 0) + count
             self.answered = max(self.answered, last)
         return more
