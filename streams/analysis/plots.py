@@ -278,6 +278,9 @@ def _lines(axes: Any, plot: Plot) -> None:
     axes.set(xlabel=plot.x, ylabel=plot.y)
     if plot.powers:
         axes.set(xscale="log", yscale="log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:,.12g}")
+            axis.set_minor_formatter("")
     elif plot.share:
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.analysis.plots import drawn
 from streams.bench.million import (
     AIMS,
     LEAST_MB,
@@ -65,6 +66,13 @@ def test_the_table_names_records_and_tells_what_is_unknown() -> None:
     assert table[2] == "| verify | all | 1.25 s, 12 MB | – | – |"
     assert figures(rows, {1000: 1689})["commands"]["verify"]["time_growth"] is None
     assert plot(rows).series == {"verify": [(1000.0, 1.25)]}
+
+
+def test_powers_are_drawn_with_plain_numbers() -> None:
+    start, costs = seconds(0.5, n1000=0.6, n10000=1.5, n1000000=120.0)
+    text = drawn(plot([Row("verify", "all", start, costs)])).decode()
+    assert all(f">{said}<" in text for said in ("1,000", "1,000,000", "10", "100"))
+    assert "mathdefault" not in text
 
 
 @pytest.mark.parametrize("said", ["", "x", "1000,", "-5", "99", "20000000", "1000;2000", "٣٠٠"])
