@@ -156,12 +156,16 @@ def _scope(page: Page, each: Lineage) -> None:
     span = "none" if not versions else " to ".join(dict.fromkeys((versions[0], versions[-1])))
     page.line()
     page.line((each.scope, "strong"), f"   {plural(len(each.episodes), 'episode')}")
+    influenced = plural(len(each.influenced), "later episode")
+    withdrawn = f"{plural(len(each.lessons), 'lesson')}  {_some(each.lessons)}"
     rows = {
-        "withdrawn": f"{plural(len(each.lessons), 'lesson')}  {_some(each.lessons)}",
+        "withdrawn": withdrawn.rstrip(),
         "stale rules": rules or "none",
-        "closed again": f"{plural(len(versions), 'version')}: {span}",
+        "closed again": f"{plural(len(versions), 'version')}: {span}" if versions else "none",
         "model calls": f"{each.calls}, to write those rules again (more where a reply cannot be read)",
-        "influenced": f"{plural(len(each.influenced), 'later episode')}  {_some(each.influenced)}; not run again",
+        "influenced": f"{influenced}  {_some(each.influenced)}; not run again"
+        if each.influenced
+        else "no later episode",
         "warm starts": _some(each.warmed) or "none",
     }
     if each.queued:

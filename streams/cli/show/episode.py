@@ -82,6 +82,10 @@ def _standing(sheet: Sheet) -> list[str]:
 def _status(page: Page, sheet: Sheet) -> None:
     page.line(*_ending(sheet))
     opened = sheet.opened
+    if (gone := sheet.forgotten) is not None:
+        by = "" if gone.by is None else f" by {one_line(gone.by)}"
+        why = "" if gone.reason is None else f": {one_line(gone.reason)}"
+        page.line((f"forgotten{by}{why}; no later memory rests on it", "warn"))
     if opened is not None and opened.parent is not None:
         made = f"a {opened.purpose} of {opened.parent}"
         page.line(made if opened.at is None else f"{made}, its own from {opened.at} on")

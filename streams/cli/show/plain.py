@@ -46,6 +46,7 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
         "ended_by": closed.ended_by if closed is not None else ended_by,
         "answer": closed.answer if closed is not None else None,
         **waits,
+        "forgotten": None if sheet.forgotten is None else plain(sheet.forgotten),
         "outcome": sheet.known.outcome,
         **_graded(sheet),
         "judgements": structs.asdict(sheet.judged),

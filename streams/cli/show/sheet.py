@@ -18,7 +18,13 @@ from schemas.events.episode import (
     ProblemAdmitted,
     ReviewAsked,
 )
-from schemas.events.learning import BatchClosed, Graded, LessonDistilled, Reflected
+from schemas.events.learning import (
+    BatchClosed,
+    Graded,
+    LessonDistilled,
+    ProblemForgotten,
+    Reflected,
+)
 from schemas.identity import address_order, is_numbered, learning_id
 from schemas.usage import Usage, total
 from state.folds.grades import GradesFold, Known
@@ -51,6 +57,8 @@ class Sheet:
     resumed: int
     taught: tuple[LessonDistilled, ...] | None
     """Lessons drawn from it; none at all before its batch was learned from."""
+    forgotten: ProblemForgotten | None = None
+    """Who had its problem forgotten, and why, if somebody did: no later memory rests on it."""
 
     @property
     def learning(self) -> bool:
@@ -159,7 +167,21 @@ def read(log: SqliteLog, episode: str) -> Sheet:
         learned_from,
         max(epochs - 1, 0),
         taught,
+        None if admitted is None else _forgotten(log, admitted),
     )
+
+
+def _forgotten(log: SqliteLog, admitted: ProblemAdmitted) -> ProblemForgotten | None:
+    """That an episode's problem was forgotten by the memory that it belongs to; the last word on it."""
+    found = None
+    for record in log.records(episode=f"n/{admitted.scope}/-", kinds=("problem.forgotten",)):
+        event = record.event
+        if isinstance(event, ProblemForgotten) and (event.domain, event.problem_id) == (
+            admitted.problem.domain,
+            admitted.problem.id,
+        ):
+            found = event
+    return found
 
 
 def _with_parent(
