@@ -92,7 +92,10 @@ def items(
     scope: str,
     wanted: Mapping[str, str],
 ) -> dict[str, Any]:
-    """A page of lessons or rules: of one version, or of all that ever were."""
+    """A page of lessons or rules: of one version, or of all that ever were.
+
+    Unless another order is asked for, those come first that were used most, and those without a use stand apart.
+    """
     kind = "rule" if wanted.get("kind") == "rule" else "lesson"
     at = wanted.get("at", "")
     number = int(at) if at.isdecimal() else None
@@ -102,9 +105,14 @@ def items(
     roles = sorted({life.item.role for life in of_kind})
     found = [life for life in of_kind if wanted.get("role") in (None, "", life.item.role)]
     found = [life for life in found if stands(life, fold, number, wanted.get("all", ""))]
-    found.sort(key=_order(wanted.get("order", ""), measured))
+    order = "" if wanted.get("order") in (None, "uses") else wanted["order"]
+    found.sort(key=_order(order, measured))
     first = int(wanted["from"]) if wanted.get("from", "").isdecimal() else 0
     among = among_all(batches, scope)
+    shown = [
+        Item(life, name_of(life.item), worth(life, among), most_probed(measured.get(life.key, {})))
+        for life in found[first : first + PAGE]
+    ]
     return {
         "kind": kind,
         "scope": scope,
@@ -116,15 +124,10 @@ def items(
         "newest": fold.latest.number if fold is not None else 0,
         "at": number,
         "measured": bool(measured),
-        "items": [
-            Item(
-                life,
-                name_of(life.item),
-                worth(life, among),
-                most_probed(measured.get(life.key, {})),
-            )
-            for life in found[first : first + PAGE]
-        ],
+        "items": shown,
+        "used": [each for each in shown if order or each.worth.uses],
+        "idle": [each for each in shown if not order and not each.worth.uses],
+        "order": order,
     }
 
 
@@ -141,7 +144,7 @@ def _order(order: str, measured: Measured) -> Callable[[Life], tuple[Any, ...]]:
 
     def key(life: Life) -> tuple[Any, ...]:
         first = {
-            "uses": (-life.uses,),
+            "": (-life.uses,),
             "right": (-life.right, life.wrong),
             "since": (-life.since,),
             "effect": (-_greatest(measured.get(life.key, {})),),

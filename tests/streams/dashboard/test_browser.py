@@ -288,11 +288,12 @@ def test_the_central_claim_is_drawn_for_this_screen(
         assert place["width"] > 0.8 * (width if width < 1000 else 900)
 
 
+@pytest.mark.parametrize("width", [390, 820])
 def test_on_a_phone_the_pages_are_one_row_that_shows_where_one_is(
-    browser: Browser, site: Site
+    browser: Browser, site: Site, width: int
 ) -> None:
     """It took three rows, a fifth of the screen."""
-    with opened(browser, width=390) as page:
+    with opened(browser, width=width) as page:
         page.goto(f"{site.url}/dead-letters")
         box = page.locator(".top nav").bounding_box()
         assert box is not None
@@ -300,10 +301,40 @@ def test_on_a_phone_the_pages_are_one_row_that_shows_where_one_is(
         here = page.locator(".top nav [aria-current]").bounding_box()
         assert here is not None
         assert here["x"] >= 0
-        assert here["x"] + here["width"] <= 390
+        assert here["x"] + here["width"] <= width
+
+
+def test_on_a_phone_tables_begin_with_what_matters(browser: Browser, site: Site) -> None:
+    """Hashes and domains came before answers, which lay beyond the edge."""
+    with opened(browser, width=390) as page:
+        for address, cell in (("/answers", ".text"), ("/episodes", ".text + .text")):
+            page.goto(site.url + address)
+            box = page.locator(f"#list tbody td{cell}").first.bounding_box()
+            assert box is not None
+            assert box["x"] + 60 < 390, f"{address}: the answer is beyond the edge"
+            tabs = page.locator(".tabs").bounding_box()
+            assert tabs is not None
+            assert tabs["height"] < 60, "one row"
         page.goto(f"{site.url}/learning")
-        digest = page.locator(".scope .digest").first
-        expect(digest).to_be_hidden()
+        expect(page.locator(".scope .digest").first).to_be_hidden()
+        scope = page.locator("tbody .scope").first.bounding_box()
+        assert scope is not None
+        assert scope["height"] < 30, "a name is on one line"
+
+
+def test_lists_begin_with_what_was_used_and_fold_the_rest(browser: Browser, site: Site) -> None:
+    with opened(browser) as page:
+        page.goto(f"{site.url}/items?scope={quote(SCOPE, safe='')}")
+        shown = page.locator("#items > .scroll tbody tr")
+        uses = [int(each) for each in shown.locator("td.n:nth-last-child(2)").all_text_contents()]
+        assert uses == sorted(uses, reverse=True)
+        assert all(uses)
+        idle = page.locator("#idle")
+        expect(idle.locator("summary")).to_contain_text("no prompt has had yet")
+        expect(idle.locator("table")).to_be_hidden()
+        page.get_by_label("Order").select_option("learned")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator("#idle")).to_have_count(0)
 
 
 def test_lanes_stand_under_each_other_in_time_and_a_wrong_way_is_not_green(
