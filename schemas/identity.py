@@ -115,6 +115,16 @@ def names_a_file(policy: str) -> bool:
     return ".py:" in policy
 
 
+def with_prompts(version: str, prompts: object) -> str:
+    """A policy's version under other prompts than its own: ``12~5f0c9a3be811``."""
+    return f"{without_prompts(version)}~{digest(prompts)}"
+
+
+def without_prompts(version: str) -> str:
+    """The version of the policy itself, whatever its prompts say."""
+    return version.partition("~")[0]
+
+
 def scope_id(domain: str, policy: str, memory: str, learning: Mapping[str, Any]) -> str:
     """Whose memory: domain, policy, the memory's name and the learning settings as they were set."""
     return f"{domain}/{policy}/{memory}/{digest(dict(learning))}"

@@ -63,6 +63,8 @@ class Completion(NamedTuple):
     """Prompt and completion tokens, if the endpoint said."""
     answer_logprob: float | None = None
     """Mean log-probability of the tokens of its answer, where the endpoint tells each token's."""
+    template: Template | None = None
+    """The prompt that it was asked with, in the words that its role was given."""
 
     @property
     def cut(self) -> bool:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 from typing_extensions import TypedDict
 
+from schemas.identity import canonical
 from schemas.problem import Profile
 
 PROFILES: tuple[Profile, ...] = ("service", "paper")
 
 
 EVERY_ROLE = "*"
+PROMPTS = "prompts"
+"""The setting that says what prompts say otherwise: whatever is learned under them is kept apart."""
 PAPER_TIMEOUT_S = 1_800.0
 """How long a call may take in ``paper``, where replies have no cap."""
 CAP = 8_192
@@ -55,6 +66,38 @@ class RoleParameters(TypedDict, total=False):
     timeout_s: Annotated[float, Field(gt=0)] | None
 
 
+PROMPT_CHARS = 16_384
+"""A text of a prompt is no longer."""
+PROMPTS_BYTES = 65_536
+"""All prompts that settings change, in bytes: each of their problems carries them."""
+
+PromptText = Annotated[str, StringConstraints(max_length=PROMPT_CHARS)]
+PromptTexts = Annotated[dict[str, PromptText], Field(max_length=64)]
+
+
+class PromptWords(TypedDict, total=False):
+    """What a prompt says otherwise than the policy's own. What is left out stays as it is."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    instructions: PromptText
+    sections: PromptTexts
+    """What is said of a section, by the variable that fills it."""
+    closing: PromptText
+    reply: PromptTexts
+    """What a field of the reply holds, by its label."""
+
+
+NO_PROMPTS: Mapping[str, PromptWords] = MappingProxyType({})
+"""Prompts as the policy has them."""
+
+
+def _bounded(prompts: Mapping[str, PromptWords]) -> Mapping[str, PromptWords]:
+    if len(canonical(prompts)) > PROMPTS_BYTES:
+        raise ValueError(f"must have at most {PROMPTS_BYTES:,} bytes in all")
+    return prompts
+
+
 class PolicySettings(BaseModel):
     """The constants of a policy, each with a spelled name. Field defaults are those of ``service``."""
 
@@ -69,6 +112,8 @@ class PolicySettings(BaseModel):
 
     parameters: Mapping[str, RoleParameters] = {}
     """How each role is asked, ``*`` for the rest: temperature, top_p, max_tokens, timeout_s."""
+    prompts: Annotated[Mapping[str, PromptWords], AfterValidator(_bounded)] = {}
+    """What prompts say otherwise, by the prompt's name: ``metalogue prompts list``."""
 
     @classmethod
     def resolve(cls, profile: Profile, values: Mapping[str, Any]) -> Self:
@@ -108,5 +153,6 @@ class PolicySettings(BaseModel):
     @classmethod
     def learning_values(cls, profile: Profile, values: Mapping[str, Any]) -> dict[str, Any]:
         """The learning settings as they were set, which a scope's name is made of."""
-        chosen = {name: value for name, value in values.items() if name in cls.learning}
+        apart = cls.learning | ({PROMPTS} if values.get(PROMPTS) else set[str]())
+        chosen = {name: value for name, value in values.items() if name in apart}
         return chosen | ({} if profile == "service" else {"profile": profile})

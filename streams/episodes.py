@@ -18,13 +18,20 @@ import orjson
 from handlers.learning.calibrate import calibrated
 from handlers.limits import Ledger
 from handlers.policies.base import Conclusion, Policy, Task
-from schemas.asking import OutOfLimit, ReplayError
+from schemas.asking import Diverged, OutOfLimit, ReplayError
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted, ReviewAsked
-from schemas.identity import ASKED, canonical, episode_seed, is_numbered, text_digest
+from schemas.identity import (
+    ASKED,
+    canonical,
+    episode_seed,
+    is_numbered,
+    text_digest,
+    without_prompts,
+)
 from schemas.memory import Memory
 from schemas.problem import Problem, Profile
-from schemas.settings import PolicySettings
+from schemas.settings import PROMPTS, PolicySettings
 from state.folds.versions import latest, pinned
 from state.journal import Fenced, Recorder
 from streams.backbones.port import BackboneError, Stuck
@@ -111,7 +118,12 @@ def _resolved(model: type[PolicySettings], profile: Profile, values: bytes) -> R
 def resolved(policy: Policy[Any], problem: Problem) -> Resolved:
     """The problem's settings, resolved. Raises ``BadSetting``."""
     model: type[PolicySettings] = policy.settings
-    return _resolved(model, problem.profile, canonical(problem.settings))
+    found = _resolved(model, problem.profile, canonical(problem.settings))
+    if found.settings.prompts:
+        from streams.prompts.catalogue import need_known
+
+        need_known(policy, found.settings)
+    return found
 
 
 def settings_of(policy: Policy[Any], problem: Problem) -> PolicySettings:
@@ -159,15 +171,19 @@ def prepare(
 ) -> Work:
     """Work on an episode, fresh or from its record. Raises ``PolicyChanged`` where neither is possible.
 
-    Raises ``SetupBroken`` where a fresh one's cost is limited and a model has no price.
+    Raises ``Diverged`` where its record names other prompts than its problem, and ``SetupBroken`` where a
+    fresh one's cost is limited and a model has no price.
     """
     found = resolved(policy, admitted.problem)
+    policy = policy.under(found.settings)
     opened = journal.get("opened")
     if not isinstance(opened, EpisodeOpened):
         # who reads no memory pins none, whatever was learned by the time that it was opened
         newest = latest(memories) if policy.reads(found.settings) else memories[0]
         grant.check(admitted.problem)
         opened = opening(policy, found.digest, admitted.problem, newest, backbones, grant)
+    if _in_other_words(opened, policy):
+        raise Diverged(episode, "opened", PROMPTS, opened.policy_version, policy.version)
     if (opened.policy, opened.policy_version) != (policy.name, policy.version):
         raise PolicyChanged(
             f"opened with {opened.policy}@{opened.policy_version}; installed is {policy.reference}"
@@ -182,6 +198,13 @@ def prepare(
         *(episode, admitted, opened, policy, found.settings, memory, numbered, embedder, unkept),
         put=put_to_people(journal),
     )
+
+
+def _in_other_words(opened: EpisodeOpened, policy: Policy[Any]) -> bool:
+    """Whether an episode was begun with this very policy, under other prompts than its problem says."""
+    then, now = opened.policy_version, policy.version
+    same = opened.policy == policy.name and without_prompts(then) == without_prompts(now)
+    return same and then != now
 
 
 def put_to_people(journal: Mapping[str, Event]) -> dict[str, ReviewAsked]:

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias, cast
 
 from handlers.policies.base import Policy
 from handlers.policies.registry import ASIDE, POLICIES
-from schemas.identity import names_a_file
+from schemas.identity import names_a_file, without_prompts
 from schemas.settings import meant
 
 GROUP = "metalogue.policies"
@@ -149,11 +149,12 @@ find: Find = SHELF.find
 def find_recorded(find: Find, name: str, version: str) -> Policy[Any]:
     """The policy that a record was made with: of its very version where that is here, else of its name.
 
-    Raises ``NoPolicy``. Whoever replays compares the versions; a scope that goes on takes either.
+    Raises ``NoPolicy``. Whoever replays compares the versions; a scope that goes on takes either. Which prompts
+    it was made with stands in its settings, and ``Policy.under`` tells.
     """
     if version and names_a_file(name):
         try:
-            return find(f"{name}@{version}")
+            return find(f"{name}@{without_prompts(version)}")
         except NoPolicy:
             pass
     return find(name)

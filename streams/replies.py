@@ -11,6 +11,7 @@ from schemas.events.episode import Checked, Completed, Embedded, Recalled, Revie
 from schemas.events.graph import ToolCalled
 from schemas.memory import Memory
 from schemas.questions import (
+    Complete,
     Completion,
     Credit,
     Recall,
@@ -40,6 +41,7 @@ def reply_to(question: Ask[Any], answer: Event, address: str, memory: Memory) ->
                 answer.logprob,
                 answer.tokens,
                 answer.answer_logprob,
+                question.template if isinstance(question, Complete) else None,
             )
         case Recalled():
             if not isinstance(question, Recall):

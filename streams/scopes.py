@@ -13,7 +13,7 @@ from schemas.events.codec import BadEvent, as_written
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.identity import canonical
 from schemas.problem import Profile
-from schemas.settings import BadSetting, PolicySettings
+from schemas.settings import PROMPTS, BadSetting, PolicySettings
 from state.folds.memory import MemoryFold
 from state.folds.windows import ScopeWindow
 from streams.defects import describe
@@ -111,11 +111,13 @@ def scope_made(
     policy: Policy[Any], memory: MemoryFold, profile: Profile, values: dict[str, Any]
 ) -> Scope:
     """A scope at its beginning. Raises ``NoPolicy`` where the policy says what no scope can go by."""
-    learning = {k: v for k, v in values.items() if k in policy.settings.learning}
+    apart = policy.settings.learning | {PROMPTS}
+    learning = {k: v for k, v in values.items() if k in apart}
     try:
         settings = policy.settings.resolve(profile, learning)
     except BadSetting as error:
         raise NoPolicy(f"{policy.reference}: {error}") from error
+    policy = policy.under(settings)
     window = ScopeWindow(stream_window_of(policy, settings), frozenset(CHECKERS))
     constants = constants_of(policy, settings)
     _say_the_rest(policy, settings)
@@ -182,5 +184,8 @@ def _closing(policy: Policy[Any], constants: dict[str, Any]) -> BatchClosed:
 
 
 def settings_text(settings: PolicySettings) -> str:
-    """Resolved settings as the text that is kept once per log."""
-    return canonical(settings.model_dump(mode="json")).decode()
+    """Resolved settings as the text that is kept once per log; without prompts where they are the policy's own."""
+    said = settings.model_dump(mode="json")
+    if not settings.prompts:
+        del said[PROMPTS]
+    return canonical(said).decode()

@@ -109,7 +109,8 @@ async def _worked(
         told.resumes(known.limits)
     conclusion, seconds = await conclude(work, work.run(told.recorder(writer), world))
     end = closing(
-        policy, work.settings, episode, admitted, work.opened, work.journal, conclusion, seconds
+        *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
+        *(conclusion, seconds),
     )
     writer.state("events", episode, "closed", end.closed)
     writer.send("answers", episode, end.answer)

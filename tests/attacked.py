@@ -91,7 +91,7 @@ READERS = (
     *("handlers", "schemas", "state.folds"),
     *("streams.backbones.openai", "streams.backbones.llamacpp.body", "streams.backbones.rehearsal"),
     *("streams.grading.algebra", "streams.replay.change", "streams.datasets.source"),
-    *("streams.runtime.kafka.lenient", "streams.telemetry.otlp"),
+    *("streams.runtime.kafka.lenient", "streams.telemetry.otlp", "streams.prompts.files"),
 )
 """Where texts are read beside ``untouching``; whatever takes one there opens nothing and asks nobody."""
 _WORLD = frozenset([

@@ -7,6 +7,7 @@ command line know nothing else about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from handlers.roles.objects import as_text
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
+from schemas.identity import with_prompts
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Profile
 from schemas.settings import EVERY_ROLE, BadSetting, PolicySettings, meant
@@ -252,6 +254,14 @@ class Policy(Generic[S]):
                 known = meant(role, (EVERY_ROLE, *self.roles))
                 raise BadSetting(f"settings.parameters: {self.name} asks no role {role!r}; {known}")
         return settings
+
+    def under(self, settings: PolicySettings) -> Policy[S]:
+        """The policy in the version that it is under these settings: other prompts make another one."""
+        if not settings.prompts:
+            return self
+        made = copy(self)  # not by ``replace``, under which its work would be wrapped again
+        object.__setattr__(made, "version", with_prompts(self.version, settings.prompts))
+        return made
 
     @property
     def reference(self) -> str:

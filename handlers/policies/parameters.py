@@ -1,4 +1,4 @@
-"""How each role is asked, as a policy's settings say: laid over what its roles ask by themselves."""
+"""How each role is asked, and in which words, as settings say: laid over what a policy asks by itself."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
-from handlers.policies.around import through
+from handlers.policies.around import Change, through
+from handlers.roles.wording import worded
 from schemas.asking import Ask, Steps
+from schemas.prompt import Template
 from schemas.questions import Complete
 from schemas.settings import PolicySettings
 
@@ -17,19 +19,50 @@ R = TypeVar("R")
 
 
 def as_set(work: Callable[P, Steps[R]]) -> Callable[P, Steps[R]]:
-    """The same work, whose questions carry what its settings, the last argument, set for their roles."""
+    """The same work, whose questions carry what its settings, the last argument, set for their roles and prompts."""
 
     @wraps(work)
     def asked(*args: P.args, **kwargs: P.kwargs) -> Steps[R]:
         steps: Any = work(*args, **kwargs)
-        settings: Any = args[-1]
+        change = _change_of(args[-1])
         # What a user's own policy gives may be no steps at all: whoever drives it says so.
-        if getattr(settings, "parameters", None) and isinstance(steps, Generator):
-            given = cast("Steps[R]", steps)
-            return through(given, lambda question: with_parameters(question, settings))
+        if change is not None and isinstance(steps, Generator):
+            return through(cast("Steps[R]", steps), change)
         return cast("Steps[R]", steps)
 
     return asked
+
+
+def _change_of(settings: Any) -> Change | None:
+    """What becomes of a question under these settings; nothing where they set neither parameters nor prompts."""
+    reworded = in_words(settings) if getattr(settings, "prompts", None) else None
+    if not getattr(settings, "parameters", None):
+        return reworded
+
+    def change(question: Ask[Any]) -> Ask[Any]:
+        asked = with_parameters(question, settings)
+        return asked if reworded is None else reworded(asked)
+
+    return change
+
+
+def in_words(settings: PolicySettings) -> Change:
+    """A change of questions to the words that are set for their prompts; each template is worded once."""
+    known: dict[str, Template] = {}
+
+    def change(question: Ask[Any]) -> Ask[Any]:
+        if not isinstance(question, Complete):
+            return question
+        template = question.template
+        words = settings.prompts.get(template.name)
+        if words is None:
+            return question
+        found = known.get(template.digest)
+        if found is None:
+            found = known[template.digest] = worded(template, words)
+        return replace(question, template=found)
+
+    return change
 
 
 def with_parameters(question: Ask[Any], settings: PolicySettings) -> Ask[Any]:

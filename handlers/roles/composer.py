@@ -120,6 +120,7 @@ def _heard(
     coach: Coach, reply: Completion, room: int, *, strict: bool
 ) -> tuple[Bullets, Unreadable | None]:
     """The bullets of a reply, or why they cannot be used."""
+    coach = replace(coach, role=coach.role.as_asked(reply))
     if reply.cut and strict:
         return NOTHING, CUT
     text = _before_cut(coach, reply.text) if reply.cut else reply.text

@@ -152,7 +152,13 @@ class Role:
 
     def hear(self, reply: Completion, check: Check | None = None) -> Values | Unreadable:
         """The values of a whole reply. One that was cut off has none: what it says last was not its last word."""
-        return CUT if reply.cut else self.read(reply.text, check)
+        return CUT if reply.cut else self.as_asked(reply).read(reply.text, check)
+
+    def as_asked(self, reply: Completion) -> Self:
+        """The role in the words that a reply was asked with: what is copied from them says nothing."""
+        if reply.template is None or reply.template.words == self.template.words:
+            return self
+        return replace(self, template=reply.template)
 
     def question(
         self, variables: Mapping[str, str], *, draw: int = 0, sampling: Sampling | None = None

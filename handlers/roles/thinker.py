@@ -111,6 +111,7 @@ def think(
     """
     completion = yield from question
     meter.calls += 1
+    role = role.as_asked(completion)
     values = replace(role, least=_thoughtless(role.reply)).hear(completion)
     said = Said({} if isinstance(values, Unreadable) else values, (completion,), "ok")
     answer = said.get("Final_answer")

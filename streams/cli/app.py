@@ -36,6 +36,7 @@ PARTS = (
     "budgets",
     "compare",
     "regrade",
+    "prompts",
 )
 
 

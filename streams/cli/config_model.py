@@ -124,6 +124,8 @@ class Config(BaseSettings):
     """What the problems of a tenant may spend on a day of UTC: TENANT: calls=N,tokens=N,cost=X; * for the rest."""
     statements: dict[str, Statement] = {}
     """How the problems of a domain of one's own are put: DOMAIN: what is to be done, the form of the answer."""
+    prompts: str | None = None
+    """Prompts in other words: a file that metalogue prompts edit wrote, or a folder of them."""
     game24_csv: str | None = None
     """The published list of Game of 24 puzzles, for their ranks."""
     home: str = "~/.local/state/metalogue"

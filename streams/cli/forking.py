@@ -17,11 +17,12 @@ from streams.cli.finding import find_episode
 from streams.cli.opening import open_log
 from streams.cli.options import pairs
 from streams.cli.output import out, out_json, say
+from streams.cli.prompting import set_for
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, world_of
 from streams.normalise import TEXT_CAP
 from streams.policies import NoPolicy, find, find_recorded
 from streams.replay.change import Change
-from streams.replay.differ import first_difference
+from streams.replay.differ import first_difference, in_words
 from streams.replay.fork import CannotFork, Forked, forked_work, run_fork
 from streams.replay.verify import before
 
@@ -41,6 +42,7 @@ class Wanted:
     settings: list[str]
     limits: Limits
     policy: str | None = None
+    prompts: str | None = None
     edit: str | None = None
     samples: int = 1
 
@@ -77,7 +79,7 @@ def fork(url: str | None, wanted: Wanted, models: Models, *, json: bool) -> int:
     world = world_of(models, patient=False)
     if wanted.limits.cost is not None:
         need_prices(world, "--cost-limit")
-    change = _from(log, parent, wanted.change())
+    change = _in_words(log, parent, _from(log, parent, wanted.change()), wanted.prompts)
     changes = [replace(change, sample=number) for number in range(wanted.samples)]
     try:
         done = finished(world, _forks(log, parent, changes, world))
@@ -104,6 +106,18 @@ def _from(log: SqliteLog, parent: str, change: Change) -> Change:
         own = find_recorded(find, opened.policy, opened.policy_version)
         if own.origin and own.origin == find(change.policy).origin:
             return replace(change, policy=None)
+    return change
+
+
+def _in_words(log: SqliteLog, parent: str, change: Change, path: str | None) -> Change:
+    """The change, with the prompts of the policy that goes on in these words."""
+    opened = log.find(parent, "opened")
+    if path is None or not isinstance(opened, EpisodeOpened):
+        return change
+    with suppress(NoPolicy):
+        named = change.policy
+        own = find(named) if named else find_recorded(find, opened.policy, opened.policy_version)
+        return replace(change, settings={**set_for(own, path), **change.settings})
     return change
 
 
@@ -188,6 +202,8 @@ def diff(url: str | None, left: str, right: str, *, json: bool) -> int:
     log = open_log(url)
     a, b = find_episode(log, left), find_episode(log, right)
     found = first_difference(whole(log, a), whole(log, b))
+    if found is not None:
+        found = in_words(found, log.text)
     if json:
         told = (
             None

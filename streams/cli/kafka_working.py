@@ -38,7 +38,6 @@ def work(
     on_change: Callable[[Progress], None] | None = None,
 ) -> int:
     """Run one worker to its end; the exit code. Raises ``CliError`` where the set-up is broken."""
-    from schemas.problem import Limits
     from streams.backbones.port import BackboneError
     from streams.cli.config import load
     from streams.cli.observing import serving
@@ -49,15 +48,13 @@ def work(
     if config.run_code:
         raise usage("workers on Kafka run no code", field="--run-code", hint=ONE_FILE)
     place, settings = place_of(url), load()
-    pages = _pages(metrics, settings.kafka.web_port)
     said, home = settings.kafka, Path(settings.home).expanduser()
+    pages = _pages(metrics, said.web_port)
     world = working_world(models, config.totals)
     say_expected(world, None, config.policy)
     options: dict[str, Any] = {
         "name": f"{socket.gethostname()}:{os.getpid()}",
-        "default_policy": config.policy,
-        "max_concurrency": config.max_concurrency,
-        "learning_limits": config.learning_limits or Limits(),
+        **_of(config),
         "session_ms": said.session_ms,
         "max_ready": said.max_ready,
         "on_change": on_change,
@@ -89,6 +86,18 @@ def work(
             return report(reached(place, lambda: looped(run()), printed=True))
     except BackboneError as error:
         raise as_cli(error) from error
+
+
+def _of(config: WorkerConfig) -> dict[str, Any]:
+    """The options of a worker that hang on its command line alone."""
+    from schemas.problem import Limits
+
+    return {
+        "default_policy": config.policy,
+        "prompts": config.prompts,
+        "max_concurrency": config.max_concurrency,
+        "learning_limits": config.learning_limits or Limits(),
+    }
 
 
 def looped(work: Coroutine[Any, Any, T]) -> T:

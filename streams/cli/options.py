@@ -55,6 +55,18 @@ Own = Annotated[
     ),
 ]
 """For commands that replay: what it is given, names in the log may stand for."""
+Prompts = Annotated[
+    Optional[str],
+    typer.Option(
+        "--prompts", metavar="DIR|FILE", help="Prompts in other words: metalogue prompts edit."
+    ),
+]
+RunPrompts = Annotated[
+    list[str],
+    typer.Option(
+        "--prompts", metavar="[RUN=]DIR|FILE", help="Prompts in other words, of all runs or one."
+    ),
+]
 Set = Annotated[
     list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the policy.")
 ]
@@ -213,6 +225,7 @@ class PolicyOptions:
 
     policy: Policy = None
     settings: Set = field(default_factory=list[str])
+    prompts: Prompts = None
     profile: Annotated[
         Literal["service", "paper"], typer.Option("--profile", help="Whose constants.")
     ] = "service"

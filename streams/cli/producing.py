@@ -17,6 +17,7 @@ from streams.cli.letters import kept_as
 from streams.cli.opening import is_missing, open_log
 from streams.cli.options import pairs
 from streams.cli.output import flush, out, out_json, say
+from streams.cli.prompting import given
 from streams.cli.refusals import Refusals
 from streams.cli.setup import policy_of, tools_wanted
 from streams.policies import find
@@ -95,6 +96,7 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
         perturb=learning.perturb,
         tools=tools_wanted() is not None,
         statements=load().statements,
+        prompts=given(way.prompts),
     )
 
 

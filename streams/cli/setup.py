@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from handlers.policies.base import Policy
     from schemas.price import Price
     from schemas.problem import Limits, Profile
+    from schemas.settings import PromptWords
     from streams.backbones.port import BackboneError, Unreachable
     from streams.backbones.prices import PriceList
     from streams.backbones.spelling import BackboneConfig
@@ -42,6 +43,8 @@ class WorkerConfig:
     """Whether answers that are code are run against their tests, shut in."""
     grader: OwnGrader | None = None
     """Who compares answers with references, in the place of all graders of ours."""
+    prompts: Mapping[str, PromptWords] = field(default_factory=dict[str, Any])
+    """What the prompts of ``policy`` say otherwise, for problems that leave theirs to the worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +159,11 @@ def policy_of(
         give([name])
     try:
         policy = find(name)
-        policy.resolve(profile, values or {})
+        settings = policy.resolve(profile, values or {})
+        if settings.prompts:
+            from streams.prompts.catalogue import need_known
+
+            need_known(policy, settings)
     except NoPolicy as error:
         hint = "metalogue policies list names all; FILE.py:NAME is one of your own"
         raise usage(str(error), field="--policy", error="policy.unknown", hint=hint) from error

@@ -28,6 +28,7 @@ from streams.cli.flags import FLAGS
 from streams.cli.opening import open_log
 from streams.cli.options import pairs
 from streams.cli.output import out, out_json, say
+from streams.cli.prompting import set_for
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_wanted, world_of
 from streams.cli.show.words import plural, sure
 from streams.cli.spent import spent
@@ -52,7 +53,8 @@ def solve(
     """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
     settings = pairs(way.settings, "--set")
     found = policy_of(way.policy, way.profile, settings)
-    settings = {**found.usual(way.profile, tools_wanted(models) is not None), **settings}
+    usual = found.usual(way.profile, tools_wanted(models) is not None)
+    settings = {**usual, **set_for(found, way.prompts), **settings}
     problem = _problem(
         sys.stdin.read(PROBLEM_CHARS + 1) if text == "-" else text,
         domain=way.domain or "default",

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from handlers.roles.wording import texts_of
 from schemas.asking import Diverged
+from schemas.events.episode import EpisodeOpened, ProblemAdmitted
+from schemas.settings import PROMPTS, PromptWords
 from streams.cli.errors import DIVERGED, OK, CliError, usage
 from streams.cli.finding import find_episode, need_episodes
 from streams.cli.opening import open_log
@@ -19,6 +24,8 @@ from streams.replay.verify import Verified, Verifier
 from streams.replay.words import word_diff
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from streams.runtime.embedded.log import SqliteLog
 
 SHOWN = 3
@@ -107,6 +114,8 @@ def told(log: SqliteLog, error: Diverged) -> CliError:
     if part == "template" and template is not None:
         recorded, now = word_diff(log.text(recorded) or recorded, template.text)
         part = f"template {template.name}"
+    if part == PROMPTS:
+        recorded, now = word_diff(*_prompts(log, error.episode))
     role = getattr(error.question, "role", None)
     who = f" ({role})" if role else ""
     return CliError(
@@ -115,4 +124,23 @@ def told(log: SqliteLog, error: Diverged) -> CliError:
         exit=DIVERGED,
         where=f"{error.episode} at {error.address}{who}",
         hint=f'recorded: "{recorded[:200]}"  now: "{now[:200]}"',
+    )
+
+
+def _prompts(log: SqliteLog, episode: str) -> tuple[str, str]:
+    """What prompts say otherwise: by the settings that an episode was opened with, and by its problem."""
+    opened, admitted = log.find(episode, "opened"), log.find(episode, "admitted")
+    then = now = ""
+    if isinstance(opened, EpisodeOpened):
+        then = _said(orjson.loads(log.text(opened.settings) or "{}").get(PROMPTS, {}))
+    if isinstance(admitted, ProblemAdmitted):
+        now = _said(admitted.problem.settings.get(PROMPTS, {}))
+    return then, now
+
+
+def _said(prompts: Mapping[str, PromptWords]) -> str:
+    return "\n".join(
+        f"{name}.{where}: {text}"
+        for name, words in sorted(prompts.items())
+        for where, text in texts_of(words)
     )

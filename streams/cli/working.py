@@ -127,6 +127,7 @@ def _worker(
         find,
         name=f"worker:{os.getpid()}",
         default_policy=config.policy,
+        prompts=config.prompts,
         max_concurrency=config.max_concurrency,
         learning_limits=config.learning_limits,
         on_change=on_change,

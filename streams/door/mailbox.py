@@ -21,6 +21,7 @@ from schemas.record import Record
 from schemas.written import problem_of
 from streams.cli.cancelling import cancel, taken_out
 from streams.cli.config import load
+from streams.cli.prompting import given
 from streams.cli.reviews import Item, judgement, queue, waiting_of
 from streams.cli.setup import tools_wanted
 from streams.cli.show.episode import page_of
@@ -146,6 +147,7 @@ class Mailbox:
             finite=False,
             tools=tools_wanted() is not None,
             statements=load().statements,
+            prompts=given(None),
         )
 
     def judge(self, said: Feedback) -> None:

@@ -16,6 +16,7 @@ from schemas.problem import Problem, Profile
 from streams.backbones.port import BackboneError
 from streams.cli.config import load
 from streams.cli.opening import open_log
+from streams.cli.prompting import set_for
 from streams.cli.setup import as_cli, need_prices, tools_wanted, world_of
 from streams.door.asking import DEFAULT_POLICY, Asked, Way, models_of
 from streams.door.errors import Error, as_error, in_our_words
@@ -128,7 +129,10 @@ async def asolve(
 def _problem(asked: Asked, way: Way, policy: Policy[Any]) -> Problem:
     """The problem with all that its identity hangs on. Raises an ``Error`` that names the field."""
     with in_our_words():
-        usual = policy.usual(way.profile, tools_wanted() is not None)
+        usual = {
+            **policy.usual(way.profile, tools_wanted() is not None),
+            **set_for(policy, None),
+        }
         statement = load().statements.get(way.domain)
     try:
         return Problem(

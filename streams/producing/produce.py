@@ -26,12 +26,13 @@ from schemas.problem import (
     Profile,
     of_tenant,
 )
-from schemas.settings import BadSetting
+from schemas.settings import PROMPTS, BadSetting, PromptWords
 from streams.policies import NoPolicy
 from streams.producing.others import Others
 from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
 from streams.producing.sources import BadLine, Line, parse
+from streams.prompts.catalogue import asked_by, need_known
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.room import need_room
@@ -72,6 +73,8 @@ class Plan:
     """How the problems of domains are put, where a line does not say it."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """What is to come back on the answers."""
+    prompts: Mapping[str, PromptWords] = field(default_factory=dict[str, PromptWords])
+    """What prompts say otherwise, for the policies that ask with them."""
 
     @property
     def series_id(self) -> str | None:
@@ -82,7 +85,8 @@ class Plan:
             return self.series
         source = self.content or self.source
         asked = (source, self.domain, self.policy, self.profile, self.values, self.seed, self.walk)
-        more = (each for each in (self.perturb, self.tenant) if each is not None)
+        said = (self.perturb, self.tenant, self.prompts or None)
+        more = (each for each in said if each is not None)
         return digest((*asked, *more))
 
     def as_header(self) -> dict[str, Any]:
@@ -207,7 +211,7 @@ class Producer:
         values = {**plan.values, **(record.settings or {})}
         policy = self._policy(policy_name, values) if policy_name else None
         if policy is not None:
-            values = {**policy.usual(plan.profile, plan.tools), **values}
+            values = {**self._usual(policy), **values}
         domain = record.domain or plan.domain or record.dataset or "default"
         tenant = record.tenant or plan.tenant
         id, memory = of_tenant(tenant, record.id, plan.memory)
@@ -232,10 +236,17 @@ class Producer:
         )
         return problem, policy
 
+    def _usual(self, policy: Policy[Any]) -> dict[str, Any]:
+        """What is set where no line and no option sets it."""
+        usual = dict(policy.usual(self.plan.profile, self.plan.tools))
+        if self.plan.prompts and (words := asked_by(policy, self.plan.prompts)):
+            usual[PROMPTS] = words
+        return usual
+
     def _policy(self, name: str, values: dict[str, Any]) -> Policy[Any]:
         try:
             policy = self.plan.find(name)
-            policy.resolve(self.plan.profile, values)
+            need_known(policy, policy.resolve(self.plan.profile, values))
         except NoPolicy as error:
             raise BadLine(1, "policy", str(error), "input.policy") from error
         except BadSetting as error:
@@ -316,6 +327,7 @@ class Producer:
         first, policy = places.first, places.policy
         values = policy.settings.learning_values(first.profile, first.settings)
         settings = policy.settings.resolve(first.profile, first.settings)
+        policy = policy.under(settings)
         window = (
             max(places.size, 1) if policy.learns == "none" else policy.window(settings, places.size)
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -13,6 +13,7 @@ from schemas.identity import address_order
 from schemas.usage import Usage, total
 from streams.replay.compare import difference, same
 from streams.replay.verify import numbered
+from streams.replay.words import word_diff
 
 Record = Mapping[str, Event]
 
@@ -49,6 +50,23 @@ class Difference:
         """Say in words what the second way cost or saved."""
         tokens = "tokens unknown" if self.tokens is None else _more(self.tokens, "tokens")
         return f"{_more(self.calls, 'calls')}, {tokens}"
+
+
+def in_words(found: Difference, text: Callable[[str], str | None]) -> Difference:
+    """The difference with both sides of a prompt as a word diff, where that is what differs first.
+
+    ``text`` gives a text that is kept once per log, by its digest.
+    """
+    one, other = found.left.split(" "), found.right.split(" ")
+    if not all(len(each) > 2 and each[0] == "Complete" for each in (one, other)):
+        return found
+    if one[1] != other[1] or one[2] == other[2]:
+        return found
+    before, after = text(one[2]), text(other[2])
+    if before is None or after is None:
+        return found
+    left, right = word_diff(before, after)
+    return replace(found, part=f"prompt of {one[1]}", left=left, right=right)
 
 
 def _more(count: int, what: str) -> str:

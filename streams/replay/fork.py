@@ -72,6 +72,7 @@ def forked_work(
     kept = admitted.problem.settings if policy.name == was.policy else {}
     problem = admitted.problem.model_copy(update={"settings": {**kept, **change.settings}})
     settings = settings_of(policy, problem)
+    policy = policy.under(settings)
     opened = structs.replace(
         _opened(was, parent, change, policy, grant),
         settings=text_digest(settings_text(settings)),

@@ -15,6 +15,7 @@ from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import canonical, episode_id
 from schemas.problem import Problem
+from schemas.settings import PROMPTS
 from streams.judging import judgements
 from streams.producing.sources import BadLine
 from streams.relay import answer_of
@@ -108,10 +109,10 @@ class Messages:
             if row is None:
                 raise Diverged(episode, "admitted", "problem", _said(problem), "no such message")
             sent = problem_of(row[0])
-            if sent != problem:
+            if sent is None or not _is_sent(problem, sent):
                 now = _said(sent or row[0])
                 raise Diverged(episode, "admitted", "problem", _said(problem), now)
-        elif problem not in self._sent[problem.domain, problem.id]:
+        elif not any(_is_sent(problem, s) for s in self._sent[problem.domain, problem.id]):
             if self.sort == "part" and not self._sent[problem.domain, problem.id]:
                 self.left.add("problems as they were put", "they are not in this part of the log")
                 return
@@ -168,6 +169,15 @@ def _as_builds_said_it(answer: bytes) -> Iterator[bytes]:
     for names in LATER_IN_ANSWERS:
         said = {name: said[name] for name in said if name not in names}
         yield canonical(said)
+
+
+def _is_sent(problem: Problem, sent: Problem) -> bool:
+    """Whether a problem is the one that was sent, but for prompts that it left to its worker."""
+    left = sent.policy is None and PROMPTS not in sent.settings
+    if left and PROMPTS in problem.settings:
+        kept = {name: said for name, said in problem.settings.items() if name != PROMPTS}
+        problem = problem.model_copy(update={"settings": kept})
+    return problem == sent
 
 
 def _raw(value: bytes | str) -> bytes:

@@ -35,13 +35,14 @@ def recorded_work(
     assert isinstance(opened, EpisodeOpened)
     if opened.parent is None:
         return prepare(episode, admitted, journal, policy, memories, "")
-    if policy.version != opened.policy_version:
-        recorded = f"{opened.policy}@{opened.policy_version}"
-        raise PolicyChanged(f"opened with {recorded}; installed is {policy.reference}")
     try:
         settings = policy.settings.model_validate(orjson.loads(log.text(opened.settings) or "{}"))
     except ValidationError as error:
         raise BadSetting(f"settings of {policy.reference}: {error.errors()[0]['msg']}") from error
+    policy = policy.under(settings)
+    if policy.version != opened.policy_version:
+        recorded = f"{opened.policy}@{opened.policy_version}"
+        raise PolicyChanged(f"opened with {recorded}; installed is {policy.reference}")
     numbered = {address: event for address, event in journal.items() if is_numbered(address)}
     memory = lacking(
         pinned(memories, opened.memory_version, opened.memory_revision), opened.without

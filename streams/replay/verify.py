@@ -330,7 +330,7 @@ class Verifier:
                 expect(episode, "closed", journal["closed"], close(tally, conclusion, seconds))
             else:
                 self._opening(work, opened)
-                given = policy, work.settings, episode, admitted, opened, own
+                given = work.policy, work.settings, episode, admitted, opened, own
                 self._closing(
                     episode, journal, closing(*given, conclusion, seconds, tally, work.room)
                 )

@@ -34,6 +34,7 @@ from streams.cli.errors import OK, usage
 from streams.cli.opening import is_missing, open_log
 from streams.cli.output import out, out_json, say
 from streams.cli.places import folder_of
+from streams.cli.prompting import reworded
 from streams.cli.setup import Models, WorkerConfig, world_of
 from streams.cli.spending import Spending
 from streams.grading.grader import Grading
@@ -67,6 +68,8 @@ class Wanted:
     run_code: bool = False
     grader: OwnGrader | None = None
     """A grader of the user's own."""
+    prompts: Sequence[str] = ()
+    """Prompts in other words: of every run, or ``RUN=`` of one."""
     own: Sequence[str] = ()
     """The user's own policies, by file."""
     plan: bool = False
@@ -88,6 +91,7 @@ class Wanted:
             ("--run-code", self.run_code),
             ("--grader", self.grader and self.grader.spelled),
             *(("--policy", file) for file in self.own),
+            *(("--prompts", each) for each in self.prompts),
             ("--reduced", options.stand_in),
             ("--limit", options.problems),
             ("--seeds", options.seeds),
@@ -98,8 +102,9 @@ class Wanted:
 
     @property
     def said(self) -> Recipe:
-        """The recipe within the limits of the command line."""
-        return self.recipe.model_copy(update={"limits": self.limits.over(self.recipe.limits)})
+        """The recipe within the limits of the command line, and in its words."""
+        limits = self.limits.over(self.recipe.limits)
+        return reworded(self.recipe.model_copy(update={"limits": limits}), self.prompts)
 
 
 def begun(recipe: str, files: Mapping[str, str]) -> tuple[str, ...]:

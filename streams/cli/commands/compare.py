@@ -15,6 +15,7 @@ from streams.cli.options import (
     MaxConcurrency,
     ModelOptions,
     RunCode,
+    RunPrompts,
     Tools,
     TotalOptions,
     grouped,
@@ -42,6 +43,7 @@ class CompareOptions:
         list[str],
         typer.Option("--set", metavar="RUN.NAME=VALUE", help="A setting of one run's policy."),
     ] = field(default_factory=list[str])
+    prompts: RunPrompts = field(default_factory=list[str])
     seeds: Annotated[
         int, typer.Option("--seeds", metavar="K", min=1, max=1000, help="Seeds 0 up to K-1.")
     ] = 1
@@ -135,6 +137,7 @@ def compare(
         out=form.folder,
         max_concurrency=max_concurrency or episodes_in_flight(),
         totals=totals.totals(),
+        prompts=what.prompts,
         plan=plan,
         judge=judge,
         run_code=run_code,

@@ -13,6 +13,7 @@ from streams.cli.options import (
     ModelOptions,
     Own,
     Policy,
+    Prompts,
     Set,
     grouped,
 )
@@ -194,6 +195,7 @@ def fork(
     answering: ModelOptions,
     settings: Set = [],  # noqa: B006
     policy: Policy = None,
+    prompts: Prompts = None,
     edit: Annotated[
         Optional[str],
         typer.Option("--edit", metavar="TEXT|@FILE", help="The reply at ADDRESS, in other words."),
@@ -217,6 +219,7 @@ def fork(
         settings=settings,
         limits=limits.limits(),
         policy=policy,
+        prompts=prompts,
         edit=edit,
         samples=samples,
     )

@@ -17,6 +17,7 @@ from streams.cli.options import (
     ModelOptions,
     Own,
     RunCode,
+    RunPrompts,
     Tools,
     TotalOptions,
     grouped,
@@ -85,6 +86,7 @@ def run_recipe(
     answering: ModelOptions,
     tools: Tools = None,
     own: Own = [],  # noqa: B006 - typer copies it
+    prompts: RunPrompts = [],  # noqa: B006
     max_concurrency: MaxConcurrency = None,
     size: SizeOptions,
     limits: LimitOptions,
@@ -127,6 +129,7 @@ def run_recipe(
         max_concurrency=max_concurrency or episodes_in_flight(),
         totals=totals.totals(),
         own=own,
+        prompts=prompts,
         plan=plan,
         judge=judge,
         run_code=run_code,

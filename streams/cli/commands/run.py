@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -18,6 +18,7 @@ from streams.cli.options import (
     Otlp,
     OtlpText,
     PolicyOptions,
+    Prompts,
     ReadOptions,
     RunCode,
     SeriesOptions,
@@ -25,6 +26,10 @@ from streams.cli.options import (
     TotalOptions,
     grouped,
 )
+
+if TYPE_CHECKING:
+    from streams.cli.setup import WorkerConfig
+    from streams.world import Totals
 
 # ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
 
@@ -70,6 +75,7 @@ class WorkerOptions:
             help="What a tenant may spend on a day; * for the rest.",
         ),
     ] = field(default_factory=list[str])
+    prompts: Prompts = None
     tools: Tools = None
     max_concurrency: MaxConcurrency = None
     otlp_text: OtlpText = False
@@ -85,6 +91,25 @@ class WorkerOptions:
         Optional[int],
         typer.Option("--learning-call-limit", metavar="N", min=1, help="Calls a learning episode."),
     ] = None
+
+    def config(self, totals: Totals) -> WorkerConfig:
+        """Them as a worker's. Raises a usage error for a policy, a grader or a prompt that cannot be used."""
+        from streams.cli.own_graders import grader_of
+        from streams.cli.prompting import given_to
+        from streams.cli.setup import WorkerConfig, episodes_in_flight, limits_of, policy_of
+
+        named = [policy_of(name).name for name in self.policies] or [policy_of(None).name]
+        return WorkerConfig(
+            policy=named[0],
+            until_idle=self.until_idle,
+            settle=self.settle,
+            max_concurrency=self.max_concurrency or episodes_in_flight(),
+            learning_limits=limits_of(self.learning_call_limit, None, None, None),
+            totals=totals,
+            run_code=self.run_code,
+            grader=grader_of(self.grader),
+            prompts=given_to(named[0], self.prompts),
+        )
 
 
 @app.command()
@@ -106,23 +131,11 @@ def worker(
 ) -> int:
     """Work on problems until stopped; what was begun is resumed."""
     from streams.cli.live import watching
-    from streams.cli.own_graders import grader_of
-    from streams.cli.setup import WorkerConfig, episodes_in_flight, limits_of, policy_of
     from streams.cli.spending import Spending
     from streams.cli.working import need_end, work
 
     models, url = answering.models(limits.limits(), wanted.tools, wanted.budgets), log_url(log)
-    named = [policy_of(name).name for name in wanted.policies] or [policy_of(None).name]
-    config = WorkerConfig(
-        policy=named[0],
-        until_idle=wanted.until_idle,
-        settle=wanted.settle,
-        max_concurrency=wanted.max_concurrency or episodes_in_flight(),
-        learning_limits=limits_of(wanted.learning_call_limit, None, None, None),
-        totals=totals.totals(),
-        run_code=wanted.run_code,
-        grader=grader_of(wanted.grader),
-    )
+    config = wanted.config(totals.totals())
     if judge is not None:
         need_end(url, until_idle=wanted.until_idle)
     if url.startswith("kafka://"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from schemas.events.episode import ProblemAdmitted
 from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.problem import Problem
 from schemas.record import Record
-from schemas.settings import BadSetting, PolicySettings
+from schemas.settings import NO_PROMPTS, PROMPTS, BadSetting, PolicySettings, PromptWords
 from schemas.written import problem_of
 from streams.episodes import settings_of
 from streams.policies import Find, NoPolicy
@@ -58,6 +58,16 @@ def scope_of(policy: Policy[Any], problem: Problem) -> str:
     return scope_id(problem.domain, policy.name, problem.memory, values)
 
 
+def under_prompts(problem: Problem, prompts: Mapping[str, PromptWords]) -> Problem:
+    """The problem with its worker's prompts, where it leaves to the worker how it is worked on.
+
+    One that names its policy does not: whoever put it knows its episode's name, which prompts are part of.
+    """
+    if not prompts or problem.policy is not None or PROMPTS in problem.settings:
+        return problem
+    return problem.model_copy(update={"settings": {**problem.settings, PROMPTS: dict(prompts)}})
+
+
 def placed(
     find: Find, problem: Problem, default_policy: str, told: object
 ) -> tuple[str, Policy[Any] | None]:
@@ -88,9 +98,10 @@ class Intake:
         find: Callable[[str], Policy[Any]],
         default_policy: str,
         scopes: Container[str] = (),
+        prompts: Mapping[str, PromptWords] = NO_PROMPTS,
     ) -> None:
         self.log, self.writer, self.find = log, writer, find
-        self.default_policy, self.scopes = default_policy, scopes
+        self.default_policy, self.scopes, self.prompts = default_policy, scopes, prompts
         self.position = log.position("intake", "problems")
         self.commands_read = log.end()
         self.more = True
@@ -141,7 +152,7 @@ class Intake:
     ) -> tuple[str, ProblemAdmitted] | None:
         problem: Problem | None = None
         try:
-            problem = problem_of(value)
+            problem = under_prompts(problem_of(value), self.prompts)
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
             if policy is not None:
                 self._check_source(policy, settings_of(policy, problem))

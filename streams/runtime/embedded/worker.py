@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from sqlite3 import OperationalError
 from typing import Any
@@ -27,7 +27,7 @@ from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitte
 from schemas.events.learning import BatchClosed
 from schemas.identity import learning_id
 from schemas.problem import Limits
-from schemas.settings import BadSetting
+from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
 from state.collecting import uncollected
 from state.folds.budgets import DAY_MS
 from state.folds.strays import Strays
@@ -76,6 +76,7 @@ class Worker:
         learning_limits: Limits | None = None,
         on_change: Callable[[Progress], None] | None = None,
         grading: Grading | None = None,
+        prompts: Mapping[str, PromptWords] = NO_PROMPTS,
     ) -> None:
         self.log, self.world = log, world
         self.writer: Writer = log.claim(name)
@@ -87,7 +88,7 @@ class Worker:
             warn_of_lost,
             Strays(warn_of_stray),
         )
-        self.intake = Intake(log, self.writer, find, default_policy, self.learner)
+        self.intake = Intake(log, self.writer, find, default_policy, self.learner, prompts)
         self.labels = Labels(log, self.writer, self.learner, grading)
         world.references = References(self.labels.grader, self.labels.said)
         world.people = self.labels.said
@@ -276,7 +277,7 @@ class Worker:
             await self.park(episode, error, journal)
             return
         end = closing(
-            *(policy, work.settings, episode, admitted, work.opened, work.journal),
+            *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
             *(conclusion, seconds, run.tally),
         )
         await self.close([(episode, end)], fresh)

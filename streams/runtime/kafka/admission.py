@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from schemas.carried import Carried, TooMuch, carried
 from schemas.problem import Feedback, Limits, Problem, ProblemRecord, of_tenant
-from schemas.settings import BadSetting
+from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
 from schemas.written import Twice, problem_of
 from streams.policies import Find, NoPolicy
 from streams.producing.sources import BadLine, parse
-from streams.runtime.embedded.intake import SCOPE, episode_of, placed
+from streams.runtime.embedded.intake import SCOPE, episode_of, placed, under_prompts
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, data_of
 
@@ -44,12 +45,14 @@ def asked(
     value: bytes | None,
     find: Find,
     default_policy: str,
+    prompts: Mapping[str, PromptWords] = NO_PROMPTS,
 ) -> Asked:
     """Return what a record asks for. Raises ``Refused``."""
     problem: Problem | None = None
     try:
         body, ours = data_of(headers, value)
         problem, label = problem_on(body) if ours else foreign(body)
+        problem = under_prompts(problem, prompts)
         scope_told = dict(headers).get(f"ce_{SCOPE}", b"").decode("utf-8", "replace")
         scope, _ = placed(find, problem, default_policy, scope_told)
         kept = carried(headers)

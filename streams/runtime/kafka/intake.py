@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from handlers.policies.base import Policy
 from schemas.events.episode import ProblemAdmitted
 from schemas.identity import text_digest
 from schemas.problem import Feedback
+from schemas.settings import NO_PROMPTS, PromptWords
 from state.journal import Fenced
 from streams.producing.sources import BadLine
 from streams.runtime.embedded.log import now_ms
@@ -41,10 +42,11 @@ class Intake:
         partitions: int,
         past: ClosedEpisodeIndex,
         until: Until,
+        prompts: Mapping[str, PromptWords] = NO_PROMPTS,
     ) -> None:
         self.place, self.appender, self.find, self.past = place, appender, find, past
         self.default_policy, self.partitions, self.until = default_policy, partitions, until
-        self.refused = 0
+        self.refused, self.prompts = 0, prompts
         self.is_open: Callable[[str], bool] = _never
         """Whether an episode is open on a partition that is ours."""
         self.admitting: dict[str, int] = {}
@@ -89,7 +91,7 @@ class Intake:
     ) -> None:
         headers = headers_of_message(message)
         try:
-            found = asked(headers, message.value, self.find, self.default_policy)
+            found = asked(headers, message.value, self.find, self.default_policy, self.prompts)
             self._check_text(owned, found)
             self._check_size(found)
         except Refused as error:

@@ -97,7 +97,7 @@ class Solver:
             await self.park(writer, episode, error, journal)
             return
         end = closing(
-            *(policy, work.settings, episode, admitted, work.opened, work.journal),
+            *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
             *(conclusion, seconds, run.tally, writer.room),
         )
         await self.close(owned, writer, [(episode, end)], fresh)

@@ -16,7 +16,7 @@ Source: design/kafka.md#ownership.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from schemas.events.learning import (
     SeriesOpened,
 )
 from schemas.problem import Feedback, Limits
+from schemas.settings import NO_PROMPTS, PromptWords
 from state.folds.strays import Strays
 from state.journal import Fenced
 from streams.grading.grader import Grading
@@ -99,6 +100,7 @@ class KafkaWorker:
         kept: Path | None = None,
         on_change: Callable[[Progress], None] | None = None,
         grading: Grading | None = None,
+        prompts: Mapping[str, PromptWords] = NO_PROMPTS,
     ) -> None:
         self.place, self.partitions, self.name = place, partitions, name
         self.world, self.default_policy = world, default_policy
@@ -117,7 +119,8 @@ class KafkaWorker:
         self.reread = Rereader(place)
         self.past = ClosedEpisodeIndex(index)
         self.intake = Intake(
-            place, self.appender, find, default_policy, partitions, self.past, self.tail.until
+            *(place, self.appender, find, default_policy, partitions),
+            *(self.past, self.tail.until, prompts),
         )
         self.relay = Relay(place, self.appender, self.learner, default_policy, partitions)
         self.owning = Ownership(self)

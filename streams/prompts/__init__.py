@@ -1,0 +1,1 @@
+"""Prompts as settings: which there are, and files that say them in other words."""
