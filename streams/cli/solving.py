@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from handlers.answers.plain import plain_text
 from handlers.policies.base import Policy
 from schemas.answer import Judgements
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeOpened
+from schemas.events.episode import Completed, EpisodeOpened
 from schemas.identity import address_order, is_numbered
 from schemas.problem import PROBLEM_CHARS, Limits, Problem
 from state.journal import Recorder
@@ -30,7 +30,9 @@ from streams.cli.options import pairs
 from streams.cli.output import out, out_json, say
 from streams.cli.prompting import set_for
 from streams.cli.setup import Models, as_cli, need_prices, policy_of, tools_wanted, world_of
-from streams.cli.show.words import plural, sure
+from streams.cli.show.facts import says
+from streams.cli.show.rows import rows
+from streams.cli.show.words import one_line, plural, sure
 from streams.cli.spent import spent
 from streams.judging import judgements, words
 from streams.runtime.embedded.log import SqliteLog, Writer
@@ -151,20 +153,31 @@ class Live:
         self.writer = writer
         self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
         self.shown = FLAGS.display == "full" and sys.stderr.isatty()
+        self.steps: list[tuple[str, Event]] = []
 
     def state(self, topic: str, episode: str, address: str, event: Event) -> None:
         """Record and show."""
         self.writer.state(topic, episode, address, event)
-        if self.shown:
-            say(f"{address:>8}  {event.kind:<20} {summary(event)}")
+        if self.shown and is_numbered(address):
+            self.steps.append((address, event))
+            say(told(self.steps))
 
 
-def summary(event: Event) -> str:
-    """What an event says, in a few words."""
-    hidden = {"kind", "version", "asked", "text", "source", "items"}
-    said = structs.asdict(event).items()
-    shown = [f"{name}={value}" for name, value in said if value is not None and name not in hidden]
-    return " ".join(shown[:6])[:100]
+def told(steps: Sequence[tuple[str, Event]]) -> str:
+    """The newest step in a line, as `show` says it: who was asked and what it took, or what was made of a reply."""
+    at, event = steps[-1]
+    source = getattr(event, "source", None)
+    reply = next((e for where, e in reversed(steps) if where == source), None)
+    if isinstance(reply, Completed):
+        who, what, _ = says(event, reply)
+        return f"{at:>8}  {who:<12} {one_line(what)}"
+    (row,) = rows([(at, event)])
+    if not row.called:
+        return f"{at:>8}  {row.asked:<12} {one_line(row.answered)}"
+    tokens = f"{row.prompt_tokens or 0:,} in  {row.completion_tokens or 0:,} out"
+    took = "" if row.seconds is None else f"  {row.seconds:.1f} s"
+    unknown = row.prompt_tokens is None or row.completion_tokens is None
+    return f"{at:>8}  {row.asked:<12} replied  {'tokens unknown' if unknown else tokens}{took}"
 
 
 def _tell(solved: Solved, judged: Judgements, world: World, json: bool) -> int:
