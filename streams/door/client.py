@@ -191,7 +191,9 @@ class Client:
     ) -> None:
         assert self._pump is not None
         assert self._thread is not None
-        self._pump.cancel()
+        while not self._pump.done():  # on Python 3.11 a wait that is just over loses a cancellation
+            self._pump.cancel()
+            await asyncio.wait([self._pump], timeout=LOOK_S)
         await asyncio.gather(self._pump, return_exceptions=True)
         self.give_up(Error("the client was closed before the answer came", code="client.closed"))
         await self._in_thread(self._box.close)

@@ -114,7 +114,7 @@ def test_the_dashboard_shows_what_they_spent(log: Path) -> None:
     assert found == [("ann", 2), ("bob", 1)]
 
 
-def test_a_program_gives_budgets_tenants_and_priorities() -> None:
+def test_a_program_gives_budgets_tenants_and_priorities(folder: Path) -> None:
     async def work() -> tuple[str, str | None]:
         budgets = {"ann": "calls=1"}
         async with Engine("sqlite:b.db", backbone="rehearsal", budgets=budgets) as engine:
