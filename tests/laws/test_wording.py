@@ -17,11 +17,13 @@ from handlers.roles.role import Role
 from handlers.roles.wording import changed, faults, lacking, texts_of, worded, words_of
 from schemas.asking import OutOfLimit
 from schemas.questions import Complete
-from schemas.settings import BadSetting, PromptWords
+from schemas.settings import PROMPTS, BadSetting, PromptWords
 from streams.backbones.port import ModelRequest
 from streams.backbones.rehearsal import Options, Rehearsal
+from streams.policies import find
 from streams.prompts.catalogue import need_known, of_policy, ours, roles
 from streams.prompts.files import BadPrompt, prompt_in, text_of
+from streams.runtime.kafka.admission import asked
 from tests.scripted import Driver
 
 NAMES = tuple(ours())
@@ -186,3 +188,19 @@ def test_what_is_copied_from_other_words_says_nothing_either() -> None:
     assert heard["Analysis"] == said
     other: Any = role.hear(plain._replace(template=question.template))
     assert "Analysis" not in other
+
+
+def test_on_kafka_too_words_of_a_worker_are_for_problems_that_leave_their_policy_to_it() -> None:
+    words: dict[str, PromptWords] = {"chain": {"closing": "Now."}}
+    lines: dict[bytes, dict[str, Any]] = {
+        b'{"id":"a","problem":"1"}': {PROMPTS: words},
+        b'{"id":"b","problem":"1","policy":"cot"}': {},
+    }
+    for line, settings in lines.items():
+        found = asked([], line, find, "cot", words)
+        assert found.problem.settings == settings
+        plain = asked([], line, find, "cot")
+        assert (found.episode == plain.episode, found.scope == plain.scope) == (
+            not settings,
+            not settings,
+        )
