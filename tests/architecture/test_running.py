@@ -30,6 +30,7 @@ NAMED_BY_US = {
         "streams/grading/plugged.py",
         "import_module",
     ): "an installed grader, which the command line named",
+    ("streams/prompts/catalogue.py", "import_module"): "our roles, and policies of this build",
     ("streams/public/metalogue/__init__.py", "import_module"): "the home of one of its names",
     ("streams/embedders/minilm.py", "find_spec"): "one of NEEDED",
     ("streams/backbones/providers/backbone.py", "find_spec"): "one of NEEDED",

@@ -28,6 +28,7 @@ from schemas.settings import BadSetting, PolicySettings
 from streams.backbones.port import ModelReply, ModelRequest
 from streams.backbones.rehearsal import Options, Rehearsal
 from streams.embedders.hashed import HashedEmbedder
+from streams.prompts.catalogue import of_policy
 from streams.runtime.embedded.log import SqliteLog
 from streams.world import World
 from tests.architecture.pages import ROOT
@@ -212,6 +213,11 @@ def flips(policy: Policy[Any], name: str, under: Mapping[str, Any]) -> Iterator[
     """The settings ``under`` with one of them flipped, as often as it can be."""
     if name == "parameters":
         yield {**under, name: {"*": {"temperature": 0.123}}}
+        return
+    if name == "prompts":
+        yield from (
+            {**under, name: {each: {"closing": "Reply now."}}} for each in of_policy(policy)
+        )
         return
     field = policy.settings.model_fields[name]
     for value in others(field.annotation, getattr(policy.resolve("service", under), name)):

@@ -59,14 +59,20 @@ def sentence(phrase: str) -> str:
 def rules(turn: Turn) -> list[str]:
     """Six rules: what stands uncontradicted, then what most lessons say, then plain advice.
 
-    What tells only what not to do makes room for what tells what to do.
+    What tells only what not to do makes room for what tells what to do. What was withdrawn is not said again, nor
+    another rule of its hints.
     """
     present = rows(turn.prompt.section(("rule", "knowledge")) or "")
     votes = _votes(turn)
     kept = [rule for rule in present if not _contradicted(turn, rule, votes)]
     solid = [rule for rule in kept if rule not in _PLAIN]
     good = [rule for rule in solid if all(hint.good for hint in hints(rule, turn.latent.ground))]
-    new = [rule for rule in _proposed(turn, votes) if rule not in solid]
+    withdrawn = set(hints(turn.prompt.section(("withdrawn",)) or "", turn.latent.ground))
+    new = [
+        rule
+        for rule in _proposed(turn, votes)
+        if rule not in solid and not withdrawn.intersection(hints(rule, turn.latent.ground))
+    ]
     new = new[: _NEW if present else RULES]
     return list(dict.fromkeys((*good, *new, *solid, *kept, *_PLAIN)))[:RULES]
 

@@ -48,7 +48,9 @@ CASE = {
     "guidance": "- Recompute every operation.\n- With any problem, list the factor pairs.",
     "advice": "With any problem, make a quotient early.",
     "rules": "R1: With any problem, list the factor pairs.",
-    "lessons": "[L1]\nPolarity: DO\nExecution_recipe:\n- With any problem, make a quotient early.",
+    "withdrawn": "- With any problem, make a quotient early.",
+    "lessons": "[L1]\nPolarity: DO\nExecution_recipe:\n- With any problem, make a quotient early.\n"
+    "- With any problem, overshoot and subtract.",
 }
 ROLES: dict[str, Role] = {
     role.template.name: role
@@ -62,7 +64,10 @@ ROLES: dict[str, Role] = {
     )
 }
 OTHERS = ("oracle", "judge", "reporter", "cot2", "mgv", "reflexion", "tot", "bandit", "graph")
-STEERING = {"problem", "trajectory", "report", "guidance", "advice", "rules", "lessons", "polarity"}
+STEERING = {
+    *("problem", "trajectory", "report", "guidance", "advice", "rules", "withdrawn", "lessons"),
+    "polarity",
+}
 
 
 def asked_of(role: Role, problem: str, without: str = "") -> ModelRequest:

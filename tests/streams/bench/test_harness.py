@@ -180,12 +180,13 @@ def test_a_matched_run_has_the_others_tokens_as_its_limit(
     page = Path("bench/mine.html").read_text()
     assert "<script" not in page
     assert "<code>metalogue bench run mine.yaml --backbone rehearsal:seed=2</code>" in page
+    cells = re.sub(r'<td class="\w+">', "<td>", page)
     for each in json.loads(Path("bench/mine.json").read_text())["measured"]:
         said = each["outcomes"]
         counted = [said[name] for name in ("right", "commission", "omission", "unknown")]
         assert sum(counted) == each["episodes"]
-        assert f"<td>{each['episodes']}</td>" in page
-        assert "".join(f"<td>{number}</td>" for number in counted[1:]) in page
+        assert f"<td>{each['episodes']}</td>" in cells
+        assert "".join(f"<td>{number}</td>" for number in counted[1:]) in cells
     assert not re.findall(r'(?:src|srcset|href)="(?!data:)', page), "nothing comes from elsewhere"
     beside = {path.name for path in Path("bench/mine").iterdir()}
     assert {"table-1.csv", "table-1.tex", "measured.csv", "measured.tex"} <= beside
