@@ -108,9 +108,10 @@ def test_a_log_without_tenants_has_nothing_to_show(folder: Path) -> None:
 def test_the_dashboard_shows_what_they_spent(log: Path) -> None:
     call(*WORKER, *ANN, "--log", log)
     live = LiveLog(log)
-    while live.look():
-        pass
-    found = [(tenant, spent.calls) for tenant, _, spent in tenants(live.budgets)]
+    with closing(live.log), closing(live.counts):
+        while live.look():
+            pass
+        found = [(tenant, spent.calls) for tenant, _, spent in tenants(live.budgets)]
     assert found == [("ann", 2), ("bob", 1)]
 
 
