@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import orjson
 import pytest
@@ -193,7 +194,9 @@ def test_the_page_says_how_anybody_computes_them(
     copy_of(made(), tmp_path / "metalogue.db")
     monkeypatch.chdir(tmp_path)
     (recipe,) = (each.text for each in blocks(DOCS / "proof.md") if each.language == "python")
-    exec(compile(recipe, "proof.md", "exec"), {})
+    names: dict[str, Any] = {}
+    exec(compile(recipe, "proof.md", "exec"), names)
+    names["log"].close()
     said = [
         f"{each['chain']} {each['digest']}" for each in call("log", "heads", "--json").rows[:-1]
     ]
