@@ -8,6 +8,8 @@ from dataclasses import dataclass
 ANYBODY = "*"
 """The budget of each tenant that has none of its own."""
 NAMES = ("calls", "tokens", "cost")
+MOST = 1e15
+"""No budget is as much: beyond it not every whole number can be told from its neighbours."""
 SPELLING = "TENANT=calls=N,tokens=N,cost=X, one or more of the three"
 
 
@@ -32,8 +34,8 @@ def read(text: str) -> Budget:
             amount = float(said)
         except ValueError:
             amount = -1.0
-        whole = name == "cost" or amount == int(amount) if 0 < amount < 1e15 else False
-        if name not in NAMES or not equals or name in found or not whole:
+        fits = 0 < amount < MOST and (name == "cost" or amount.is_integer())
+        if name not in NAMES or not equals or name in found or not fits:
             raise ValueError(f"{text!r} is no budget; write {SPELLING}")
         found[name] = amount
     whole_numbers = {name: int(found[name]) for name in ("calls", "tokens") if name in found}

@@ -206,16 +206,15 @@ def scope_body(fold: MemoryFold) -> bytes:
 
 def load_scope(fold: MemoryFold, body: bytes) -> None:
     """Put that back."""
-    words, subjects, owed, limits, withdrawn, stale, graded, changing, *rest = orjson.loads(body)
-    regraded = set[int](rest[0] if rest else ())
+    words, subjects, owed, limits, withdrawn, stale, graded, changing, regraded = orjson.loads(body)
     fold.changing = changing
     fold.labelling.graded.update(graded)
     for address, said in words.items():
         word = decode("knowledge.revised", said)
         assert isinstance(word, KnowledgeRevised)
         fold.words[address] = word
-    gone, limited = (set(withdrawn), set(stale)), Limits(**limits)
-    fold.forgetting = Forgetting(subjects, owed, limited, *gone, regraded)
+    lost = set(withdrawn), set(stale), set(regraded)
+    fold.forgetting = Forgetting(subjects, owed, Limits(**limits), *lost)
 
 
 _WINDOW = attrgetter(*("closed", "versioned", "ticked", "forgotten"))

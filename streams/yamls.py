@@ -19,12 +19,33 @@ VALUES = 20_000
 """Keys and values with those that aliases stand for."""
 
 
-class TooMuch(ValueError):
-    """A file is beyond what is read; ``line`` counts from 1."""
+class Flaw(ValueError):
+    """A file is not as it should be; ``line`` counts from 1."""
 
     def __init__(self, what: str, line: int = 1) -> None:
         super().__init__(what)
         self.line = line
+
+
+class TooMuch(Flaw):
+    """A file is beyond what is read."""
+
+
+def document(text: str) -> Any:
+    """What a file holds, in plain values. Raises ``Flaw`` where it is no YAML, too much, or has a key twice."""
+    import yaml
+
+    try:
+        key, said = key_twice(root(text)), plain(text)
+    except Flaw:
+        raise
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        line = 1 if mark is None else mark.line + 1
+        raise Flaw(f"not YAML: {problem or error}", line) from error
+    if key is not None:
+        raise Flaw(f"{key.value}: {TWICE}", key.start_mark.line + 1)
+    return said
 
 
 def reader() -> type[Any]:

@@ -52,8 +52,8 @@ Section "Rules" holds the present rules. Keep a good one word for word and behin
 of those that say the same, leave one out only if lessons contradict it, and add at most {new}."""
 
 _WITHDRAWN = """\
-Section "Withdrawn" holds rules that were tried and made answers worse. Write none of them again, in these words or \
-in others, even if lessons ask for it."""
+Section "Withdrawn" holds rules that were taken out of use. Write none of them again, in these words or in \
+others, even if lessons ask for it."""
 
 _CLOSING = """\
 Write the rules now, a line for each label from {first} to {last}, with no number and no name in any of them."""

@@ -26,11 +26,6 @@ def day_of(at_ms: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).date().isoformat()
 
 
-def next_day_ms(at_ms: int) -> int:
-    """When the day after a moment begins, in Unix milliseconds."""
-    return (at_ms // DAY_MS + 1) * DAY_MS
-
-
 @dataclass(frozen=True, slots=True)
 class DaySpent:
     """The calls of one tenant on one day, and what is known of them."""

@@ -47,17 +47,12 @@ class PriceList(BaseModel):
 
 def list_of(text: str) -> PriceList:
     """The list that a YAML document holds. Raises ``ValueError`` that names the field which is wrong."""
-    from streams.yamls import key_twice, plain, root
+    from streams.yamls import Flaw, document
 
     try:
-        twice = key_twice(root(text))
-        said = plain(text)
-    except ValueError:
-        raise
-    except Exception as error:
-        raise ValueError("not YAML") from error
-    if twice is not None:
-        raise ValueError(f"{twice.value}: stands twice, in line {twice.start_mark.line + 1}")
+        said = document(text)
+    except Flaw as error:
+        raise ValueError(f"{error}, in line {error.line}") from error
     try:
         return PriceList.model_validate(said)
     except ValidationError as error:

@@ -11,14 +11,13 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from schemas.problem import Limits, Name, Profile, Seed, Values
 from schemas.settings import meant
 from streams.bench.metrics import METRICS
 from streams.producing.perturbing import Perturbation
-from streams.yamls import FILE_CHARS, TWICE, TooMuch, key_twice, plain, root
+from streams.yamls import FILE_CHARS, Flaw, document
 
 FOLDER = Path(__file__).with_name("recipes")
 P_VALUE, TOKENS_PER_POINT = "p_value", "tokens_per_point"
@@ -268,14 +267,11 @@ def read(path: Path) -> Recipe:
     """The recipe in a file. Raises ``BadRecipe`` that names the field."""
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(FILE_CHARS + 1)
-        said, key = plain(text), key_twice(root(text))
-    except TooMuch as error:
+            said = document(file.read(FILE_CHARS + 1))
+    except Flaw as error:
         raise BadRecipe(f"{path.name}:{error.line}: {error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise BadRecipe(f"{path.name}: not YAML: {error}") from error
-    if key is not None:
-        raise BadRecipe(f"{path.name}:{key.start_mark.line + 1}: {key.value}: {TWICE}")
     try:
         return Recipe.model_validate(said)
     except ValidationError as error:

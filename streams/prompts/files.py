@@ -14,7 +14,7 @@ from handlers.roles.wording import changed, faults, lacking, texts_of, words_of
 from schemas.prompt import Template
 from schemas.settings import PROMPT_CHARS, PromptWords, meant
 from streams.prompts.catalogue import Prompt, every, ours
-from streams.yamls import TWICE, TooMuch, key_twice, plain, root
+from streams.yamls import Flaw, document
 
 if TYPE_CHECKING:
     import yaml
@@ -119,19 +119,10 @@ def who(prompt: Prompt) -> str:
 
 def _mapping(text: str, file: str) -> dict[str, Any]:
     """What the file holds as plain values. Raises ``BadPrompt``."""
-    import yaml
-
     try:
-        twice = key_twice(root(text))
-        body = plain(text)
-    except TooMuch as error:
+        body = document(text)
+    except Flaw as error:
         raise BadPrompt(f"{file}:{error.line}: {error}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = file if mark is None else f"{file}:{mark.line + 1}"
-        raise BadPrompt(f"{place}: {getattr(error, 'problem', None) or 'not YAML'}") from error
-    if twice is not None:
-        raise BadPrompt(f"{file}:{twice.start_mark.line + 1}: {twice.value!r:.80} {TWICE}")
     if not isinstance(body, dict):
         raise BadPrompt(f"{file}: expected a mapping of {', '.join(KEYS)}")
     found = cast("dict[object, Any]", body)

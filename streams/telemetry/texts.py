@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from handlers.limits import Ledger
-from schemas.asking import ReplayError
 from schemas.events.episode import (
     Completed,
     EpisodeClosed,
@@ -25,7 +24,6 @@ from schemas.events.episode import (
 from schemas.events.graph import ToolCalled
 from schemas.questions import Complete
 from schemas.record import Record
-from schemas.settings import BadSetting
 from streams.drive import drive, replayed
 from streams.episodes import prepare
 from streams.learner import Learner
@@ -88,9 +86,7 @@ class Texts:
             work = prepare(episode, admitted, events, policy, memories, "")
             steps = questions.watch(policy.solve(work.task, work.settings))
             replayed(drive(steps, work.run(None, None), Ledger.of(opened.limits, opened.prices)))
-        except (ReplayError, LookupError, BadSetting):
-            pass  # up to there they are known
-        except Exception:
+        except Exception:  # whatever ends it, a policy's own defect too: up to there they are known
             pass
         return {
             at: _messages(each.messages())

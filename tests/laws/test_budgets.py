@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from schemas.budget import Budget, book_of, read
 from schemas.events.episode import Completed
-from state.folds.budgets import DAY_MS, NANO, BudgetsFold, DaySpent, day_of, next_day_ms
+from state.folds.budgets import DAY_MS, NANO, BudgetsFold, DaySpent, day_of
 from streams.runtime.ready import OLDEST_EVERY, Ready
 
 MOMENTS = st.integers(0, 4_000_000_000_000)
@@ -95,9 +95,23 @@ def test_more_calls_never_bring_a_budget_back(
 @given(MOMENTS)
 def test_a_day_is_one_of_utc(at_ms: int) -> None:
     assert day_of(at_ms) == datetime.fromtimestamp(at_ms // 1000, UTC).date().isoformat()
-    begins = next_day_ms(at_ms)
+    begins = (at_ms // DAY_MS + 1) * DAY_MS
     assert at_ms < begins <= at_ms + DAY_MS
     assert day_of(begins - 1) == day_of(at_ms) < day_of(begins)
+
+
+AMOUNTS = st.one_of(st.none(), st.integers(1, 10**15 - 1))
+
+
+@given(AMOUNTS, AMOUNTS, st.one_of(st.none(), st.floats(1e-9, 1e9)))
+def test_a_budget_is_read_as_it_is_spelled(
+    calls: int | None, tokens: int | None, cost: float | None
+) -> None:
+    said = {"calls": calls, "tokens": tokens, "cost": cost}
+    text = ",".join(f"{name}={amount!r}" for name, amount in said.items() if amount is not None)
+    assume(text)
+    assert read(text) == Budget(calls, tokens, cost)
+    assert book_of({}, [f"ann={text}"]) == {"ann": Budget(calls, tokens, cost)}
 
 
 @pytest.mark.parametrize(

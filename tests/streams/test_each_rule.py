@@ -58,13 +58,8 @@ def composer(seen: Sections, request: ModelRequest) -> str:
     )
 
 
-SHOWN: list[str] = []
-"""What a consolidator was told of rules that were withdrawn, each time that it was asked."""
-
-
 def consolidator(seen: Sections, request: ModelRequest) -> str:
     """Six rules where there are none; later those that are there, word for word."""
-    SHOWN.append(seen.get("Withdrawn", ""))
     return seen.get("Rules") or RULES
 
 
@@ -91,7 +86,14 @@ def test_of_a_batch_s_rules_the_harmful_one_is_retired_alone_and_people_see_why(
     said = call("produce", file, "--domain", "lists", "--policy", "mc2", *settings, "--log", log)
     assert said.code == 0, said.err
     with closing(SqliteLog(log)) as opened:
-        world = World({name: Role(says) for name, says in ROLES.items()}, HashedEmbedder())
+        withdrawn: list[str] = []
+
+        def told_of(seen: Sections, request: ModelRequest) -> str:
+            withdrawn.append(seen.get("Withdrawn", ""))
+            return consolidator(seen, request)
+
+        roles = {**ROLES, "consolidator": told_of}
+        world = World({name: Role(says) for name, says in roles.items()}, HashedEmbedder())
         asyncio.run(Worker(opened, world, find).run(until_idle=True, settle=True))
         done = Verifier(opened, find).run()
         assert (done.diverged, done.unverifiable) == ([], [])
@@ -106,9 +108,9 @@ def test_of_a_batch_s_rules_the_harmful_one_is_retired_alone_and_people_see_why(
     assert HARMFUL not in live
     assert len(live) == 5
     assert [item.text for _, item in memory.aside] == [HARMFUL]
-    told_of = SHOWN.index(f"- {HARMFUL}")
-    assert set(SHOWN[:told_of]) == {""}
-    assert set(SHOWN[told_of:]) == {f"- {HARMFUL}"}, "it is told for as long as it stays retired"
+    first = withdrawn.index(f"- {HARMFUL}")
+    assert set(withdrawn[:first]) == {""}
+    assert set(withdrawn[first:]) == {f"- {HARMFUL}"}, "it is told for as long as it stays retired"
     effects = of_each(memory)
     assert effects[HARMFUL] == -1.0, "right without it, wrong with it"
     assert all(abs(effect) < 0.4 for text, effect in effects.items() if text != HARMFUL), effects

@@ -141,10 +141,9 @@ class Regrading:
     ) -> None:
         """Take a new grade of an answer. ``evidence`` is what it rests on, instead of the reference."""
         grades = self._grades(put.episode)
-        fold, newest = GradesFold(), None
-        for address, event in grades.items():
+        fold, newest = GradesFold(), predecessor(grades)
+        for event in grades.values():
             fold.feed(put.episode, event)
-            newest = address if event.grader.partition("@")[0] != "verdict" else newest
         rests = put.evidence if evidence is None else evidence
         told = source or (None if put.feedback is None else put.feedback.by)
         self.done.said[grade.outcome] = self.done.said.get(grade.outcome, 0) + 1
@@ -246,8 +245,8 @@ class Regrading:
         return await close_again(self.log, self.find, None, name)
 
 
-def predecessor(grades: dict[str, Graded], address: str) -> str | None:
-    """The newest grade before one, but for verdicts of persons; none before the first."""
+def predecessor(grades: dict[str, Graded], address: str | None = None) -> str | None:
+    """The newest grade before one, else of all, but for verdicts of persons; none before the first."""
     before: str | None = None
     for each, event in grades.items():
         if each == address:

@@ -330,7 +330,7 @@ def test_edit_keeps_what_was_edited_and_opens_the_editor_of_a_terminal(folder: P
         ("  Final_answer: ", "  Final: ", "reply.Final_answer: missing"),
         ("prompt: chain", "prompt: chian", "no prompt 'chian'; did you mean 'chain'"),
         ("closing: ''", "closing: 3", "closing: expected a text"),
-        ("closing: ''", "closing: ''\nclosing: ''", "'closing' stands twice"),
+        ("closing: ''", "closing: ''\nclosing: ''", "closing: stands twice"),
         ("closing: ''", "closng: ''", "'closng': no such key"),
     ],
 )

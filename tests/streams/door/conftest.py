@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint import Answer, Asked, fails, whole
+from tests.streams.door.served import Here, served
 from tests.surroundings import Serve, folder, led_to
 
 __all__ = ["folder"]
@@ -33,3 +34,10 @@ def serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
     """Start an endpoint that the environment leads to."""
     with led_to(monkeypatch, knows) as start:
         yield start
+
+
+@pytest.fixture
+def door(serve: Serve) -> Generator[Here]:
+    serve()
+    with served() as here:
+        yield here

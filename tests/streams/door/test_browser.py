@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.streams.dashboard.conftest import browser
-from tests.streams.door.test_http import served
+from tests.streams.door.served import served
 from tests.surroundings import Serve
 
 __all__ = ["browser"]

@@ -1,0 +1,246 @@
+"""Who may come in through the HTTP door, how much he may ask for, and who is kept out."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import metalogue
+import openai
+import pytest
+import yaml
+
+from streams.cli.working import only_worker
+from streams.door.access import access_of
+from streams.door.http.app import MOST_BYTES
+from streams.runtime.embedded.log import SqliteLog
+from tests.endpoint import Answer, Asked, whole
+from tests.pace import soon
+from tests.streams.cli.calling import call
+from tests.streams.door.served import ASKED, JSON, LOG, Here, ask, served
+from tests.streams.door.test_engine import Gate
+from tests.surroundings import Serve
+
+# ── who may come in ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def tokens(folder: Path) -> str:
+    holders = {
+        "alice": {"sha256": sha256(b"a-token").hexdigest(), "at_once": 1},
+        "bob": {"sha256": sha256(b"b-token").hexdigest(), "call_limit": 1},
+    }
+    (folder / "tokens.yaml").write_text(yaml.safe_dump({"holders": holders}))
+    return "tokens.yaml"
+
+
+def test_only_holders_of_tokens_come_in_and_see_only_their_own(serve: Serve, tokens: str) -> None:
+    serve()
+    with served(tokens=tokens) as here:
+        for wrong in ("none", "x", "a-toke"):
+            with here.http(wrong) as http:
+                said = http.get("/v1/models")
+                assert (said.status_code, said.headers["www-authenticate"]) == (401, "Bearer")
+        put = {"id": "q", "problem": "What is 1 + 1?", "policy": "cot"}
+        with here.http("a-token") as alice, here.http("b-token") as bob:
+            hers = alice.post("/v1/problems", json=put).headers["metalogue-episode"]
+            assert alice.get(f"/v1/answers/{hers}", params={"wait_s": 60}).json()["answer"] == "2"
+            for path in ("answers", "events", "explanations"):
+                assert bob.get(f"/v1/{path}/{hers}").status_code == 404
+            assert bob.post(f"/v1/feedback/{hers}", json={"verdict": False}).status_code == 404
+            assert bob.post(f"/v1/cancellations/{hers}").status_code == 404
+            his = bob.post("/v1/problems", json=put | {"problem": "What is 2 + 2?"})
+            assert his.status_code in (200, 202), "an id is each holder's own"
+    with metalogue.open_log(LOG) as log:
+        assert {each.problem.memory for each in log.episodes()} == {"alice", "bob"}
+
+
+def test_limits_of_a_holder_hold_whatever_is_asked_for(serve: Serve, tokens: str) -> None:
+    endpoint = serve()
+    with served(tokens=tokens) as here, here.http("b-token") as bob:
+        put = {"id": "q", "problem": "What is 1 + 1?", "policy": "mc2", "call_limit": 24}
+        episode = bob.post("/v1/problems", json=put).headers["metalogue-episode"]
+        answer = bob.get(f"/v1/answers/{episode}", params={"wait_s": 60}).json()
+    assert answer["usage"]["calls"] == len(endpoint.asked) == 1
+
+
+def test_more_at_once_than_a_holder_may_is_put_off(serve: Serve, tokens: str) -> None:
+    gate = Gate()
+    serve(gate)
+    with served(tokens=tokens) as here, ThreadPoolExecutor(1) as one:
+        first = one.submit(ask, here.client("a-token"))
+        gate.asked.wait(60)
+        with pytest.raises(openai.RateLimitError) as caught:
+            ask(here.client("a-token"))
+        assert caught.value.response.headers["retry-after"].isdecimal()
+        gate.open.set()
+        assert first.result().choices[0].message.content == "42"
+        assert ask(here.client("a-token")).choices[0].message.content == "42", (
+            "the place is free again"
+        )
+
+
+def test_more_than_may_be_awaited_is_put_off_and_nothing_hangs(serve: Serve) -> None:
+    gate = Gate()
+    serve(gate)
+    with served(max_pending=1) as here, here.http() as http:
+        first = http.post("/v1/problems", json={"id": "a", "problem": "What is 1 + 1?"})
+        second = http.post("/v1/problems", json={"id": "b", "problem": "What is 2 + 2?"})
+        assert (first.status_code, second.status_code) == (202, 429)
+        assert second.headers["retry-after"].isdecimal()
+        gate.open.set()
+        episode = first.headers["metalogue-episode"]
+        assert http.get(f"/v1/answers/{episode}", params={"wait_s": 60}).status_code == 200
+    with metalogue.open_log(LOG) as log:
+        assert [each.problem.id for each in log.episodes()] == ["a"]
+
+
+def test_a_stream_that_is_left_frees_its_place(serve: Serve, tokens: str) -> None:
+    gate = Gate()
+    serve(gate)
+    with served(tokens=tokens) as here:
+        stream = ask(here.client("a-token"), stream=True)
+        next(iter(stream))
+        stream.close()
+        gate.open.set()
+        deadline = time.monotonic() + soon(30.0)
+        while True:
+            try:
+                assert ask(here.client("a-token")).choices[0].message.content == "42"
+                break
+            except openai.RateLimitError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({**JSON, "host": "evil.example"}, 421),
+        ({**JSON, "origin": "http://evil.example"}, 403),
+        ({**JSON, "origin": "null"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({}, 415),
+    ],
+)
+def test_strangers_of_a_browser_are_kept_out(
+    door: Here, headers: dict[str, str], status: int
+) -> None:
+    body = json.dumps({"model": "cot", "messages": ASKED}).encode()
+    with door.http() as http:
+        assert (
+            http.post("/v1/chat/completions", content=body, headers=headers).status_code == status
+        )
+
+
+def test_listed_origins_and_our_own_may_ask(serve: Serve) -> None:
+    serve()
+    listed = "https://app.example"
+    with served(origins=(listed,)) as here, here.http() as http:
+        said = http.get("/v1/models", headers={"origin": listed})
+        assert said.headers["access-control-allow-origin"] == listed
+        asked = {"origin": listed, "access-control-request-method": "POST"}
+        assert http.options("/v1/problems", headers=asked).status_code == 200
+        assert http.get("/v1/models", headers={"origin": here.url}).status_code == 200
+
+
+def test_a_body_has_its_bounds(door: Here) -> None:
+    with door.http() as http:
+        said = http.post("/v1/problems", content=b" " * (MOST_BYTES + 1), headers=JSON)
+        assert said.status_code == 413
+        deep = b'{"id":' + b"[" * 200_000
+        assert http.post("/v1/problems", content=deep, headers=JSON).status_code == 400
+        twice = {"id": "a", "problem": "What is 1 + 1?", "policy": "cot", "strange": 1}
+        assert http.post("/v1/problems", json=twice).json()["error"]["param"] == "strange"
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("holders: {}", "holders"),
+        ("holders: {a: {sha256: x}}", "holders.a.sha256"),
+        ("holders: {a b: {sha256: " + "a" * 64 + "}}", "holders.a b.[key]"),
+        ("holders: {a: {sha256: " + "a" * 64 + ", calls: 3}}", "holders.a.calls"),
+        ("[", "tokens"),
+    ],
+)
+def test_a_tokens_file_that_is_wrong_is_refused_by_name(
+    folder: Path, text: str, field: str
+) -> None:
+    (folder / "t.yaml").write_text(text)
+    with pytest.raises(metalogue.Error) as caught:
+        access_of("t.yaml")
+    assert (caught.value.where, caught.value.field) == ("t.yaml", field)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--log", "jsonl:a.jsonl"], 2, "jsonl:a.jsonl can only be read"),
+        (["--log", "a.db", "--tokens", "none.yaml"], 2, "No such file"),
+        (["--log", "a.db", "--listen", "0.0.0.0:0"], 2, "anybody who reaches it"),
+        (["--log", "a.db", "--policy", "mc3"], 2, "no policy 'mc3'"),
+        (["--log", "kafka://127.0.0.1:1", "--tokens", "none.yaml"], 2, "No such file"),
+        (["--log", "kafka://127.0.0.1:1"], 2, "asks no model itself"),
+    ],
+)
+def test_a_door_that_cannot_open_says_why_in_two_lines(
+    serve: Serve, words: list[str], code: int, said: str
+) -> None:
+    serve()
+    done = call("serve", "--backbone", "openai", "--listen", "127.0.0.1:0", *words)
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_log_that_another_works_on_is_said(serve: Serve) -> None:
+    serve()
+    with only_worker("a.db"):
+        done = call("serve", "--backbone", "openai", "--listen", "127.0.0.1:0", "--log", "a.db")
+    assert done.code == 6
+    assert "another worker has this log" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_openapi_page_names_every_route(door: Here) -> None:
+    with door.http() as http:
+        paths = http.get("/openapi.json").json()["paths"]
+    assert {each.split("/")[2] for each in paths} == {
+        *("models", "chat", "problems", "answers", "events", "explanations", "feedback"),
+        *("cancellations", "reviews"),
+    }
+
+
+# ── people in the loop ───────────────────────────────────────────────────────────────────────────
+
+
+def mumbles(asked: Asked) -> Answer:
+    """A model that never comes to an answer."""
+    return whole("I cannot tell.")
+
+
+def test_a_holder_finds_and_judges_what_waits_for_a_person_among_their_own(
+    serve: Serve, tokens: str
+) -> None:
+    serve(mumbles)
+    put = {"id": "q", "problem": "What is 1 + 1?", "policy": "cot"}
+    with served(tokens=tokens) as here, here.http("a-token") as alice, here.http("b-token") as bob:
+        hers = alice.post("/v1/problems", json=put).headers["metalogue-episode"]
+        assert alice.get(f"/v1/answers/{hers}", params={"wait_s": 60}).json()["answer"] is None
+        (waiting,) = alice.get("/v1/reviews").json()["reviews"]
+        assert (waiting["episode"], waiting["reasons"]) == (hers, ["abstained"])
+        assert waiting["problem"] == put["problem"]
+        assert bob.get("/v1/reviews").json() == {"reviews": []}
+        assert alice.get("/v1/reviews", params={"below": 2}).status_code == 400
+        assert bob.post(f"/v1/feedback/{hers}", json={"passed": True}).status_code == 404
+        said = alice.post(f"/v1/feedback/{hers}", json={"reference": "2", "by": "Ada"})
+        assert said.status_code == 202
+        assert alice.get("/v1/reviews").json() == {"reviews": []}
+        opened = SqliteLog("a.db")
+        (feedback,) = (value for *_, value in opened.messages("feedback"))
+        opened.close()
+    assert json.loads(feedback)["by"] == "door:alice/Ada"
