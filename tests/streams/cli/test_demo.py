@@ -13,6 +13,7 @@ from streams.cli.demo.file import begun, set_aside
 from streams.cli.demo.run import BACKBONE, LOG
 from streams.cli.demo.screen import screen
 from streams.cli.opening import open_log
+from tests.architecture.pages import README, blocks
 from tests.crash.processes import until
 from tests.streams.cli.calling import Called, call, process
 from tests.streams.cli.learned import change, rows
@@ -65,6 +66,16 @@ def test_the_last_screen(done: Called) -> None:
     assert len(done.lines) <= 23
     remarks = ("another", "prove", "a real")
     assert all(len(line) <= 80 for line in done.lines if not line.startswith(remarks))
+
+
+def test_the_readme_shows_what_it_ends_with(finished: tuple[Path, Called]) -> None:
+    """All but the time that it took, and how its last three commands are called in a checkout."""
+    [shown] = [each.text for each in blocks(README) if each.text.startswith("Metalogue demo:")]
+    of_run, of_page = (
+        [re.sub(r"━ \d+:\d\d ", "━ 0:00 ", line) for line in text.splitlines()[:-3]]
+        for text in (finished[1].out.rstrip("\n"), shown)
+    )
+    assert of_page == of_run
 
 
 def test_it_leaves_one_file_and_its_tables(finished: tuple[Path, Called]) -> None:
