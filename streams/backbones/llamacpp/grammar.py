@@ -12,23 +12,19 @@ line that it ends with may be part of a token, such as ``.\n``.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import product
 from typing import Literal, TypeAlias
 
 from schemas.reply import Field, Reply
+from streams.backbones.grammar import Chosen, choice, literal, needed, number, ratings_of, ways
 from streams.backbones.llamacpp.marks import Marks
 from streams.backbones.llamacpp.room import TokenBudget, fitting, items, rated, room_in
 
 TOKEN = "!<[0]>"
-NUMBER = '" " "-"? [0-9]{1,7} ("." [0-9]{1,4})?'
-UNIT = '("0" ("." [0-9]{1,2})? | "1" ("." "0"{1,2})?)'
 GROUP = 'group ::= "{" [^{}\\r\\n]{0,40} "}"'
 LONGEST_BOUND, LONGEST_ITEM = 1_000, 200
 
-Chosen = Mapping[str, str]
 Before: TypeAlias = Literal["nothing", "line", "text"]
 """What stands before a label: nothing, a value of known letters, or any tokens."""
 
@@ -36,28 +32,19 @@ Before: TypeAlias = Literal["nothing", "line", "text"]
 @lru_cache(maxsize=512)
 def grammar_of(reply: Reply, cap: int, marks: Marks) -> str:
     """The GBNF grammar of a reply of at most ``cap`` tokens of a vocabulary with these marks."""
-    ways = " | ".join(_way(reply, chosen, cap) for chosen in _choices(reply))
-    colon = _one_of(marks.colons) or _literal(":")
-    end = " | ".join(filter(None, (_literal("\n"), _one_of(marks.ends))))
-    return f"root ::= {ways}\n{GROUP}\ncolon ::= {colon}\nend ::= {end}"
+    ways_in = " | ".join(_way(reply, chosen, cap) for chosen in ways(reply))
+    colon = _one_of(marks.colons) or literal(":")
+    end = " | ".join(filter(None, (literal("\n"), _one_of(marks.ends))))
+    return f"root ::= {ways_in}\n{GROUP}\ncolon ::= {colon}\nend ::= {end}"
 
 
 def _one_of(tokens: Sequence[int]) -> str:
     return " | ".join(f"<[{token}]>" for token in tokens)
 
 
-def _choices(reply: Reply) -> Iterator[Chosen]:
-    """Every way to make those choices that other fields hang on."""
-    deciding = {field.when[0] for field in reply.fields if field.when is not None}
-    fields = [field for field in reply.fields if field.label in deciding]
-    for way in product(*(field.choices for field in fields)):
-        yield dict(zip((field.label for field in fields), way, strict=True))
-
-
 def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
     """The whole reply that follows from some choices."""
-    needed = [field for field in reply.fields if _needed(field, chosen)]
-    fields = fitting(needed, cap)
+    fields = fitting([field for field in reply.fields if needed(field, chosen)], cap)
     room = room_in(fields, cap)
     form = _form(fields, chosen, room, "nothing")
     if not room.reasoning:
@@ -66,10 +53,6 @@ def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
     if all(field.kind == "answer" for field in fields):
         return f"({reasoning} (end {form})? | {form})"
     return f"({reasoning} end)? {form}"
-
-
-def _needed(field: Field, chosen: Chosen) -> bool:
-    return field.when is None or chosen.get(field.when[0]) in field.when[1]
 
 
 def _form(fields: Sequence[Field], chosen: Chosen, room: TokenBudget, before: Before) -> str:
@@ -89,20 +72,18 @@ def _form(fields: Sequence[Field], chosen: Chosen, room: TokenBudget, before: Be
 
 def _line(field: Field, chosen: Chosen, room: TokenBudget, before: Before) -> str:
     made = chosen.get(field.label)
-    value = _value(field, room) if made is None else _literal(f" {made}")
-    start = {"nothing": "", "line": _literal("\n") + " ", "text": "end "}[before]
-    label = (
-        f"{_literal(field.label)} colon" if field.kind == "text" else _literal(f"{field.label}:")
-    )
+    value = _value(field, room) if made is None else literal(f" {made}")
+    start = {"nothing": "", "line": literal("\n") + " ", "text": "end "}[before]
+    label = f"{literal(field.label)} colon" if field.kind == "text" else literal(f"{field.label}:")
     return f"{start}{label} {value}"
 
 
 def _value(field: Field, room: TokenBudget) -> str:
     match field.kind:
         case "number":
-            return f'" " {UNIT}' if field.unit else NUMBER
+            return number(field)
         case "choice":
-            return f"({' | '.join(_literal(f' {choice}') for choice in field.choices)})"
+            return choice(field)
         case "answer":
             return _answer(room.answer)
         case "text":
@@ -116,8 +97,7 @@ def _value(field: Field, room: TokenBudget) -> str:
 
 def _rated(field: Field) -> str:
     """A step's number with its ratings, in a line."""
-    ratings = f" {_literal(', ')} ".join(f"{_literal(f'{name}=')} {UNIT}" for name in field.ratings)
-    return f'"\\n- Step " [1-9] [0-9]? ": " {ratings}'
+    return f'"\\n- Step " [1-9] [0-9]? ": " {ratings_of(field)}'
 
 
 def _answer(most: int) -> str:
@@ -128,7 +108,3 @@ def _answer(most: int) -> str:
 def _tokens(most: int) -> str:
     """Up to so many tokens; llama.cpp spells a bound out, and refuses a long one."""
     return f"{TOKEN}{{1,{most}}}" if most <= LONGEST_BOUND else f"{TOKEN}+"
-
-
-def _literal(text: str) -> str:
-    return json.dumps(text)

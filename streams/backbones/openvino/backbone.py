@@ -8,18 +8,23 @@ import os
 from pathlib import Path
 from time import perf_counter
 
-import msgspec
+from msgspec import structs
 
+from schemas.reply import Reply
 from streams.backbones.gguf import header_of
 from streams.backbones.llamacpp.body import spoken
 from streams.backbones.loaded import LoadedModel, missing
-from streams.backbones.openvino.messages import Asked, Settings
+from streams.backbones.openvino.grammar import form_of
+from streams.backbones.openvino.held import form_in, standing
+from streams.backbones.openvino.messages import Asked, Said, Settings
 from streams.backbones.openvino.options import Options
 from streams.backbones.openvino.process import Child
 from streams.backbones.port import ModelReply, ModelRequest
 from streams.backbones.shape import differing
 
 _SEEDS = 1 << 32
+FORM_TOKENS = 256
+"""A form of short values takes so many at most; a box that is not closed by then would not have been."""
 
 ARCHITECTURES = frozenset({"llama", "qwen2", "qwen3"})
 TYPES = frozenset({"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q6_K"})
@@ -29,7 +34,8 @@ TYPES = frozenset({"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q6_K"}
 class OpenVino(LoadedModel[Child]):
     """A model in a process of its own.
 
-    Replies are free text: no grammar holds them. The same seed and prompt give the same reply on one machine
+    Replies are free text; the form of one that cannot be read is decoded anew by its grammar (``held``), unless the
+    option ``constrained`` is off. The same seed and prompt give the same reply on one machine
     with the option ``exact``. Raises ``SetupBroken`` at once where no call could succeed: no library, no file.
     """
 
@@ -43,7 +49,7 @@ class OpenVino(LoadedModel[Child]):
     @property
     def shape(self) -> str:
         """Options by which it replies otherwise."""
-        return differing(self._options, "context", "max_tokens", "exact")
+        return differing(self._options, "context", "max_tokens", "exact", "constrained")
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One reply. A prompt that the model has no room for is recorded as an error.
@@ -57,9 +63,8 @@ class OpenVino(LoadedModel[Child]):
     async def _ask(self, child: Child, request: ModelRequest) -> ModelReply:
         begun = perf_counter()
         try:
-            said = await child.ask(
-                asked_of(request, self._options), self._options.patience(request)
-            )
+            async with asyncio.timeout(self._options.patience(request)):
+                said = await self._said(child, request)
         except TimeoutError:
             return self._late(perf_counter() - begun)
         seconds = perf_counter() - begun
@@ -74,6 +79,13 @@ class OpenVino(LoadedModel[Child]):
             seconds=seconds,
             logprob=said.logprob if request.sampling.logprobs else None,
         )
+
+    async def _said(self, child: Child, request: ModelRequest) -> Said:
+        """What the model said; where that cannot be read, with its form as the grammar lets it pass."""
+        asked = asked_of(request, self._options)
+        said = await child.ask(asked)
+        anew = anew_of(asked, said, form_in(request)) if self._options.constrained else None
+        return said if anew is None else ended(said, anew.begun, await child.ask(anew))
 
     async def close(self) -> None:
         """Give up what is being decoded, and free the model."""
@@ -117,6 +129,34 @@ def _ended(loading: asyncio.Task[Child] | None) -> Child | None:
     return loading.result() if loading.result().ended else None
 
 
+def anew_of(asked: Asked, said: Said, form: Reply | None) -> Asked | None:
+    """The call by which a reply's form is decoded anew, in what is left of its tokens; none where it stays as it is."""
+    if form is None or said.fault is not None or said.completion_tokens is None:
+        return None
+    left = min(asked.max_tokens - said.completion_tokens, FORM_TOKENS)
+    begun = standing(said.text, said.finish, form)
+    if begun is None or left < 1:
+        return None
+    return structs.replace(asked, begun=begun, grammar=form_of(form), max_tokens=left)
+
+
+def ended(said: Said, stands: str, held: Said) -> Said:
+    """A reply with the form that was decoded anew, and the tokens of both; as it was where that came to no end.
+
+    The prompt counts once: what was read of it is still there when the form is decoded.
+    """
+    if held.fault is not None:
+        return said
+    first, second = said.completion_tokens, held.completion_tokens
+    tokens = None if first is None or second is None else first + second
+    if held.finish != "stop":
+        return structs.replace(said, completion_tokens=tokens)
+    # How likely one text is that was decoded in two goes, nobody has said.
+    return structs.replace(
+        said, text=stands + held.text, finish="stop", completion_tokens=tokens, logprob=None
+    )
+
+
 def asked_of(request: ModelRequest, options: Options) -> Asked:
     """One call. What a role leaves open is llama.cpp's default."""
     sampling = request.sampling
@@ -129,7 +169,7 @@ def asked_of(request: ModelRequest, options: Options) -> Asked:
     )
     wishes = {"temperature": sampling.temperature, "top_p": sampling.top_p}
     said = {name: value for name, value in wishes.items() if value is not None}
-    return msgspec.structs.replace(asked, **said)
+    return structs.replace(asked, **said)
 
 
 def need_library() -> None:

@@ -62,7 +62,7 @@ class Engine:
         history = [{"role": role, "content": text} for role, text in asked.messages]
         try:
             prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
-            ids = self._tokenizer.encode(prompt, add_special_tokens=False).input_ids
+            ids = self._tokenizer.encode(prompt + asked.begun, add_special_tokens=False).input_ids
             count = int(ids.shape[1])
             if count >= self._context:
                 fault = f"a prompt of {count} tokens; there is room for {self._context}"
@@ -132,6 +132,9 @@ class Engine:
         if wanted.do_sample:
             wanted.temperature, wanted.rng_seed = asked.temperature, asked.seed
             wanted.top_p, wanted.top_k, wanted.min_p = asked.top_p, TOP_K, MIN_P
+        if asked.grammar is not None:
+            held = self._library.StructuredOutputConfig(grammar=asked.grammar)
+            wanted.structured_output_config = held
         if asked.stop:
             wanted.stop_strings = set(asked.stop)
         return wanted

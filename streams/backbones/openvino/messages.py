@@ -6,7 +6,10 @@ import msgspec
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, tag="asked"):
-    """A call: who is asked what, and how to draw. What is left open is llama.cpp's default, as for it."""
+    """A call: who is asked what, and how to draw. What is left open is llama.cpp's default, as for it.
+
+    A reply that has ``begun`` goes on from there, for up to ``max_tokens`` more, by a ``grammar`` if there is one.
+    """
 
     number: int
     messages: list[tuple[str, str]]
@@ -15,6 +18,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, tag="asked"):
     temperature: float = 0.8
     top_p: float = 0.95
     stop: list[str] = []
+    begun: str = ""
+    grammar: str | None = None
 
 
 class GivenUp(msgspec.Struct, frozen=True, kw_only=True, tag="given_up"):

@@ -14,13 +14,15 @@ class Options(RoomOptions):
     ``threads`` 0 takes all cores that we may use: its threads wait for work asleep, so that others who
     keep cores busy cost it their share and no more. ``batch_tokens`` of prompts and replies are computed in
     one step. The ``cache`` takes ``cache_gib``. ``exact`` computes a reply to the last bit as if
-    it were alone, and slower; otherwise what else is in the batch may change a draw.
+    it were alone, and slower; otherwise what else is in the batch may change a draw. ``constrained``
+    ends a reply that cannot be read by the grammar of its form.
     """
 
     slots: int = 16
     batch_tokens: int = 256
     cache_gib: int = 1
     exact: bool = False
+    constrained: bool = True
 
     def __post_init__(self) -> None:
         self.need_room("openvino", "batch_tokens", "cache_gib")

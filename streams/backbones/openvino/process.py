@@ -58,8 +58,8 @@ class Child:
         child._hearing = asyncio.create_task(child._hear())
         return child
 
-    async def ask(self, asked: Asked, timeout_s: float) -> Said:
-        """One reply. Raises ``TimeoutError``, and ``Unreachable`` if the child ends."""
+    async def ask(self, asked: Asked) -> Said:
+        """One reply. Raises ``Unreachable`` if the child ends. Whoever stops waiting gives the call up."""
         number = next(self._numbers)
         reply: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
         if self.ended:
@@ -67,7 +67,7 @@ class Child:
         self._waiting[number] = reply
         try:
             self._send(msgspec.structs.replace(asked, number=number))
-            return await asyncio.wait_for(reply, timeout_s)
+            return await reply
         finally:
             if self._waiting.pop(number, None) is not None:
                 self._send(GivenUp(number=number))

@@ -29,6 +29,8 @@ POLICY = "greedy"
 """`cot` at temperature 0: the same prompt, the same reader."""
 LOGS = {COT: "cot.db", FREE: "cot-free.db"}
 CHATS = "plain.jsonl"
+GRAMMARS = ("llamacpp", "openvino")
+"""What holds replies to a grammar, unless it is told not to."""
 
 
 def ways(backbone: str | None, model: str) -> dict[str, str]:
@@ -39,7 +41,7 @@ def ways(backbone: str | None, model: str) -> dict[str, str]:
         or f"llamacpp:{model}?slots={TOGETHER}&context=1024&max_tokens={CAP}&threads={threads}"
     )
     found = {PLAIN: chosen, COT: chosen}
-    if chosen.startswith("llamacpp"):
+    if chosen.startswith(GRAMMARS):
         joined = "&" if "?" in chosen else "?"
         found[FREE] = f"{chosen}{joined}constrained=false"
     return found

@@ -16,9 +16,11 @@ import pytest
 from schemas.questions import Sampling
 from streams.backbones.llamacpp import LlamaCpp
 from streams.backbones.openvino import OpenVino, Options, unreadable
+from streams.backbones.openvino.grammar import is_short
 from streams.backbones.openvino.server import Lines
-from streams.backbones.port import SetupBroken, Unreachable
+from streams.backbones.port import ModelReply, SetupBroken, Unreachable
 from streams.backbones.spelling import build
+from tests.llama import POLICY_ROLES
 from tests.streams.backbones.test_llamacpp import SHORT, asking
 
 T = TypeVar("T")
@@ -166,3 +168,29 @@ def test_a_model_whose_process_ended_is_started_again() -> None:
         assert again.text == first.text
 
     with_model(use, Options(context=1024, threads=1, exact=True, max_tokens=900))
+
+
+@real
+@pytest.mark.slow
+def test_what_a_grammar_lets_pass_is_read_of_a_model_that_hardly_knows_what_it_is_asked() -> None:
+    """It talks past its form; what it says stays, and behind it stands the form. Every form is taken."""
+    wild = Sampling(temperature=1.0, max_tokens=160)
+    roles = [role for role in POLICY_ROLES if is_short(role.reply)]
+
+    async def use(backbone: OpenVino) -> list[ModelReply]:
+        asked = (asking("Speak of ducks.", sampling=wild, reply=each.reply) for each in roles)
+        return await asyncio.gather(*map(backbone.complete, asked))
+
+    replies = with_model(use, Options(context=1024, threads=1))
+    ended = [
+        (role, reply)
+        for role, reply in zip(roles, replies, strict=True)
+        if reply.finish == "stop"
+        and (reply.completion_tokens or 0) < 160  # else it left a box open
+    ]
+    unread = {
+        role.name: each.text for role, each in ended if not isinstance(role.read(each.text), dict)
+    }
+    assert len(ended) > 1
+    assert not unread
+    assert max(reply.completion_tokens or 0 for reply in replies) <= 160
