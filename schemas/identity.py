@@ -155,6 +155,21 @@ def set_id(series: str, number: str) -> str:
     return f"s/{series}/{number}"
 
 
+TAKEN = "taken-"
+"""How the run of a case begins that was taken from another tool's trace; runs of ours are digests."""
+
+
+def taken_id(domain: str, problem_id: str, said: Any) -> str:
+    """The name of a case that was taken from another tool's trace: that of a problem, and of no run of ours."""
+    return episode_id(domain, problem_id, f"{TAKEN}{digest(said)}")
+
+
+def is_taken(episode: str) -> bool:
+    """Whether a name is that of another tool's trace: learned from, and counted as nobody's work here."""
+    parts = episode.split("/", 3)
+    return len(parts) == 4 and parts[0] == "p" and parts[3].startswith(TAKEN)
+
+
 def probed(episode: str) -> str:
     """The problem's episode that a side episode was taken from, at whatever remove; any other is its own."""
     name = episode

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemas.events import episode, learning
+from schemas.events import episode, learning, traces
 from schemas.events.base import Event
 from schemas.events.union import ANSWERS, FACTS
 from schemas.identity import is_numbered, learning_id
@@ -87,6 +87,7 @@ PLACES: Final[Mapping[type[Event], tuple[Place, ...]]] = {
     learning.KnowledgeRevised: (Place(LEARNING, _OF_A_SCOPE, "revised.*"),),
     learning.EmbedderChanged: (Place(LEARNING, _OF_A_SCOPE, "embedder.*"),),
     learning.ProblemForgotten: (Place(LEARNING, _OF_A_SCOPE, "forgotten.*"),),
+    traces.TraceTaken: (Place(LEARNING, "p/*", "taken"),),
     learning.Reflected: (Place(LEARNING, "p/*", "reflected"),),
     learning.Graded: (Place(LEARNING, "p/*", "graded.*"),),
     learning.BatchClosed: (Place(LEARNING, _closed_in, "batch"),),

@@ -18,7 +18,8 @@ from schemas.events.learning import (
     ProblemForgotten,
     Reflected,
 )
-from schemas.identity import canonical, digest, episode_id, learning_id
+from schemas.events.traces import TraceTaken
+from schemas.identity import canonical, digest, episode_id, episode_parts, learning_id
 from schemas.problem import Limits
 from schemas.settings import BadSetting
 from schemas.written import problem_of
@@ -31,7 +32,9 @@ from streams.scopes import Scope
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-ADMITTED = "select episode, body from records where kind = 'problem.admitted'"
+ADMITTED = (
+    "select episode, kind, body from records where kind in ('problem.admitted', 'trace.taken')"
+)
 HELD = {
     "records": "select count(*) from records where episode >= ? and episode < ?",
     "completions": "select count(*) from records where episode >= ? and episode < ? "
@@ -67,12 +70,12 @@ def asked(log: SqliteLog, problem_id: str) -> dict[str, dict[str, list[str]]]:
     """Episodes of a problem by domain and scope."""
     found: dict[str, dict[str, list[str]]] = {}
     marker = f"/{episode_id('-', problem_id, '').split('/')[2]}/"
-    for episode, body in log.db.execute(f"{ADMITTED} and instr(episode, ?)", (marker,)):
-        admitted = decode("problem.admitted", body)
-        assert isinstance(admitted, ProblemAdmitted)
-        if admitted.problem.id == problem_id:
-            scopes = found.setdefault(admitted.problem.domain, {})
-            scopes.setdefault(admitted.scope, []).append(episode)
+    for episode, kind, body in log.db.execute(f"{ADMITTED} and instr(episode, ?)", (marker,)):
+        said = decode(kind, body)
+        assert isinstance(said, ProblemAdmitted | TraceTaken)
+        domain, id, _ = episode_parts(episode)
+        if id == problem_id:
+            found.setdefault(domain, {}).setdefault(said.scope, []).append(episode)
     return found
 
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from schemas.events.codec import decode
-from schemas.identity import learning_id
+from schemas.identity import is_taken, learning_id
 from state.folds.state import State
 from state.tables.registry import TABLES
 from state.tables.table import Found
@@ -54,7 +54,7 @@ class LogSource:
             query = FOUND.format(",".join("?" * len(names)))
             rows = self.log.db.execute(query, (*names, self.state.offset))
             for episode, group in groupby(rows, key=itemgetter(0)):
-                if not episode.startswith("b/"):
+                if not episode.startswith("b/") and not is_taken(episode):
                     yield (
                         episode,
                         {at: (off, ms, decode(kind, body)) for _, at, off, ms, kind, body in group},

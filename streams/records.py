@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NAMED = """
 select distinct episode from records where episode >= ? and episode < ?
-  and kind in ('problem.admitted', 'reflected', 'graded') and json_extract(body, '$.scope') = ?
+  and kind in ('problem.admitted', 'trace.taken', 'reflected', 'graded') and json_extract(body, '$.scope') = ?
 """
 
 

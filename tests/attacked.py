@@ -92,6 +92,7 @@ READERS = (
     *("streams.backbones.openai", "streams.backbones.llamacpp.body", "streams.backbones.rehearsal"),
     *("streams.grading.algebra", "streams.replay.change", "streams.datasets.source"),
     *("streams.runtime.kafka.lenient", "streams.telemetry.otlp", "streams.prompts.files"),
+    *("streams.traces.messages", "streams.traces.spans", "streams.traces.chat"),
 )
 """Where texts are read beside ``untouching``; whatever takes one there opens nothing and asks nobody."""
 _WORLD = frozenset([

@@ -19,6 +19,7 @@ from handlers.roles.objects import as_text
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
+from schemas.events.traces import TraceTaken
 from schemas.identity import with_prompts
 from schemas.memory import Memory, MemoryItem
 from schemas.problem import Profile
@@ -208,6 +209,8 @@ class Policy(Generic[S]):
     measured_texts: Callable[[Trace, S], tuple[str, ...]] = no_texts
     """What the summary's vectors are made of, in order, where a learning rule cannot tell from it."""
     learn: Callable[[Batch, S], Steps[None]] = learn_nothing
+    takes: Callable[[TraceTaken, S], dict[str, Any]] | None = None
+    """What another tool's trace leaves, without its verdict; none where it learns from its own work alone."""
     relearn: Callable[[Batch, S], Steps[None]] = learn_nothing
     """What is said anew of a batch that lost a forgotten problem; rules that are not are withdrawn."""
     found_by: Callable[[MemoryItem, S], str] = field(default=lambda item, settings: item.text)

@@ -25,6 +25,8 @@ that could be seen, and what the second did instead.""",
     "patched": """\
 BOTH: a slip in this attempt was mended, and nobody checked the result. Teach how to see such a slip, and how to \
 avoid it.""",
+    "taken_do": "DO: this attempt of another assistant was judged right. Teach what to repeat.",
+    "taken_avoid": "AVOID: this attempt of another assistant was judged wrong. Teach what to avoid and how to see it.",
 }
 """What the section "Polarity" says."""
 

@@ -13,6 +13,7 @@ from schemas.events import (
     reasoning,
     search,
     strategy,
+    traces,
 )
 from schemas.events.base import AnswerEvent, Event
 
@@ -91,6 +92,7 @@ LEARNING: tuple[type[Event], ...] = (
     learning.KnowledgeRevised,
     learning.EmbedderChanged,
     learning.ProblemForgotten,
+    traces.TraceTaken,
 )
 
 

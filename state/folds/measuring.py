@@ -12,6 +12,7 @@ from handlers.learning.rules import learned_after
 from handlers.learning.trials import Trial, tried
 from schemas.events.base import Event
 from schemas.events.learning import BatchClosed, Reflected
+from schemas.identity import is_taken
 from schemas.memory import Memory, MemoryItem
 from state.folds.versions import Versions
 
@@ -57,9 +58,11 @@ def _marks(items: Sequence[MemoryItem], kinds: Sequence[str]) -> tuple[str, ...]
 
 
 def met(closed: BatchClosed, reflection: Reflection, versions: Versions) -> Iterator[Met]:
-    """What each member of a batch met, in its order."""
+    """What each member of a batch met, in its order. Another tool's trace met nothing: it tells of no item's worth."""
     known: dict[tuple[int, int | None], dict[str, MemoryItem]] = {}
     for episode, outcome in zip(closed.members, closed.outcomes, strict=True):
+        if is_taken(episode):
+            continue
         said = reflection(episode)
         pinned = (said.memory_version, said.memory_revision)
         if pinned not in known:

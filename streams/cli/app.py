@@ -37,6 +37,7 @@ PARTS = (
     "compare",
     "regrade",
     "prompts",
+    "traces",
 )
 
 

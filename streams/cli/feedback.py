@@ -107,7 +107,8 @@ def _publish(log: SqliteLog, source: str, told: Told) -> None:
 
 def _say_what_waits(log: SqliteLog, told: Told) -> None:
     """A judgement may come before its episode, but a misspelt name would wait for ever."""
-    unknown = sorted(told.episodes - log.holding(told.episodes, "admitted"))
+    known = log.holding(told.episodes, "admitted") | log.holding(told.episodes, "taken")
+    unknown = sorted(told.episodes - known)
     if unknown:
         named = ", ".join(unknown[:SHOWN]) + (", …" if len(unknown) > SHOWN else "")
         say(f"{len(unknown)} of the episodes that are named are not on this log: {named}")

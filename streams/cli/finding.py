@@ -26,10 +26,13 @@ select episode, exists (
   from records a where address = 'admitted' and instr(episode, ?) order by offset
 """
 BEGUN_SO = """
-select distinct episode from records where address in ('admitted', 'opened', 'batch')
+select distinct episode from records where address in ('admitted', 'opened', 'batch', 'taken')
   and episode >= ?1 and episode < ?1 || char(1114111)
 """
-WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch')"
+HELD = """
+select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.closed') limit 1
+"""
+WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch', 'taken')"
 QUEUED = "select 1 from messages where topic = 'problems' and instr(key, ?) limit 1"
 KEPT = """
 select exists (select 1 from records where episode = ?1)
@@ -90,7 +93,7 @@ def need_records(log: SqliteLog) -> None:
 
 def need_episodes(log: SqliteLog, wanted: str | None = None) -> None:
     """Raises a ``CliError`` where nothing was worked on yet, or not on the episode that is wanted."""
-    if wanted is None and log.db.execute(NEWEST).fetchone() is None:
+    if wanted is None and log.db.execute(HELD).fetchone() is None:
         raise _nothing(log, "no episode yet")
     if wanted is not None and log.db.execute(WORKED_ON, (wanted,)).fetchone() is None:
         raise _nothing(log, f"{wanted} was not worked on yet")

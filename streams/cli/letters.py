@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 TOPIC = "dead-letters"
+TRACES = "traces"
+"""No topic of a log: lines of files that other tools wrote are refused before they are on one."""
 ERRORS = "__metalogue.errors."
 CUT = "__metalogue.cut."
 ALL = """
@@ -58,7 +60,7 @@ class Letter:
     def topic(self) -> str:
         """The topic that it was meant for."""
         said = str(self.headers.get(f"{ERRORS}topic", ""))
-        known = {topic.name for topic in TOPICS}
+        known = {topic.name for topic in TOPICS} | {TRACES}
         first = self.key.partition("/")[0]
         return next((name for name in (said, first) if name in known), "problems")
 

@@ -76,7 +76,7 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
     values = pairs(way.settings, "--set")
     if way.policy is not None:
         _warn(policy_of(way.policy, way.profile, values), way.profile, values)
-    _check_names(way, learning.tenant)
+    check_names(way, learning.tenant)
     return Plan(
         source=source,
         find=find,
@@ -125,7 +125,7 @@ def _ranks() -> str | None:
     return load().game24_csv
 
 
-def _check_names(way: PolicyOptions, tenant: str | None) -> None:
+def check_names(way: PolicyOptions, tenant: str | None) -> None:
     """Raises a usage error where no problem could bear what is said of all of them."""
     from pydantic import ValidationError
 

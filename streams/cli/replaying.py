@@ -9,7 +9,7 @@ from typing import Any
 from schemas.identity import digest
 from schemas.problem import Feedback, Problem
 from streams.cli.feedback import message
-from streams.cli.letters import ERRORS, TOPIC, Letter
+from streams.cli.letters import ERRORS, TOPIC, TRACES, Letter
 from streams.policies import find
 from streams.producing.produce import PLAN, Plan, Producer
 from streams.producing.sources import BadLine, Line, NoSource, lines_of, parse_as
@@ -17,6 +17,8 @@ from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.admission import foreign
 from streams.runtime.room import need_room
+from streams.traces.taking import Plan as TracePlan
+from streams.traces.taking import Taker
 
 VALUE = "select value from messages where topic = ? and key = ?"
 
@@ -63,6 +65,8 @@ def _where_it_lay(log: SqliteLog, letter: Letter) -> bytes | None:
 
 def _republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
     plan = letter.headers.get(PLAN)
+    if plan is not None and letter.topic == TRACES:
+        return _take(log, letter, plan, value)
     if plan is not None:
         return _produce(log, letter, plan, value)
     if letter.topic == "feedback":
@@ -82,6 +86,15 @@ def _produce(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes)
     for refusal in checked.refused:
         raise refusal.error
     return Producer(log, producer.plan).run([line]).produced == 1
+
+
+def _take(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes) -> bool:
+    """As a line of the file of traces that it came from."""
+    line = Line(int(letter.headers[f"{ERRORS}offset"]), value)
+    taking = TracePlan.from_header(plan, find)
+    for _, error in Taker(log, taking).run([line], dry=True).refused:
+        raise error
+    return Taker(log, taking).run([line]).taken > 0
 
 
 def _problem(log: SqliteLog, letter: Letter, value: bytes) -> bool:

@@ -55,7 +55,7 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
     """What the first page shows."""
     figures, counts = live_log.counts.figures, live_log.topics()
     rates = {name: live_log.rates.of(name) for name in counts}
-    lags, batches = live_log.counts.lags(), list(figures.batches.values())
+    lags, batches = live_log.counts.lags(), figures.worked
     scope, others = progress.newest(batches)
     return {
         "figures": figures,

@@ -67,7 +67,7 @@ def shown(figures_now: Figures, scope: str) -> dict[str, Any] | None:
 
 
 def _panels(figures_now: Figures, scope: str) -> Panels | None:
-    mine = [each for each in figures_now.batches.values() if each.scope == scope]
+    mine = [each for each in figures_now.worked if each.scope == scope]
     if not mine:
         return None
     found = steps(mine[-SHOWN:], figures_now.grades)

@@ -14,7 +14,8 @@ from typing import Any
 from schemas.asking import ReplayError
 from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import BatchClosed, KnowledgeConsolidated, LessonDistilled
-from schemas.identity import learning_id, learning_parts
+from schemas.events.traces import TraceTaken
+from schemas.identity import is_taken, learning_id, learning_parts
 from schemas.memory import Memory, MemoryItem
 from streams.evidence.chains import Chain
 from streams.learner import Learner
@@ -153,6 +154,7 @@ class Sources:
     """
 
     def __init__(self, log: SqliteLog, memory: Memory) -> None:
+        self.log = log
         self.items = {item.id: item for item in memory.whole()}
         self.learned = {memory.scope: Taught()}
         kinds = ("lesson.distilled", "knowledge.consolidated")
@@ -166,13 +168,21 @@ class Sources:
         item = self.items.get(name)
         if item is None:
             return {"id": name, "kind": None}
-        found = {"learned_in": None, "lessons": [], "sources": list(item.evidence)}
+        found: Json = {"learned_in": None, "lessons": [], "sources": list(item.evidence)}
         for taught in self.learned.values():
             if taught.knows(item):
                 found = taught.of(item)
                 break
         said = {"id": name, "kind": item.kind, "role": item.role, "text": item.text}
-        return said | {"batch": item.batch} | found
+        taken = {each: case for each in found["sources"] if (case := self._case(each)) is not None}
+        return said | {"batch": item.batch} | found | ({"taken": taken} if taken else {})
+
+    def _case(self, source: str) -> Json | None:
+        """Of a source that another tool recorded: which tool, under which id, in which file."""
+        case = self.log.find(source, "taken") if is_taken(source) else None
+        if not isinstance(case, TraceTaken):
+            return None
+        return {"tool": case.tool, "trace": case.trace, "source": case.source}
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ from schemas.asking import Diverged
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from schemas.events.learning import PositionVoided, SeriesOpened
-from schemas.identity import digest
+from schemas.events.traces import TraceTaken
+from schemas.identity import digest, episode_id
 from streams.runtime.embedded.intake import episode_of
 
 Named = tuple[str, str]
@@ -31,7 +32,7 @@ class Announced:
         """Take one record of ``learning``."""
         if isinstance(event, SeriesOpened):
             self.series[event.scope, event.series] = event
-        elif isinstance(event, PositionVoided):
+        elif isinstance(event, PositionVoided | TraceTaken):
             self.places[event.scope, event.series].add(event.position)
 
     def admitted(self, episode: str, journal: dict[str, Event]) -> None:
@@ -56,6 +57,15 @@ class Announced:
             _compare(
                 named, series, said if problem.policy is None else said | {"policy": problem.policy}
             )
+
+    def taken(self, episode: str, taken: TraceTaken) -> Iterator[Diverged]:
+        """Where a case is not of the problem, the policy and the scope that it says."""
+        prefix = episode_id(taken.domain, taken.problem_id, "")
+        if not episode.startswith(prefix):
+            yield Diverged(episode, "taken", "trace.taken.problem_id", taken.problem_id, episode)
+        of = f"{taken.domain}/{taken.policy}/"
+        if not taken.scope.startswith(of):
+            yield Diverged(episode, "taken", "trace.taken.scope", taken.scope, f"{of}…")
 
     def misstated(self, *, settled: bool) -> Iterator[Diverged]:
         """Series whose scope or size is not what their members add up to.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from schemas.asking import Diverged
+from schemas.identity import is_taken
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.fence import CLAIMED, FREE
 
@@ -95,6 +96,8 @@ def freed(log: SqliteLog, sort: Sort) -> Iterator[Diverged]:
     free = [*FREE, CLAIMED] if sort == "kafka" else [*FREE - {"reflected"}, CLAIMED]
     marks = ",".join("?" * len(free))
     for topic, partition, episode, address, kind in log.db.execute(FREED.format(marks), free):
+        if kind == "reflected" and is_taken(episode):
+            continue  # who takes a case in says what it leaves
         if 0 not in claims[topic, partition]:
             yield Diverged(episode, address, "epoch", "none", f"a claim, as any {kind} needs")
     if sort == "file":

@@ -28,7 +28,7 @@ LEARNED = """
 select offset from records where topic = 'learning' and offset <= ?1 and (
   (episode >= 'b/' || ?2 || '/' and episode < 'b/' || ?2 || '0')
   or (episode >= 'n/' || ?2 || '/' and episode < 'n/' || ?2 || '0')
-  or (kind in ('reflected', 'graded') and json_extract(body, '$.scope') = ?2)
+  or (kind in ('reflected', 'graded', 'trace.taken') and json_extract(body, '$.scope') = ?2)
   or kind = 'episode.adopted')
 """
 VERSION = "select offset from records where episode = ? and address = 'version'"

@@ -18,6 +18,7 @@ NAMED = (
     "problem.admitted",
     "episode.opened",
     "episode.closed",
+    "trace.taken",
     "reflected",
     "graded",
     "batch.closed",

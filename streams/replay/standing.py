@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from schemas.asking import Diverged
 from schemas.events.codec import decode
 from schemas.events.union import KINDS
+from schemas.identity import is_taken
 from schemas.places import EVENTS, LEARNING, PLACES, Place, stands
 from streams.replay.claimed import Sort
 from streams.replay.left_out import Leftovers
@@ -30,7 +31,8 @@ OF_A_SHAPE = (
 BODIES = "select topic, episode, address, body from records where kind = ? order by offset"
 BEGINNINGS = """
 select episode, sum(address = 'admitted'), sum(address = 'opened'), sum(address = 'closed'),
-    sum(address = 'reflected'), sum(address = 'batch'), sum(address = 'series'), min(address), count(*)
+    sum(address = 'reflected'), sum(address = 'batch'), sum(address = 'series'), sum(address = 'taken'),
+    min(address), count(*)
   from records where episode >= 'a' and episode < 't' group by episode
 """
 ORDER = """
@@ -117,10 +119,22 @@ def headless(log: SqliteLog, *, whole: bool = True) -> Iterator[Diverged]:
 
     A part of a log may hold reflections whose episodes are in another part.
     """
-    for episode, admitted, opened, closed, reflected, batch, series, first, count in log.db.execute(
-        BEGINNINGS
-    ):
+    for (
+        episode,
+        admitted,
+        opened,
+        closed,
+        reflected,
+        batch,
+        series,
+        taken,
+        first,
+        count,
+    ) in log.db.execute(BEGINNINGS):
         match episode[:2]:
+            case "p/" if is_taken(episode):
+                if not taken and whole:
+                    yield _missing(episode, "taken", first)
             case "p/" if not admitted and (whole or count > reflected + 1):
                 yield _missing(episode, "admitted", first)
             case "p/" if not opened and (closed or first[0].isdigit()):

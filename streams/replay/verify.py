@@ -25,8 +25,9 @@ from schemas.asking import Diverged, Exhausted
 from schemas.events.base import Event
 from schemas.events.codec import BadEvent
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
-from schemas.events.learning import BatchClosed, MemoryVersioned
-from schemas.identity import ASKED, is_numbered, learning_id
+from schemas.events.learning import BatchClosed, MemoryVersioned, Reflected
+from schemas.events.traces import TraceTaken
+from schemas.identity import ASKED, is_numbered, is_taken, learning_id
 from schemas.record import Record
 from schemas.settings import BadSetting
 from state.folds.windows import Due
@@ -53,6 +54,7 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import learn
 from streams.scopes import Scope
 from streams.tally import EpisodeTotals
+from streams.traces.reflecting import reflection_of
 from streams.unkept import unkept_of
 
 EPISODES = """
@@ -207,8 +209,30 @@ class Verifier:
                 self._batch(record.episode, record.event)
             case MemoryVersioned():
                 self._version(record.episode, record.event)
+            case Reflected() if is_taken(record.episode):
+                self._taken(record.episode, record.event)
             case _:
                 pass
+
+    def _taken(self, episode: str, reflected: Reflected) -> None:
+        """What a case from elsewhere leaves, and how it was graded, by its own record."""
+        journal = self.log.journal(episode)
+        taken = journal.get("taken")
+        if not isinstance(taken, TraceTaken):
+            raise Diverged(episode, "taken", "trace.taken", "nothing", "a record")
+        name, _, version = reflected.policy.rpartition("@")
+        policy = find_recorded(self.find, name, version)
+        derived = reflection_of(policy, taken)
+        if derived.policy != reflected.policy:
+            raise PolicyChanged(f"taken in with {reflected.policy}; installed is {derived.policy}")
+        expect(episode, "reflected", reflected, derived)
+        if self.sort == "part":
+            self.left.add("grades", "what was said of other tools' traces is in another part")
+        else:
+            self._note(self.grades.compared(episode, journal))
+        self._note(self.announced.taken(episode, taken))
+        self.left.add("traces' tools, ids and files", "they stand there once")
+        self.done.facts += 1
 
     def _batch(self, episode: str, closed: BatchClosed) -> None:
         scope = self.learner.known(closed.scope)

@@ -11,7 +11,7 @@ import orjson
 
 from schemas.events.codec import decode
 from schemas.events.learning import Graded
-from schemas.identity import learning_parts
+from schemas.identity import is_taken, learning_parts
 from state.folds.grades import GradesFold
 from streams.runtime.embedded.files import connect_to_read
 
@@ -138,6 +138,11 @@ class Figures:
         """Problems that were produced."""
         return max(self.problems, self.admitted)
 
+    @property
+    def worked(self) -> list[BatchFigures]:
+        """Batches that hold work of ours: one of other tools' traces has nothing to measure."""
+        return [batch for batch in self.batches.values() if batch.members]
+
     def feed(self, kind: str, topic: str, episode: str, body: str) -> None:
         """Take one record in."""
         match kind:
@@ -185,12 +190,13 @@ class Figures:
     def _batch(self, body: dict[str, Any]) -> None:
         if body.get("revision") is not None:
             return
-        members: list[str] = body["members"]
+        of = dict(zip(body["members"], body["outcomes"], strict=True))
+        members: list[str] = [each for each in of if not is_taken(each)]
         spent = [self.open.pop(member, Spent()) for member in members]
         each = tuple(zip(members, spent, strict=True))
         batch = BatchFigures(body["scope"], body["batch"], len(members), sum(spent, Spent()), each)
         self.batches[batch.scope, batch.number] = batch
-        self.closings.update(body["outcomes"])
+        self.closings.update(of[each] for each in members)
         for member in members:
             self.member_of[member] = batch
             batch.count(self.grades.outcome(member))

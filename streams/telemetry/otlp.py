@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from schemas.events.episode import EpisodeOpened
 from schemas.events.learning import BatchClosed
+from schemas.identity import is_taken
 from schemas.record import Record
 from streams.telemetry import spans
 from streams.telemetry.spans import Span
@@ -141,6 +142,8 @@ class Export:
         return True
 
     def _spans(self, record: Record) -> Iterator[Span]:
+        if is_taken(record.episode):
+            return  # no work of ours, whose tool has sent its spans
         if record.event.kind == "graded":
             yield spans.graded(self.name, record)
             return

@@ -16,8 +16,10 @@ from handlers.policies.graph_memory.build import Growing, build, consolidated, k
 from handlers.policies.graph_memory.runs import canonical, transcript
 from handlers.policies.graph_memory.settings import GraphSettings, base_of, unlearnable
 from handlers.policies.graph_memory.weigh import weigh
+from handlers.policies.taken import ENDED_BY, trace_of
 from handlers.roles.excerpt import excerpt
 from schemas.asking import Steps
+from schemas.events.traces import TraceTaken
 from schemas.problem import Profile
 
 __all__ = ["GRAPH_MEMORY", "GraphSettings"]
@@ -48,6 +50,13 @@ def reflect(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> di
             return {"phase": "build", "transcript": transcript(trace.events, conclusion, chars)}
         case _:
             return {"phase": "build", **grounded(trace, conclusion, settings)}
+
+
+def take(taken: TraceTaken, settings: GraphSettings) -> dict[str, Any]:
+    """What another tool's trace leaves: as of a building episode, whatever the phase is."""
+    conclusion = Conclusion(answer=taken.answer, ended_by=ENDED_BY)
+    building = settings.model_copy(update={"phase": "build"})
+    return reflect(trace_of(taken), conclusion, building)
 
 
 def grounded(trace: Trace, conclusion: Conclusion, settings: GraphSettings) -> dict[str, Any]:
@@ -105,6 +114,7 @@ GRAPH_MEMORY = Policy(
     solve=solve,
     learns="labels",
     reflect=reflect,
+    takes=take,
     learn=learn,
     relearn=relearn,
     window=batch_of,

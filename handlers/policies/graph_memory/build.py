@@ -21,7 +21,7 @@ from schemas.asking import All, Steps, Stopped
 from schemas.events.base import Event
 from schemas.events.graph import PathGrounded, PrincipleInduced
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled
-from schemas.identity import seed_of, text_digest
+from schemas.identity import is_taken, seed_of, text_digest
 from schemas.outcome import Outcome
 from schemas.questions import Embed, Recall
 
@@ -77,12 +77,16 @@ def keep_cases(batch: Batch, members: Sequence[Member]) -> Steps[None]:
 
 
 def build(batch: Batch, member: Member, growing: Growing, settings: GraphSettings) -> Steps[None]:
-    """Ground N runs of a problem, then induce. Source: Algorithm 1 lines 3 to 34."""
+    """Ground N runs of a problem, then induce. Source: Algorithm 1 lines 3 to 34.
+
+    Another tool's trace is one run: it asks for no roll-outs of ours.
+    """
     case = text_digest(member.reflected.problem)
     logged = graph.runs_of(growing.graph, case)[2]
     runs = [(yield from own_run(member, settings))]
     yield from ground(member, case, runs[0], growing)
-    for ran in (yield from probed(batch, member, settings.rollouts - logged - 1, settings)):
+    more = 0 if is_taken(member.episode) else settings.rollouts - logged - 1
+    for ran in (yield from probed(batch, member, more, settings)):
         yield from ground(member, case, ran, growing)
         runs.append(ran)
     succeeded, failed, _ = graph.runs_of(growing.graph, case)

@@ -18,6 +18,7 @@ from schemas.events import (
     reasoning,
     search,
     strategy,
+    traces,
 )
 from schemas.events.base import Act, Event
 from schemas.events.union import KINDS
@@ -49,7 +50,7 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
         *(learning.KnowledgeConsolidated, learning.MemoryVersioned, strategy.RewardJudged),
         *(learning.KnowledgeRevised, learning.ProblemForgotten),
-        *(learning.EmbedderChanged, cascade.CandidatesGraded),
+        *(learning.EmbedderChanged, cascade.CandidatesGraded, traces.TraceTaken),
     }
 )
 ALWAYS: Mapping[type[Event], str] = {

@@ -12,6 +12,7 @@ from handlers.policies.mc2.distil import distil, found_by, kept
 from handlers.policies.mc2.orchestrate import most_calls, solve
 from handlers.policies.mc2.reflect import reflect
 from handlers.policies.mc2.settings import Mc2Settings, batch_size
+from handlers.policies.mc2.take import take
 from schemas.asking import Steps
 
 
@@ -43,6 +44,7 @@ MC2 = Policy(
     solve=answering(solve, lambda settings: settings.sampling),
     learns="self",
     reflect=reflect,
+    takes=take,
     learn=learn,
     relearn=relearn,
     found_by=found_by,

@@ -12,12 +12,14 @@ from typing import cast
 from handlers.policies.base import Batch, Member, told
 from handlers.policies.mc2.reflect import Excerpts, Mc2Reflection, Polarity, Trajectories
 from handlers.policies.mc2.settings import LETTERS, Mc2Settings, RoleName
+from handlers.policies.mc2.take import POLARITIES
 from handlers.roles.controller import NUMBERED
 from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS, POLARITY, Distiller
 from handlers.roles.excerpt import excerpt
 from handlers.roles.role import Said
 from schemas.asking import All, Steps, Stopped
 from schemas.events.learning import LessonDistilled, LessonDropped
+from schemas.identity import is_taken
 from schemas.memory import MemoryItem, Sided
 from schemas.questions import Embed
 
@@ -35,6 +37,8 @@ class Chosen:
     member: Member
     reflection: Mc2Reflection
     polarity: Polarity
+    taken: bool = False
+    """Whether it is another tool's: an attempt at which no Monitor and no Controller looked."""
 
     @property
     def subject(self) -> str:
@@ -44,11 +48,15 @@ class Chosen:
     @property
     def side(self) -> str:
         """What the distiller is told of the case: a patch is told apart from a restart that helped."""
+        if self.taken:
+            return f"taken_{self.polarity}"
         patched = self.polarity == "both" and self.reflection.ended_by == "corrected"
         return "patched" if patched else self.polarity
 
     def teaches(self, role: RoleName) -> bool:
         """Whether this role did anything that a lesson could be about."""
+        if self.taken:
+            return role == "reasoner"
         return role != "controller" or self.reflection.routed is not None
 
 
@@ -78,14 +86,16 @@ class Lesson:
 def chosen(members: Sequence[Member], limit: int | None = None) -> list[Chosen]:
     """The telling members of a batch in its order, at most ``limit``: failed ones first, then mended ones.
 
-    Source: MC² eq. (9); the limit is ours.
+    Of other tools' traces those that somebody judged. Source: MC² eq. (9); the limit and these are ours.
     """
     found: list[Chosen] = []
     for member in members:
         if member.reflected.summary:
             reflection = Mc2Reflection.model_validate(member.reflected.summary)
-            if reflection.polarity is not None:
-                found.append(Chosen(member, reflection, reflection.polarity))
+            taken = is_taken(member.episode)
+            polarity = POLARITIES.get(member.outcome) if taken else reflection.polarity
+            if polarity is not None:
+                found.append(Chosen(member, reflection, polarity, taken))
     if limit is None or len(found) <= limit:
         return found
     first = sorted(range(len(found)), key=lambda at: (_FIRST.index(found[at].polarity), at))
@@ -195,7 +205,7 @@ def _single(role: RoleName, one: Chosen, settings: Mc2Settings) -> Task:
         "decision": excerpts.decision,
         "rejected_attempt": "" if rejected is None else _attempt(rejected),
     }
-    if settings.course == "on" and settings.roles == "RMC":
+    if _has_course(one, settings):
         variables["course"] = course(one.reflection)
     if settings.outcome_tag == "on":
         variables["outcome"] = _OUTCOMES.get(one.member.outcome, "unknown")
@@ -233,11 +243,16 @@ def _case(one: Chosen, settings: Mc2Settings) -> str:
     if rejected is not None:
         said = f"First attempt, sent back\n{_attempt(rejected)}\nAccepted attempt\n{said}"
     parts = [f"Question: {told(one.member.reflected)}", said]
-    if settings.course == "on" and settings.roles == "RMC":
+    if _has_course(one, settings):
         parts.append(f"Course: {course(reflection)}")
     if settings.outcome_tag == "on":
         parts.append(f"Result: {_OUTCOMES.get(one.member.outcome, 'unknown')}")
     return "\n".join(parts)
+
+
+def _has_course(one: Chosen, settings: Mc2Settings) -> bool:
+    """Whether there were rounds of three roles to tell of."""
+    return settings.course == "on" and settings.roles == "RMC" and not one.taken
 
 
 def _attempt(excerpts: Excerpts) -> str:

@@ -109,7 +109,9 @@ def reflection(found: Sequence[Turn], ended_by: str, settings: Mc2Settings) -> M
     actions = tuple(turn.action for turn in found if turn.action is not None)
     alone = settings.roles == "R"
     grade = (
-        _grade_alone(found) if alone else grade_of(len(found), ended_by, patch=settings.patch_grade)
+        grade_alone(found[-1].answer if found else None)
+        if alone
+        else grade_of(len(found), ended_by, patch=settings.patch_grade)
     )
     rated = ratings(len(found), flags, actions, ended_by)
     fallback = bool(found) and found[-1].fallback
@@ -145,9 +147,9 @@ def grade_of(rounds: int, ended_by: str, *, patch: Grade = "A") -> Grade:
     return "B" if rounds > 1 else patch if ended_by == "corrected" else "A"
 
 
-def _grade_alone(found: Sequence[Turn]) -> Grade:
+def grade_alone(answer: str | None) -> Grade:
     """D9: a Reasoner by itself gives no verdicts; an answer that can be read counts as A."""
-    return "A" if found and found[-1].answer is not None else "C"
+    return "C" if answer is None else "A"
 
 
 def ratings(

@@ -16,7 +16,7 @@ def board(figures: Figures, running: int, elapsed: float, width: int) -> Page:
     page = Page(width=min(max(width, 40), 100))
     bar(page, figures, elapsed, f"running {running}")
     totals(page, figures)
-    batches = list(figures.batches.values())
+    batches = figures.worked
     if batches:
         last = batches[-1]
         said = f"{last.right}/{last.graded} right" if last.graded else f"{last.members} members"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.asking import Diverged
+from schemas.events.traces import TraceTaken
 from schemas.settings import BadSetting
 from streams.cli.errors import OK, CliError, usage
 from streams.cli.finding import find_episode, runs_of
@@ -25,6 +26,9 @@ def show(
     """Print an episode, or one address of it, or write its tree; the exit code."""
     with closing(open_log(log)) as opened:
         sheet = read(opened, find_episode(opened, wanted))
+        taken = sheet.journal.get("taken")
+        if isinstance(taken, TraceTaken):
+            return _taken(sheet, taken, log, json=json)
         if sheet.admitted is None and sheet.learned_from is None:
             raise usage(f"{sheet.episode} is no episode", field="ID", error="episode.unknown")
         if tree is not None:
@@ -37,6 +41,17 @@ def show(
             out_json(episode_json(sheet) | history_json(sheet))
             return OK
         return _page(opened, sheet, log)
+
+
+def _taken(sheet: Sheet, taken: TraceTaken, log: str | None, *, json: bool) -> int:
+    """A case from elsewhere: it has no addresses and no tree."""
+    from streams.cli.show import taken as case
+
+    if json:
+        out_json(case.case_json(sheet.episode, taken, sheet.journal))
+    else:
+        case.page_of(sheet.episode, taken, sheet.journal, log).show()
+    return OK
 
 
 def _tree(sheet: Sheet, file: str) -> int:

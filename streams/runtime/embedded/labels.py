@@ -15,13 +15,16 @@ from schemas.problem import Feedback
 from schemas.written import feedback_of
 from streams.grading.grader import Grading
 from streams.learner import Learner
+from streams.relay import check
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.faults import told
 from streams.runtime.grades import Judged, Solved, graded
 from streams.runtime.judgements import Judgements
 
 BATCH = 512
-ANSWERED = "select episode from records where episode >= ? and episode < ? and address = 'closed'"
+ANSWERED = """
+select episode from records where episode >= ? and episode < ? and address in ('closed', 'taken')
+"""
 
 
 class Labels:
@@ -118,6 +121,11 @@ class Labels:
         checked = 1 if reflected.domain in CHECKERS else 0
         feedback = self.said.of(episode, reflected)[given - checked :]
         return [await self._grade(reflected, each) for each in feedback]
+
+    async def of_taken(self, episode: str, taken: Reflected) -> list[tuple[str, Graded]]:
+        """Grades of a case that was just taken in: by its domain's checker, and by what was said before it came."""
+        given = [*check(taken), *await self.known(episode, taken)]
+        return [each for each in given if self.log.find(episode, each[0]) is None]
 
     async def known(self, episode: str, reflected: Reflected) -> list[tuple[str, Graded]]:
         """Grades of an episode that just ended, by the feedback that came before it."""

@@ -24,8 +24,8 @@ from schemas.asking import ReplayError
 from schemas.carried import as_text
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitted
-from schemas.events.learning import BatchClosed
-from schemas.identity import learning_id
+from schemas.events.learning import BatchClosed, Reflected
+from schemas.identity import is_taken, learning_id
 from schemas.problem import Limits
 from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
 from state.collecting import uncollected
@@ -111,6 +111,9 @@ class Worker:
     async def run(self, *, until_idle: bool = False, settle: bool = False) -> Outcome:
         """Work until idle, drained or broken. Raises what broke the set-up."""
         self._load()
+        for scope in self.learner.scopes.values():
+            for episode in [each for each in scope.reflected if is_taken(each)]:
+                await self._grade_taken(episode, scope.reflected[episode])
         try:
             await self._loop(until_idle, settle)
         finally:
@@ -207,6 +210,8 @@ class Worker:
             self.learner.feed(record.episode, record.address, record.event)
             if isinstance(record.event, EpisodeAdopted) and record.event.void:
                 taken_out.append(record.episode)
+            elif isinstance(record.event, Reflected):
+                await self._grade_taken(record.episode, record.event)
             moved = True
         for episode, admitted in arrived:
             if len(self.fresh) < FRESH:
@@ -223,6 +228,11 @@ class Worker:
         if moved:
             await self.writer.commit()
         return moved
+
+    async def _grade_taken(self, episode: str, taken: Reflected) -> None:
+        """Grade a case that came from elsewhere; its verdict, if it came with one, is read as any feedback is."""
+        for address, graded in await self.labels.of_taken(episode, taken):
+            self.batches.say(episode, address, graded)
 
     def _enqueue(self, episode: str, admitted: ProblemAdmitted) -> None:
         policy = admitted.problem.policy or self.intake.default_policy

@@ -20,7 +20,7 @@ CLAIMED = "partition.claimed"
 FREE = frozenset(
     {
         *("series.opened", "position.voided", "reflected", "episode.adopted"),
-        *("knowledge.revised", "problem.forgotten", "embedder.changed"),
+        *("knowledge.revised", "problem.forgotten", "embedder.changed", "trace.taken"),
     }
 )
 """Kinds that need no claim."""

@@ -1,0 +1,71 @@
+"""A case: one problem as another tool worked on it, with what is known of how that turned out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handlers.answers.extract import extract
+from schemas.events.traces import Step
+from streams.producing.sources import BadLine, Line
+
+VERDICTS: Final = {
+    **dict.fromkeys(("right", "correct", "pass", "passed"), True),
+    **dict.fromkeys(("wrong", "incorrect", "fail", "failed"), False),
+}
+"""Words that say of an answer whether it is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What somebody said of the answer: a reference, a verdict, or a score in [0, 1]."""
+
+    reference: Any = None
+    verdict: bool | None = None
+    score: float | None = None
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """As the fields of feedback."""
+        named = {"reference": self.reference, "verdict": self.verdict, "score": self.score}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One trace as it was read. ``line`` is where it begins."""
+
+    line: Line
+    problem: str
+    steps: tuple[Step, ...]
+    answer: str | None = None
+    """The answer, where the trace says it apart from its replies."""
+    label: Label | None = None
+    tool: str | None = None
+    trace: str | None = None
+    model: str | None = None
+    problem_id: str | None = None
+    domain: str | None = None
+    dataset: str | None = None
+
+    @property
+    def answered(self) -> str | None:
+        """What was answered: as it was said apart, as the last reply marks it, else that reply as it stands."""
+        if self.answer is not None:
+            return self.answer
+        replies = (step.text for step in reversed(self.steps) if step.by == "assistant")
+        last = (next(replies, None) or "").strip()
+        return (extract(last) or last) or None
+
+
+def score_of(value: float, field: str) -> Label:
+    """A score as a label. Raises ``BadLine`` where it is none from 0 to 1."""
+    if not 0 <= value <= 1:
+        raise BadLine(1, field, f"must be from 0 to 1, and is {value:g}", "input.field")
+    return Label(score=float(value))
+
+
+def verdict_of(word: str) -> Label | None:
+    """The verdict that a word stands for; nothing where it says none of these."""
+    found = VERDICTS.get(word.strip().casefold())
+    return None if found is None else Label(verdict=found)
