@@ -120,10 +120,9 @@ def _summary(done: Taken, json: bool) -> int:
         out_json({**figures, "scopes": sorted(done.scopes)})
     else:
         if done.taken > done.labelled:
-            say(
-                f"{done.taken - done.labelled} without a verdict: nobody learns from them which way"
-            )
-            say("  to take. Give it later: metalogue feedback FILE with episode and verdict.")
+            silent = done.taken - done.labelled
+            say(f"{silent} without a verdict: they do not say what to do and what to avoid.")
+            say("  Give it later: metalogue feedback FILE, with episode and verdict.")
         out(" ".join(f"{name} {count}" for name, count in figures.items()))
     flush()
     return FAILED if done.refused else OK

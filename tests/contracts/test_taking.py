@@ -69,9 +69,11 @@ def cases(size: int = SIZE) -> list[dict[str, Any]]:
     return [case(n, verdict=n % 2 == 0) for n in range(size)]
 
 
-def taken_in(runtime: Runtime, given: list[dict[str, Any]], domain: str = "d") -> Taken:
+def taken_in(
+    runtime: Runtime, given: list[dict[str, Any]], domain: str = "d", tenant: str | None = None
+) -> Taken:
     lines = [Line(n, json.dumps(each).encode()) for n, each in enumerate(given, 1)]
-    plan = Plan(source="traces.jsonl", find=find, policy="pupil", domain=domain)
+    plan = Plan(source="traces.jsonl", find=find, policy="pupil", domain=domain, tenant=tenant)
     return Taker(runtime.log(), plan).run(lines)
 
 
@@ -113,7 +115,7 @@ def test_what_comes_after_reads_what_they_taught(runtime: Runtime) -> None:
 
 
 def test_they_are_no_work_of_ours(runtime: Runtime) -> None:
-    taken_in(runtime, cases())
+    taken_in(runtime, cases(), tenant="ann")
     assert runtime.live(LIFE) == Outcome()
     log = runtime.log()
     found = counts(log)
@@ -121,7 +123,7 @@ def test_they_are_no_work_of_ours(runtime: Runtime) -> None:
     budgets = BudgetsFold()
     for each in spent_since(log.db, 0):
         budgets.feed(*each)
-    assert budgets.of(None, day_of(now_ms())).calls == 0
+    assert budgets.of("ann", day_of(now_ms())).calls == 0
     figures = Figures()
     for row in log.db.execute("select kind, topic, episode, body from records order by offset"):
         figures.feed(*row)

@@ -3,7 +3,7 @@
 Its verdict is no part of it: what a batch was closed with says whether the attempt teaches what to do or what to avoid
 (``distil.chosen``). One that nobody judged teaches nothing.
 
-Source: MC² eq. (8), (9); design/mc2.md D9 (an attempt without verdicts of other roles).
+Source: MC² eq. (8), (9); design/mc2.md D14.
 """
 
 from __future__ import annotations

@@ -73,14 +73,14 @@ def said(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def chat(
-    asked: Sequence[dict[str, Any]], replied: dict[str, Any], *, structured: bool = False
+    asked: list[dict[str, Any]], replied: dict[str, Any], *, structured: bool = False
 ) -> dict[str, Any]:
     """A chat's attributes; messages as JSON text, as most exporters write them, or structured."""
-    kept = (lambda each: each) if structured else json.dumps
+    said = [{**replied, "finish_reason": "stop"}]
     return {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "gpt-4",
         "gen_ai.response.model": "gpt-4-0613",
-        "gen_ai.input.messages": kept(list(asked)),
-        "gen_ai.output.messages": kept([{**replied, "finish_reason": "stop"}]),
+        "gen_ai.input.messages": asked if structured else json.dumps(asked),
+        "gen_ai.output.messages": said if structured else json.dumps(said),
     }

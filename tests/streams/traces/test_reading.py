@@ -259,9 +259,7 @@ IMAGE = [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text", "tex
 BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c"}]}
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
+REFUSED: list[tuple[Any, str]] = [
         ({"foo": 1}, "holds neither messages (a chat) nor resourceSpans (OTLP) [trace.form]"),
         ({"messages": "hi"}, "messages: Input should be a valid list [input.field]"),
         ({"messages": [1]}, "messages.0: expected a message, found a int [input.field]"),
@@ -281,8 +279,10 @@ BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c"}]}
         (export(span({"gen_ai.input.messages": "nope"})), "gen_ai.input.messages: not JSON"),
         (export(span({"gen_ai.operation.name": "chat"})), "holds no texts: its tool has to record"),
         (export(span({"gen_ai.input.messages": json.dumps([USER])})), "no reply in it says anything"),
-    ],
-)  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "why"), REFUSED)
 def test_a_bad_line_names_its_field(line: bytes | dict[str, Any], why: str) -> None:
     assert why in refusal(line)
 
