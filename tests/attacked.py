@@ -89,10 +89,22 @@ def asked(pattern: re.Pattern[Any], method: str) -> Call:
 
 READERS = (
     *("handlers", "schemas", "state.folds"),
-    *("streams.backbones.openai", "streams.backbones.llamacpp.body", "streams.backbones.rehearsal"),
-    *("streams.grading.algebra", "streams.replay.change", "streams.datasets.source"),
-    *("streams.runtime.kafka.lenient", "streams.telemetry.otlp", "streams.prompts.files"),
-    *("streams.traces.messages", "streams.traces.spans", "streams.traces.chat"),
+    *(
+        "streams.answering.backbones.openai",
+        "streams.answering.backbones.llamacpp.body",
+        "streams.answering.backbones.rehearsal",
+    ),
+    *(
+        "streams.answering.grading.algebra",
+        "streams.replay.change",
+        "streams.support.datasets.source",
+    ),
+    *("streams.runtime.kafka.lenient", "streams.telemetry.otlp", "streams.engine.prompts.files"),
+    *(
+        "streams.producing.traces.messages",
+        "streams.producing.traces.spans",
+        "streams.producing.traces.chat",
+    ),
 )
 """Where texts are read beside ``untouching``; whatever takes one there opens nothing and asks nobody."""
 _WORLD = frozenset([

@@ -90,4 +90,4 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def no_projector(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that run inside a test start no process of their own."""
-    monkeypatch.setattr("streams.cli.tabling.enabled", lambda: False)
+    monkeypatch.setattr("streams.interfaces.cli.tabling.enabled", lambda: False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.cli.reviews import asking, judgement, put
+from streams.interfaces.cli.reviews import asking, judgement, put
 from streams.runtime.embedded.log import SqliteLog
 
 

@@ -28,8 +28,8 @@ from schemas.prompt import Section, Template
 from schemas.questions import Complete, Embed, Recall
 from schemas.reply import Reply
 from schemas.settings import PolicySettings
-from streams.backbones.port import ModelReply, ModelRequest, Tried, Unreachable
-from streams.policies import NoPolicy
+from streams.core.backbone import ModelReply, ModelRequest, Tried, Unreachable
+from streams.engine.policies import NoPolicy
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.intake import episode_of, scope_of

@@ -45,8 +45,8 @@ from schemas.questions import (
 )
 from schemas.vectors import as_kept, pack
 from state.journal import MemoryRecorder
-from streams.drive import Run, drive
-from streams.world import checked as checked_by_domain
+from streams.answering.world import checked as checked_by_domain
+from streams.core.drive import Run, drive
 
 R = TypeVar("R")
 E = TypeVar("E", bound=Event)

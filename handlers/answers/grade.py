@@ -1,7 +1,7 @@
 """Grades: an outcome and who gave it. Graders compare with a reference, checkers need none.
 
 Order: the data set's own rule (TheoremQA by answer type, SciBench by tolerance, QA by exact match),
-else exact rules; what these leave unknown goes to sympy and math-verify (``streams.grading.grader``).
+else exact rules; what these leave unknown goes to sympy and math-verify (``streams.answering.grading.grader``).
 
 Source: design/evaluation.md#answers-and-outcomes.
 """

@@ -27,12 +27,12 @@ from schemas.problem import (
     of_tenant,
 )
 from schemas.settings import PROMPTS, BadSetting, PromptWords
-from streams.policies import NoPolicy
+from streams.engine.policies import NoPolicy
+from streams.engine.prompts.catalogue import asked_by, need_known
 from streams.producing.others import Others
 from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
 from streams.producing.sources import BadLine, Line, parse
-from streams.prompts.catalogue import asked_by, need_known
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.room import need_room

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from schemas.identity import canonical
 from schemas.problem import ProblemRecord, finite
 from schemas.written import DECOMPOSED, TWICE, Twice, is_composed, once
-from streams import datasets
+from streams.support import datasets
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -20,8 +20,8 @@ from schemas.identity import address_order, seed_of
 from schemas.memory import Memory
 from schemas.problem import Limits
 from schemas.questions import Complete
-from streams.drive import Run
-from streams.world import World
+from streams.answering.world import World
+from streams.core.drive import Run
 
 NO_LIMITS = Limits()
 """The parent's own hold."""

@@ -11,7 +11,7 @@ from schemas.events.base import Event
 from schemas.events.episode import Completed, Embedded, Recalled
 from schemas.identity import address_order
 from schemas.usage import Usage, total
-from streams.replay.compare import difference, same
+from streams.core.compare import difference, same
 from streams.replay.verify import numbered
 from streams.replay.words import word_diff
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.identity import address_order, is_numbered
 from schemas.usage import Usage, total
-from streams.analysis.cases import RIGHT
-from streams.analysis.statistics import mcnemar, paired_interval
-from streams.policies import find
+from streams.engine.policies import find
 from streams.replay.change import Change
 from streams.replay.fork import Forked, forked_work, run_fork
+from streams.research.analysis.cases import RIGHT
+from streams.research.analysis.statistics import mcnemar, paired_interval
 
 if TYPE_CHECKING:
-    from streams.analysis.cases import Case
+    from streams.answering.world import World
+    from streams.research.analysis.cases import Case
     from streams.runtime.embedded.log import SqliteLog
-    from streams.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,21 +15,20 @@ from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, Prob
 from schemas.identity import probe_id, text_digest
 from schemas.usage import Usage
 from state.folds.versions import pinned
-from streams.drive import replayed
-from streams.episodes import Work, conclude, settings_of
-from streams.grants import NO_GRANT, Grant
-from streams.learner import Learner
-from streams.policies import Find, NoPolicy, find_recorded
-from streams.records import LogRecords
-from streams.relay import close
+from streams.answering.world import World
+from streams.core.closing import close
+from streams.core.drive import replayed
+from streams.core.grants import NO_GRANT, Grant
+from streams.core.totals import EpisodeTotals
+from streams.engine.episode import Work, conclude, settings_of
+from streams.engine.policies import Find, NoPolicy, find_recorded
+from streams.engine.scopes import settings_text
 from streams.replay.change import Change, Reusing, lacking
 from streams.replay.differ import paid
 from streams.replay.verify import before, numbered
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.records import memories_of
 from streams.runtime.embedded.sides import alone_on, beside
-from streams.scopes import settings_text
-from streams.tally import EpisodeTotals
-from streams.world import World
 
 
 class CannotFork(ValueError):
@@ -136,16 +135,6 @@ def _parent(
 
 def silent(said: str) -> None:
     """Nobody listens."""
-
-
-def memories_of(
-    log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str
-) -> Mapping[int, Any]:
-    """Every memory version of a scope."""
-    learner = Learner(find, LogRecords(log))
-    for record in log.records("learning"):
-        learner.feed(record.episode, record.address, record.event)
-    return learner.memory(scope).versions
 
 
 def check_prefix(work: Work) -> None:

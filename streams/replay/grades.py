@@ -19,14 +19,14 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ReviewAnswered
 from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import learning_id
 from schemas.problem import Feedback
-from streams.grading.own import OwnGrader
-from streams.relay import check, evidence_of, graded_address
-from streams.replay.compare import difference, same
+from streams.answering.grading.own import OwnGrader
+from streams.answering.world import answered
+from streams.core.closing import check, evidence_of, graded_address
+from streams.core.compare import difference, same
+from streams.engine.grades import said
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.regrading import address_of, predecessor
-from streams.runtime.grades import said
-from streams.world import answered
 
 SAID_IN = "said in "
 """Behind it the grade of a judge names its side run."""

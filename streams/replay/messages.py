@@ -16,9 +16,9 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import canonical, episode_id
 from schemas.problem import Problem
 from schemas.settings import PROMPTS
-from streams.judging import judgements
+from streams.core.closing import answer_of
+from streams.core.judgements import judgements
 from streams.producing.sources import BadLine
-from streams.relay import answer_of
 from streams.replay.claimed import Sort
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog

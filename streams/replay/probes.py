@@ -15,7 +15,7 @@ from schemas.identity import is_numbered
 from schemas.memory import Memory
 from schemas.settings import BadSetting
 from state.folds.versions import pinned
-from streams.episodes import PolicyChanged, Work, prepare
+from streams.engine.episode import PolicyChanged, Work, prepare
 from streams.replay.change import lacking
 
 if TYPE_CHECKING:

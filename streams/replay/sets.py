@@ -11,12 +11,12 @@ from schemas.asking import Exhausted
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
 from schemas.memory import Memory
-from streams.drive import Run, replayed
-from streams.episodes import Work
-from streams.policies import Find, find_recorded
-from streams.relay import Closing, trace_of
+from streams.core.closing import Closing, trace_of
+from streams.core.drive import Run, replayed
+from streams.engine.episode import Work
+from streams.engine.policies import Find, find_recorded
+from streams.engine.sets import SetWork, closings, conclude_set, ending, opening_of, prepare_set
 from streams.runtime.embedded.log import SqliteLog
-from streams.sets import SetWork, closings, conclude_set, ending, opening_of, prepare_set
 
 Record: TypeAlias = dict[str, Event]
 

@@ -31,17 +31,21 @@ from schemas.identity import ASKED, is_numbered, is_taken, learning_id
 from schemas.record import Record
 from schemas.settings import BadSetting
 from state.folds.windows import Due
-from streams.drive import Run, replayed
-from streams.episodes import PolicyChanged, Work, conclude, opening, resolved
-from streams.grading.own import OwnGrader
-from streams.grants import Grant
-from streams.learner import Learner
-from streams.policies import NoPolicy, find_recorded
-from streams.records import LogRecords
-from streams.relay import Closing, close, closing
+from streams.answering.grading.own import OwnGrader
+from streams.core.closing import Closing, close, closing
+from streams.core.compare import as_placed, as_recorded, difference, same
+from streams.core.drive import Run, replayed
+from streams.core.grants import Grant
+from streams.core.totals import EpisodeTotals
+from streams.core.unkept import unkept_of
+from streams.engine.episode import PolicyChanged, Work, conclude, opening, resolved
+from streams.engine.learner import Learner
+from streams.engine.learning import learn
+from streams.engine.policies import NoPolicy, find_recorded
+from streams.engine.scopes import Scope
+from streams.producing.traces.reflecting import reflection_of
 from streams.replay.announced import Announced
 from streams.replay.claimed import Sort, cut_off, freed, misnumbered, sort_of, unclaimed
-from streams.replay.compare import as_placed, as_recorded, difference, same
 from streams.replay.completeness import lacking, misfiled, referred, unreadable
 from streams.replay.grades import Grades
 from streams.replay.left_out import LeftOut, Leftovers
@@ -51,11 +55,7 @@ from streams.replay.sets import derive_set
 from streams.replay.stamped import restamped
 from streams.replay.standing import disordered, gaps, headless, misplaced
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.worker import learn
-from streams.scopes import Scope
-from streams.tally import EpisodeTotals
-from streams.traces.reflecting import reflection_of
-from streams.unkept import unkept_of
+from streams.runtime.embedded.records import LogRecords
 
 EPISODES = """
 select episode from records where kind = 'episode.opened' or address = 'admitted'

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import orjson
 
-from streams.rebuild import snapshot_path
 from streams.runtime.embedded.files import connect_to_read
+from streams.runtime.embedded.rebuild import snapshot_path
 from streams.telemetry.figures import Figures
 
 UNREAD = """

@@ -119,7 +119,7 @@ class Export:
         url: str,
         texts: Texts | None = None,
     ) -> None:
-        from streams.snapshots import log_id
+        from streams.runtime.embedded.snapshots import log_id
 
         self.log, self.send, self.url, self.texts = log, send, url, texts
         self.log.db.execute("pragma synchronous=normal")  # a position that is lost is sent again
@@ -128,7 +128,7 @@ class Export:
 
     def step(self) -> bool | None:
         """Send the next records. True if more may follow, false if it was refused, none at the end."""
-        from streams.snapshots import log_id
+        from streams.runtime.embedded.snapshots import log_id
 
         self.name = self.name or (log_id(self.log) if self.log.end() else "")
         after = self.log.position(self.consumer, "events")

@@ -24,13 +24,13 @@ from schemas.events.episode import (
 from schemas.events.graph import ToolCalled
 from schemas.questions import Complete
 from schemas.record import Record
-from streams.drive import drive, replayed
-from streams.episodes import prepare
-from streams.learner import Learner
-from streams.policies import find, find_recorded
-from streams.questions import Questions
-from streams.records import LogRecords
+from streams.core.drive import drive, replayed
+from streams.core.questions import Questions
+from streams.engine.episode import prepare
+from streams.engine.learner import Learner
+from streams.engine.policies import find, find_recorded
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.records import LogRecords
 from streams.telemetry.spans import Attributes
 
 TEXT_CHARS: Final = 65_536

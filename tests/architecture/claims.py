@@ -20,7 +20,7 @@ PAPERS = {
     "bl": "Baselines",
 }
 """By what the ids of its claims begin with."""
-RECIPES = ROOT / "streams" / "bench" / "recipes"
+RECIPES = ROOT / "streams" / "research" / "bench" / "recipes"
 _ID = re.compile(rf"({'|'.join(PAPERS)})-[a-z0-9-]+")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from handlers.policies.graph_memory.machine import mermaid as paths
 from handlers.policies.registry import POLICIES
-from streams.topology import mermaid
+from streams.core.topology import mermaid
 from tests.architecture.api import PAGES, api
 from tests.architecture.claims import claims
 from tests.architecture.house import picture

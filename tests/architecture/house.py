@@ -23,13 +23,13 @@ PACKAGES = {
 }
 """From the ground up; above them stand the floors of streams."""
 FLOORS = {
-    "ground": "child processes, files, lists of models, data sets",
-    "core": "the driver and what is pure around it: closings, scopes, topology",
+    "support": "child processes, YAML files, data sets, guards of HTTP servers",
+    "core": "the kernel: the driver, and what an episode leaves when it ends",
     "answering": "who answers questions: models, embedders, tools, graders",
-    "engine": "episodes, sets of them, the learner",
-    "runtimes": "the flow on SQLite and on Kafka, producing, telemetry",
+    "engine": "episodes and sets are run, learned from and scheduled",
+    "runtime": "the flow on SQLite and on Kafka, producing, telemetry",
     "replay": "verify, fork, diff, effects, forgetting",
-    "research": "analysis, recipes, training, trials of policies, export",
+    "research": "analysis, recipes, training, trials of policies, evidence, export; rows that people read",
     "interfaces": "command line, dashboard, HTTP and MCP door, the package metalogue",
 }
 """Names for the layers of the contract *the floors of streams*, the lowest first."""

@@ -158,7 +158,7 @@ WORLDLY = {
     *("time", "random", "secrets", "uuid", "asyncio", "threading", "subprocess", "os", "sqlite3"),
     *("socket", "http", "urllib.request", "aiohttp", "openai", "faust", "aiokafka", "lancedb"),
 }
-PURE = ("schemas", "handlers", "state/folds", "streams/topology.py")
+PURE = ("schemas", "handlers", "state/folds", "streams/core/topology.py")
 
 
 def imported(path: Path) -> set[str]:
@@ -286,7 +286,7 @@ def test_the_simulator_knows_no_policy_and_no_role() -> None:
     named = re.compile(rf"\b({'|'.join((*ROLES, *POLICIES))})\b", re.IGNORECASE)
     found = {
         f"{name_of(path)}: {text[:60]!r}"
-        for path in sources("streams/backbones/rehearsal")
+        for path in sources("streams/answering/backbones/rehearsal")
         for text in strings(path)
         if named.search(text)
     }
@@ -321,7 +321,7 @@ def test_no_secret_is_tracked() -> None:
 
 
 def test_generated_files_are_up_to_date() -> None:
-    words = [sys.executable, "-c", "from streams.cli.main import main; main()"]
+    words = [sys.executable, "-c", "from streams.interfaces.cli.main import main; main()"]
     done = subprocess.run(
         [*words, "schema", "check"], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -19,7 +19,7 @@ from handlers.policies.bases import SYSTEMS
 from handlers.policies.mc2.settings import Mc2Settings
 from handlers.policies.registry import POLICIES
 from schemas.events.codec import decode, plain
-from streams.cli.app import app
+from streams.interfaces.cli.app import app
 from tests.architecture.generated import PARTS, SPEEDS, made, page_of, put, speeds
 from tests.architecture.pages import (
     DECISIONS,

@@ -10,34 +10,40 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streams.yamls import reader
+from streams.support.yamls import reader
 from tests.architecture.test_code import PACKAGES, name_of, parsed, sources
 
 RUNS_A_FILE = {
-    "streams/policies.py": "a policy's file, which the command line gave",
-    "streams/grading/plugged.py": "a grader's file, which the command line gave, in a process of its own",
+    "streams/engine/policies.py": "a policy's file, which the command line gave",
+    "streams/answering/grading/plugged.py": "a grader's file, which the command line gave, in a process of its own",
 }
 LOADS_INSTALLED = {
-    "streams/policies.py": "policies that were installed, all of them",
-    "streams/grading/own.py": "the grader that the command line named",
+    "streams/engine/policies.py": "policies that were installed, all of them",
+    "streams/answering/grading/own.py": "the grader that the command line named",
 }
 NAMED_BY_US = {
-    ("streams/cli/app.py", "import_module"): "our own modules of commands",
+    ("streams/interfaces/cli/app.py", "import_module"): "our own modules of commands",
     ("streams/runtime/kafka/aio.py", "import_module"): "a part of aiokafka that the code asks for",
-    ("streams/embedders/minilm.py", "import_module"): "one of NEEDED",
-    ("streams/grading/opinions.py", "import_module"): "a grader's library, from our own command",
+    ("streams/answering/embedders/minilm.py", "import_module"): "one of NEEDED",
     (
-        "streams/grading/plugged.py",
+        "streams/answering/grading/opinions.py",
+        "import_module",
+    ): "a grader's library, from our own command",
+    (
+        "streams/answering/grading/plugged.py",
         "import_module",
     ): "an installed grader, which the command line named",
-    ("streams/prompts/catalogue.py", "import_module"): "our roles, and policies of this build",
+    (
+        "streams/engine/prompts/catalogue.py",
+        "import_module",
+    ): "our roles, and policies of this build",
     ("streams/public/metalogue/__init__.py", "import_module"): "the home of one of its names",
-    ("streams/embedders/minilm.py", "find_spec"): "one of NEEDED",
-    ("streams/backbones/providers/backbone.py", "find_spec"): "one of NEEDED",
-    ("streams/cli/doctor/setup.py", "find_spec"): "our packages",
-    ("streams/cli/observing.py", "find_spec"): "an extra's module",
-    ("streams/grading/grader.py", "find_spec"): "a grader's library",
-    ("streams/models.py", "find_spec"): "a wheel of ours",
+    ("streams/answering/embedders/minilm.py", "find_spec"): "one of NEEDED",
+    ("streams/answering/backbones/providers/backbone.py", "find_spec"): "one of NEEDED",
+    ("streams/interfaces/cli/doctor/setup.py", "find_spec"): "our packages",
+    ("streams/interfaces/cli/observing.py", "find_spec"): "an extra's module",
+    ("streams/answering/grading/grader.py", "find_spec"): "a grader's library",
+    ("streams/answering/models.py", "find_spec"): "a wheel of ours",
     ("streams/public/metalogue/__init__.py", "find_spec"): "our packages",
 }
 """Modules that are imported by a name which is no literal, and who says it."""
@@ -132,13 +138,13 @@ def test_no_shell_reads_what_we_say() -> None:
 
 
 def test_a_python_of_ours_takes_nothing_from_the_working_directory() -> None:
-    """``-m`` and ``-c`` put that folder first: only ``streams.child`` starts one, with ``-P``."""
+    """``-m`` and ``-c`` put that folder first: only ``streams.support.child`` starts one, with ``-P``."""
     for path in ours():
         for node in told(path):
             if isinstance(node, ast.List) and any(
                 whole(each) == "sys.executable" for each in node.elts
             ):
-                assert name_of(path) == "streams/child.py"
+                assert name_of(path) == "streams/support/child.py"
                 assert whole(node.elts[1]) == "'-P'"
 
 

@@ -27,19 +27,19 @@ from schemas.identity import episode_id, names_a_file
 from schemas.problem import Feedback, Limits, Problem
 from schemas.vectors import pack, unpack
 from state.folds.state import State
-from streams.backbones.port import SetupBroken
-from streams.cli.doctor.adopting import voided
-from streams.embedders.hashed import hashed
-from streams.learner import Learner
-from streams.lineage import command
-from streams.policies import NoPolicy
-from streams.rebuild import fold
-from streams.records import LogRecords
+from streams.answering.embedders.hashed import hashed
+from streams.core.backbone import SetupBroken
+from streams.engine.learner import Learner
+from streams.engine.policies import NoPolicy
+from streams.engine.progress import Outcome
+from streams.interfaces.cli.doctor.adopting import voided
 from streams.replay.digest import log_digest
+from streams.replay.lineage import command
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.progress import Outcome
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.records import LogRecords
 from tests.contracts.runtimes import Find, Life, OnKafka, Runtime, count, in_one_process, messages
 from tests.normal import spelled_otherwise
 from tests.pupil import (

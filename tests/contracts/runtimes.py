@@ -21,21 +21,21 @@ from schemas.budget import Budget
 from schemas.events.base import AnswerEvent
 from state.folds.budgets import DAY_MS
 from state.journal import Crashed
-from streams.backbones.port import Tried, Unreachable
-from streams.budgets import Budgets, OutOfBudget
-from streams.drive import Run
-from streams.embedders.hashed import HashedEmbedder
-from streams.grading.grader import Grading
-from streams.grading.own import own_grader
+from streams.answering.budgets import Budgets, OutOfBudget
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.grading.grader import Grading
+from streams.answering.grading.own import own_grader
+from streams.answering.retries import Patience
+from streams.answering.world import World
+from streams.core.backbone import Tried, Unreachable
+from streams.core.drive import Run
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog, now_ms
 from streams.runtime.embedded.worker import Worker
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.worker import KafkaWorker
-from streams.runtime.progress import Outcome
-from streams.trying import Patience
-from streams.world import World
 from tests.fragile import Fragile
 from tests.memory_kafka.broker import Died
 from tests.memory_kafka.fixture import GLANCES, in_memory

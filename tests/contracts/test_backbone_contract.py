@@ -18,11 +18,11 @@ import pytest
 from schemas.prompt import Message
 from schemas.questions import DEFAULT_SAMPLING, Sampling
 from schemas.reply import Field, Reply
-from streams.backbones.llamacpp import LlamaCpp
-from streams.backbones.llamacpp import Options as LlamaOptions
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.port import Backbone, BackboneError, ModelReply, ModelRequest
-from streams.backbones.providers import KINDS, ProviderBackbone
+from streams.answering.backbones.llamacpp import LlamaCpp
+from streams.answering.backbones.llamacpp import Options as LlamaOptions
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.providers import KINDS, ProviderBackbone
+from streams.core.backbone import Backbone, BackboneError, ModelReply, ModelRequest
 from tests.endpoint import Answer, Asked, echo, serving, streamed
 from tests.streams.backbones.providers.wires import WIRES
 
@@ -117,7 +117,9 @@ def openvino_case(_: Path) -> Generator[tuple[Backbone, list[ModelRequest]]]:
 
 
 def _load(module: str, name: str) -> Callable[..., Any]:
-    found: Any = pytest.importorskip(f"streams.backbones.{module}", reason=f"no {module} here")
+    found: Any = pytest.importorskip(
+        f"streams.answering.backbones.{module}", reason=f"no {module} here"
+    )
     if not hasattr(found, name):
         pytest.skip(f"no {name} here")
     made: Callable[..., Any] = getattr(found, name)

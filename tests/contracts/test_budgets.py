@@ -10,7 +10,7 @@ from schemas.budget import Budget
 from schemas.events.episode import ProblemAdmitted
 from schemas.problem import Problem, of_tenant
 from state.folds.budgets import BudgetsFold, day_of
-from streams.budgets import spent_since
+from streams.answering.budgets import spent_since
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog, now_ms
 from tests.contracts.runtimes import Life, Runtime, in_a_file, in_one_process, on_kafka_in_memory

@@ -14,15 +14,15 @@ import pytest
 from schemas.events.episode import EpisodeAdopted
 from schemas.problem import Problem
 from state.folds.state import State
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.cli.cancelling import cancel
-from streams.cli.errors import CliError
-from streams.cli.logs import counts
-from streams.rebuild import fold
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.engine.progress import Outcome
+from streams.interfaces.cli.cancelling import cancel
+from streams.interfaces.cli.errors import CliError
+from streams.interfaces.cli.logs import counts
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.progress import Outcome
 from streams.telemetry.counts import Counts
 from tests.contracts.runtimes import Embedded, Life, OnKafka, Runtime, in_a_file, on_kafka_in_memory
 from tests.pace import soon

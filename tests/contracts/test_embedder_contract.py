@@ -11,11 +11,11 @@ from typing import TypeAlias
 import pytest
 
 from schemas.vectors import as_kept
-from streams.embedders.cached import Cached
-from streams.embedders.hashed import HashedEmbedder, hashed
-from streams.embedders.minilm import MiniLm
-from streams.embedders.openai import OpenAIEmbedder
-from streams.embedders.port import Embedder
+from streams.answering.embedders.cached import Cached
+from streams.answering.embedders.hashed import HashedEmbedder, hashed
+from streams.answering.embedders.minilm import MiniLm
+from streams.answering.embedders.openai import OpenAIEmbedder
+from streams.answering.embedders.port import Embedder
 from tests.endpoint import Answer, Asked, serving
 
 Made: TypeAlias = Callable[[], AbstractContextManager[Embedder]]

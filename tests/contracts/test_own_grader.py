@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from schemas.events.learning import Graded
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.progress import Outcome
 from tests.contracts.runtime_suite import learned, verified
 from tests.contracts.runtimes import Life, Runtime, in_a_file, in_one_process, on_kafka_in_memory
 from tests.pupil import problems, publication

@@ -18,17 +18,17 @@ from schemas.identity import is_taken
 from schemas.problem import Feedback
 from state.folds.budgets import BudgetsFold, day_of
 from state.folds.state import State
-from streams.budgets import spent_since
-from streams.cli.feedback import message
-from streams.cli.logs import counts
+from streams.answering.budgets import spent_since
+from streams.engine.progress import Outcome
+from streams.interfaces.cli.feedback import message
+from streams.interfaces.cli.logs import counts
 from streams.producing.sources import Line
-from streams.rebuild import fold
+from streams.producing.traces.taking import Plan, Taken, Taker
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog, now_ms
-from streams.runtime.progress import Outcome
+from streams.runtime.embedded.rebuild import fold
 from streams.telemetry.figures import Figures
-from streams.traces.taking import Plan, Taken, Taker
 from tests.contracts.runtimes import Life, Runtime, in_a_file, in_one_process, on_kafka_in_memory
 from tests.pupil import PUPIL, PupilSettings, problems, publication
 

@@ -19,18 +19,19 @@ from schemas.events.learning import Timing
 from schemas.problem import Limits
 from schemas.questions import Complete
 from state.journal import Fenced
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.drive import Run
-from streams.embedders.hashed import HashedEmbedder
-from streams.learner import Learner
-from streams.policies import find
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.core.drive import Run
+from streams.engine.learner import Learner
+from streams.engine.policies import find
+from streams.engine.progress import Outcome
 from streams.producing.produce import Plan, Produced, Producer
 from streams.producing.sources import Line, lines_of
 from streams.replay.digest import log_digest, meaning
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.embedded.worker import Outcome, Worker
-from streams.world import World
+from streams.runtime.embedded.worker import Worker
 from tests.normal import spelled_otherwise
 
 PROBLEMS, BATCH = 30, 10

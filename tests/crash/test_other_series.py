@@ -13,7 +13,7 @@ import pytest
 
 from schemas.events.learning import Timing
 from state.journal import Fenced
-from streams.policies import find
+from streams.engine.policies import find
 from streams.producing.sources import Line
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog

@@ -19,12 +19,12 @@ from schemas.events.monitoring import Allocated
 from schemas.problem import Limits
 from schemas.usage import NOTHING
 from state.journal import Fenced
-from streams.cli.doctor.adopting import let_go_on
-from streams.policies import find
+from streams.engine.policies import find
+from streams.engine.sets import shared
+from streams.interfaces.cli.doctor.adopting import let_go_on
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.sets import shared
 from tests.crash.conftest import Calm
 from tests.crash.series import (
     Counted,

@@ -19,8 +19,8 @@ from handlers.roles.role import Role
 from schemas.asking import OutOfLimit
 from schemas.questions import Complete
 from schemas.settings import PROFILES, PolicySettings
-from streams.backbones.port import ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.core.backbone import ModelRequest
 from tests.handlers.roles.every import roles
 from tests.scripted import Driver
 

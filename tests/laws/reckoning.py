@@ -26,7 +26,7 @@ from schemas.memory import MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import pack
 from state.mirror import Block
-from streams.embedders.hashed import hashed
+from streams.answering.embedders.hashed import hashed
 
 SIDES = 24
 """Of the drawn graphs and matrices."""

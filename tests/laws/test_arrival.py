@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from schemas.problem import Problem
-from streams.policies import find
+from streams.engine.policies import find
 from streams.producing.produce import Plan, Producer
 from streams.producing.sources import lines_of
 from streams.replay.verify import Verifier

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.budget import Budget, book_of, read
 from schemas.events.episode import Completed
 from state.folds.budgets import DAY_MS, NANO, BudgetsFold, DaySpent, day_of
-from streams.runtime.ready import OLDEST_EVERY, Ready
+from streams.engine.ready import OLDEST_EVERY, Ready
 
 MOMENTS = st.integers(0, 4_000_000_000_000)
 amounts = st.none() | st.integers(0, 10_000)

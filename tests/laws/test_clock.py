@@ -18,10 +18,11 @@ from schemas.events.learning import Reflected
 from schemas.problem import Limits
 from schemas.record import Record
 from schemas.usage import NOTHING
-from streams.dashboard.words import ago, lasted
-from streams.embedders.hashed import HashedEmbedder
-from streams.learner import Learner
-from streams.policies import find
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.engine.learner import Learner
+from streams.engine.policies import find
+from streams.interfaces.dashboard.words import ago, lasted
 from streams.replay.verify import Verifier
 from streams.runtime.embedded import log as log_module
 from streams.runtime.embedded import writer as writer_module
@@ -31,7 +32,6 @@ from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.view import View
 from streams.telemetry.spans import spans
 from streams.telemetry.worker import under_way
-from streams.world import World
 from tests.crash.series import End, end_of, produced, quick, worked
 from tests.memory_kafka.broker import Entry
 

@@ -33,9 +33,9 @@ from schemas.problem import Feedback, Problem, ProblemRecord
 from schemas.prompt import Section, Template
 from schemas.questions import Complete
 from schemas.reply import Reply
-from streams.backbones.port import ModelReply
-from streams.normalise import TEXT_CAP, completed
-from streams.replay.compare import difference, same
+from streams.core.backbone import ModelReply
+from streams.core.compare import difference, same
+from streams.core.normalise import TEXT_CAP, completed
 from tests.laws.events import ANY_EVENT, EVENTS, JSON, TEXT
 from tests.laws.series import opened
 

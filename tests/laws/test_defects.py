@@ -20,8 +20,8 @@ from schemas.memory import Memory
 from schemas.problem import Limits, Problem
 from schemas.settings import PolicySettings
 from state.journal import MemoryRecorder
-from streams.drive import Run, drive, replayed
-from streams.episodes import Work, conclude, opening
+from streams.core.drive import Run, drive, replayed
+from streams.engine.episode import Work, conclude, opening
 from tests.laws.programs import (
     CALLS,
     ORDERS,

@@ -22,7 +22,7 @@ from schemas.events.base import Event
 from schemas.events.episode import Completed
 from schemas.identity import digest
 from state.journal import Fenced
-from streams.drive import Run, drive
+from streams.core.drive import Run, drive
 from streams.runtime.embedded.log import SqliteLog, Writer
 from tests.laws.programs import Program, policy, programs
 from tests.laws.worlds import EPISODE, MEMORY, Paced, replay

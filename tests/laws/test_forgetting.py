@@ -30,7 +30,7 @@ from schemas.outcome import Outcome
 from schemas.usage import Usage
 from state.folds.state import State
 from state.snapshot import Snapshots
-from streams.learner import Learner
+from streams.engine.learner import Learner
 from tests.scripted import run
 
 POLICY = find("mgv_flavell")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from state.folds.lives import name_of
 from state.folds.state import State
 from state.snapshot import Snapshots
-from streams.learner import Learner
-from streams.policies import find
-from streams.rebuild import fold
-from streams.records import LogRecords
+from streams.engine.learner import Learner
+from streams.engine.policies import find
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.records import LogRecords
 from tests.state.test_snapshot import same
 from tests.streams.cli.calling import call
 

@@ -98,10 +98,10 @@ def test_readers_are_found() -> None:
         *("handlers.roles.confidence.read_confidence", "handlers.answers.grade.grade_reference"),
         *(
             "streams.replay.words.word_diff",
-            "streams.cli.show.words.wrap",
-            "streams.grading.algebra.algebra",
-            "streams.web.hosts.host_of",
-            "streams.embedders.reading.read_vectors",
+            "streams.views.words.wrap",
+            "streams.answering.grading.algebra.algebra",
+            "streams.support.web.hosts.host_of",
+            "streams.answering.embedders.reading.read_vectors",
         ),
     }
     assert sum(1 for _ in roles()) > 40

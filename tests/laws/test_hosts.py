@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from streams.web.hosts import Hosts, host_of, is_loopback
+from streams.support.web.hosts import Hosts, host_of, is_loopback
 
 LABELS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 NAMES = st.lists(LABELS, min_size=1, max_size=4).map(".".join).filter(lambda n: n[-1].isalpha())

@@ -34,8 +34,8 @@ from schemas.questions import Complete, Embed
 from schemas.vectors import pack
 from state.folds.memory import Learned, MemoryFold, MemoryMismatch, next_memory
 from state.journal import MemoryRecorder
-from streams.drive import Run, drive
-from streams.learner import Learner
+from streams.core.drive import Run, drive
+from streams.engine.learner import Learner
 from tests.laws.programs import TEMPLATE
 from tests.laws.series import opened, reflected
 from tests.laws.worlds import MEMORY, Paced
@@ -265,7 +265,7 @@ HASH = """
 import sys, orjson
 from handlers.policies.registry import POLICIES
 from schemas.events.codec import decode
-from streams.learner import Learner
+from streams.engine.learner import Learner
 learner = Learner(lambda name: POLICIES[name])
 for episode, address, kind, body in orjson.loads(sys.stdin.buffer.read()):
     learner.feed(episode, address, decode(kind, body))

@@ -11,7 +11,7 @@ from schemas.identity import text_digest
 from schemas.prompt import Section, Template
 from schemas.questions import Complete
 from schemas.reply import Reply
-from streams.backbones.rehearsal.prompts import read
+from streams.answering.backbones.rehearsal.prompts import read
 
 HEADINGS = ("Problem", "Recent feedback", "Advice", "Trajectory")
 TEMPLATE = Template(

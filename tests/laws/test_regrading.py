@@ -19,7 +19,7 @@ from schemas.outcome import Outcome
 from schemas.problem import Limits
 from state.folds.state import State
 from state.snapshot import Snapshots
-from streams.learner import Learner
+from streams.engine.learner import Learner
 from tests.laws.test_forgetting import (
     GONE,
     HISTORIES,

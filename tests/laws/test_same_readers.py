@@ -17,9 +17,9 @@ from handlers.roles.between import Marks
 from schemas.events import codec
 from schemas.fence import sections_of
 from schemas.identity import hash01
-from streams.backbones.openai.rates import number, span
-from streams.backbones.rehearsal.learn import rows
-from streams.cli.show.words import cells, head, wrap
+from streams.answering.backbones.openai.rates import number, span
+from streams.answering.backbones.rehearsal.learn import rows
+from streams.views.words import cells, head, wrap
 from tests.data import shared
 from tests.pace import within
 

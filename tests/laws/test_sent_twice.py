@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 from orjson import dumps
 
 from schemas.identity import is_numbered
-from streams.learner import Learner
+from streams.engine.learner import Learner
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.envelope import Said
 from streams.runtime.kafka.fence import CLAIMED, EventsFold
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.view import View
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, in_one_process
 from tests.memory_kafka.broker import Entry
 from tests.memory_kafka.fixture import in_memory

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from schemas.events.learning import PositionVoided, SeriesOpened
 from state.folds.windows import Series
-from streams.learner import Learner
-from streams.policies import find
+from streams.engine.learner import Learner
+from streams.engine.pending import PendingEpisode, Sets
+from streams.engine.policies import find
 from streams.runtime.kafka.envelope import Said
 from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
 from streams.runtime.kafka.outgoing import partition_key
-from streams.runtime.seats import PendingEpisode, Sets
 
 # ── Grouping ─────────────────────────────────────────────────────────────────────────────────
 

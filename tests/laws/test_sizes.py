@@ -26,14 +26,14 @@ from schemas.prompt import Section, Template
 from schemas.questions import Complete
 from schemas.reply import Reply
 from schemas.settings import PolicySettings
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
 from streams.replay.verify import Verifier
 from streams.runtime.kafka.envelope import named
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.worker import KafkaWorker
-from streams.world import World
 from tests.memory_kafka.broker import Broker, Died
 from tests.memory_kafka.fixture import in_memory
 

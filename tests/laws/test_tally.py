@@ -14,7 +14,7 @@ from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import KnowledgeOmitted, KnowledgeReached, MonitorReported
 from schemas.identity import address_order
 from schemas.usage import Embedding, Usage, together, total
-from streams.tally import EpisodeTotals
+from streams.core.totals import EpisodeTotals
 
 COUNTS = st.none() | st.integers(0, 10**6)
 AMOUNTS = st.none() | st.floats(0, 1e6)

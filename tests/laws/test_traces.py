@@ -16,8 +16,8 @@ from schemas.events.graph import ToolCalled
 from schemas.events.traces import Step, TraceTaken
 from schemas.identity import episode_id, is_taken, run_id, taken_id
 from streams.producing.sources import BadLine, Line
-from streams.traces.reading import Reading
-from streams.traces.reflecting import reflection_of
+from streams.producing.traces.reading import Reading
+from streams.producing.traces.reflecting import reflection_of
 from tests.laws.events import JSON, TEXT
 from tests.laws.events import said as any_of
 from tests.streams.traces.otlp import attributes, chat, export, noted, said, span

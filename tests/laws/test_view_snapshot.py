@@ -20,9 +20,9 @@ from schemas.events.learning import Reflected
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from state.folds.state import State
-from streams.learner import Learner
-from streams.relay import check, evidence_of
-from streams.runtime.judgements import Judgements
+from streams.core.closing import check, evidence_of
+from streams.engine.judgements import Judgements
+from streams.engine.learner import Learner
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.follow import Follower, Spot
 from streams.runtime.kafka.judged import KeptJudgements

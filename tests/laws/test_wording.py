@@ -18,11 +18,11 @@ from handlers.roles.wording import changed, faults, lacking, texts_of, worded, w
 from schemas.asking import OutOfLimit
 from schemas.questions import Complete
 from schemas.settings import PROMPTS, BadSetting, PromptWords
-from streams.backbones.port import ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.policies import find
-from streams.prompts.catalogue import need_known, of_policy, ours, roles
-from streams.prompts.files import BadPrompt, prompt_in, text_of
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.core.backbone import ModelRequest
+from streams.engine.policies import find
+from streams.engine.prompts.catalogue import need_known, of_policy, ours, roles
+from streams.engine.prompts.files import BadPrompt, prompt_in, text_of
 from streams.runtime.kafka.admission import asked
 from tests.scripted import Driver
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from schemas.problem import Feedback, Problem
 from schemas.written import Twice, feedback_of, is_composed, loads, problem_of
-from streams.policies import find
+from streams.engine.policies import find
 from streams.producing.sources import BadLine, parse, parse_as
 from streams.runtime.kafka.admission import Refused, asked
 from streams.runtime.kafka.envelope import data_of

@@ -20,7 +20,7 @@ from schemas.problem import Limits
 from schemas.questions import Complete, Embed, Recall
 from schemas.vectors import as_kept, pack
 from state.journal import Crashed, MemoryRecorder, Recorder
-from streams.drive import Run, drive, replayed
+from streams.core.drive import Run, drive, replayed
 from tests.laws.programs import Program, policy
 from tests.scripted import hashed
 

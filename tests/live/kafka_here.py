@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from streams.cli.logs import counts
+from streams.interfaces.cli.logs import counts
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 
@@ -97,7 +97,14 @@ class Cluster:
         }
 
     def command(self, *arguments: object) -> list[str]:
-        return [sys.executable, "-m", "streams.cli.main", *map(str, arguments), "--log", self.url]
+        return [
+            sys.executable,
+            "-m",
+            "streams.interfaces.cli.main",
+            *map(str, arguments),
+            "--log",
+            self.url,
+        ]
 
     def call(self, *arguments: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

@@ -21,14 +21,14 @@ from schemas.prompt import Section, Template
 from schemas.questions import Complete
 from schemas.reply import Reply
 from schemas.settings import PolicySettings
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.embedders.hashed import HashedEmbedder
-from streams.policies import find as find_own
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.engine.policies import find as find_own
 from streams.runtime.kafka import topics
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.watchdog import STILL_S
 from streams.runtime.kafka.worker import KafkaWorker
-from streams.world import World
 
 TEMPLATE = Template("walker", "Take a step.", (Section("Problem", "problem"),), Reply(()))
 NOTE_S = 0.1

@@ -11,7 +11,7 @@ import pytest
 
 from schemas.events.episode import EpisodeClosed, EpisodeOpened
 from schemas.usage import Usage, total
-from streams.embedders.hashed import hashed
+from streams.answering.embedders.hashed import hashed
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, drops, fails, whole
 from tests.live.thinking import IDLE, QUICK, reading, think

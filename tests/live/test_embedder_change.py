@@ -11,10 +11,10 @@ from handlers.policies.mc2 import MC2
 from handlers.policies.mc2.settings import Mc2Settings
 from schemas.vectors import pack
 from state.folds.state import State
-from streams.embedders.hashed import hashed
-from streams.rebuild import fold
-from streams.records import LogRecords
+from streams.answering.embedders.hashed import hashed
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.records import LogRecords
 from tests.live.test_forgetting import copied, forget, state_hash, verified
 from tests.streams.cli.calling import Called, call
 from tests.streams.cli.learned import rows

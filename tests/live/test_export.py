@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from schemas.events.episode import Completed
-from streams.export.parquet import QUERIES
-from streams.export.tables import EXPORTED
+from streams.research.export.parquet import QUERIES
+from streams.research.export.tables import EXPORTED
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call, copied
 from tests.streams.cli.learned import PROBLEMS, made, rows

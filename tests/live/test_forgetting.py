@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schemas.problem import Limits
-from streams.lineage import asked, command
+from streams.replay.lineage import asked, command
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.processes import until
 from tests.streams.cli.calling import Called, call, process

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.embedders.hashed import HashedEmbedder
-from streams.policies import find
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.retries import Patience
+from streams.answering.world import World
+from streams.engine.policies import find
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.worker import Outcome, Worker
-from streams.trying import Patience
-from streams.world import World
+from streams.runtime.embedded.worker import Worker
 from tests.endpoint import Answer, Asked, Endpoint, drops, fails
 from tests.live.thinking import IDLE, QUICK, slowly, think
 from tests.streams.backbones.asking import always

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from state.tables.table import WATERMARK
-from streams.projector import Projector, tables_path
-from streams.rebuild import snapshot_path
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.projector import Projector, tables_path
+from streams.runtime.embedded.rebuild import snapshot_path
 from tests.live.test_projector_kill import INSERT, PARTS
 from tests.streams.cli.calling import call, process
 from tests.streams.cli.learned import PROBLEMS, made

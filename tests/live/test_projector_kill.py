@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.projector import Projector, tables_path
-from streams.rebuild import snapshot_path
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.projector import Projector, tables_path
+from streams.runtime.embedded.rebuild import snapshot_path
 from tests.streams.cli.calling import command, environment
 from tests.streams.cli.learned import made
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streams.policies import find
+from streams.engine.policies import find
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import end_of, produced
 from tests.live.thinking import IDLE, QUICK, reading

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from schemas.problem import Problem
+from streams.engine.progress import Outcome
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.view import View
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, OnKafka
 from tests.live.kafka_here import Cluster, Flat, ended, eventually, missing
 from tests.live.test_kafka import same_meaning

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from schemas.price import Price
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.embedders.hashed import HashedEmbedder
-from streams.policies import find
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.engine.policies import find
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.worker import Outcome, Worker
-from streams.world import World
+from streams.runtime.embedded.worker import Worker
 from tests.endpoint import Endpoint
 from tests.live.storm import Storm
 from tests.live.thinking import reading

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.live import Plain, Watcher
-from streams.cli.show.board import board, plain_line
-from streams.runtime.progress import Progress
+from streams.engine.progress import Progress
+from streams.interfaces.cli.live import Plain, Watcher
+from streams.interfaces.cli.show.board import board, plain_line
 from streams.telemetry.figures import Figures
 from tests.endpoint import Answer, Asked, fails
 from tests.live.thinking import QUICK, think

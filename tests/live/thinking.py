@@ -12,8 +12,8 @@ from schemas.events.episode import EpisodeOpened
 from schemas.events.learning import BatchClosed
 from schemas.identity import call_seed
 from schemas.questions import Sampling
-from streams.backbones.port import ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.core.backbone import ModelRequest
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, Endpoint, Script, streamed, whole
 

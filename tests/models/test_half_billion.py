@@ -13,16 +13,16 @@ import pytest
 
 from schemas.events.episode import Completed
 from schemas.questions import Sampling
-from streams.analysis.cases import Case, read
-from streams.backbones.llamacpp import LlamaCpp, Options
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.spelling import BackboneConfig, build
-from streams.cli.demo.local import PROBLEMS
-from streams.cli.main import main
-from streams.cli.models import home
-from streams.cli.opening import open_log
-from streams.models import ggufs
+from streams.answering.backbones.llamacpp import LlamaCpp, Options
+from streams.answering.backbones.spelling import BackboneConfig, build
+from streams.answering.models import ggufs
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.interfaces.cli.demo.local import PROBLEMS
+from streams.interfaces.cli.main import main
+from streams.interfaces.cli.models import home
+from streams.interfaces.cli.opening import open_log
 from streams.replay.unread import Unread, unread
+from streams.research.analysis.cases import Case, read
 
 NAME = "qwen2.5-coder-0.5b"
 MODEL = next(each for each in ggufs() if each.name == NAME)

@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from streams.analysis.intervals import wilson
+from streams.research.analysis.intervals import wilson
 from tests.mutation.changes import PLACES, Change, draw, files
 from tests.mutation.known import KNOWN, Known
 from tests.mutation.touching import Map, by_import, digest, soonest

@@ -25,8 +25,18 @@ Operator: TypeAlias = Callable[[Any], Iterable[cst.CSTNode]]
 
 PLACES = (
     *("handlers", "schemas", "state/folds"),
-    *("streams/drive.py", "streams/world.py", "state/folds/windows.py", "streams/learner.py"),
-    *("streams/analysis", "streams/bench", "streams/grading", "streams/datasets"),
+    *(
+        "streams/core/drive.py",
+        "streams/answering/world.py",
+        "state/folds/windows.py",
+        "streams/engine/learner.py",
+    ),
+    *(
+        "streams/research/analysis",
+        "streams/research/bench",
+        "streams/answering/grading",
+        "streams/support/datasets",
+    ),
 )
 """What decides, what remembers, and what measures."""
 WORD = re.compile(r"""["'][A-Za-z][\w.-]*["']""")

@@ -112,13 +112,13 @@ KNOWN: tuple[Known, ...] = (
     ),
     *_of(
         "CoT2-Meta",
-        "streams/analysis",
+        "streams/research/analysis",
         (
             "the audit's rate is inverted",
             "trees.py",
             '"false_prune_rate": audit.false_prune_rate,',
             '"false_prune_rate": audit.prune_precision,',
-            "streams/bench/test_worlds.py::test_a_false_prune_is_looked_for_under_the_spared_node",
+            "streams/research/bench/test_worlds.py::test_a_false_prune_is_looked_for_under_the_spared_node",
         ),
     ),
     *_of(
@@ -326,13 +326,13 @@ KNOWN: tuple[Known, ...] = (
     ),
     *_of(
         "made in the first build",
-        "streams/analysis",
+        "streams/research/analysis",
         (
             "figure 3 looks for another word than the log's",
             "mechanisms.py",
             'Unit(case.problem.id, act == "restart")',
             'Unit(case.problem.id, act == "RESTART")',
-            "streams/bench/test_worlds.py::test_restarts_are_counted_as_the_log_spells_them",
+            "streams/research/bench/test_worlds.py::test_restarts_are_counted_as_the_log_spells_them",
         ),
     ),
     *_of(
@@ -426,14 +426,14 @@ KNOWN: tuple[Known, ...] = (
             "analysis/control.py",
             "if depth in (None, at):",
             "if True:",
-            "streams/analysis/test_control.py::test_each_action_counts_at_its_depth_alone",
+            "streams/research/analysis/test_control.py::test_each_action_counts_at_its_depth_alone",
         ),
         (
             "a prune that nobody can judge was precise",
             "analysis/control.py",
             "None if unit.value is None else 1 - unit.value",
             "1 - (unit.value or 0)",
-            "streams/analysis/test_control.py"
+            "streams/research/analysis/test_control.py"
             "::test_a_prune_was_precise_where_nothing_right_came_of_it_and_unknown_where_nobody_can_say",
         ),
         (
@@ -457,7 +457,7 @@ KNOWN: tuple[Known, ...] = (
             "bench/recipe.py",
             'order: Literal["released", "shuffled"] = "released"',
             'order: Literal["released", "shuffled"] = "shuffled"',
-            "streams/bench/test_sources.py::test_what_a_run_does_not_say_is_the_plain_thing",
+            "streams/research/bench/test_sources.py::test_what_a_run_does_not_say_is_the_plain_thing",
         ),
     ),
     *_of(

@@ -109,7 +109,7 @@ def change(path: str, line: int, before: str) -> Change:
 DRAWN = (
     change("handlers/a.py", 1, "1"),
     change("handlers/a.py", 2, "2"),
-    change("streams/drive.py", 3, "3"),
+    change("streams/core/drive.py", 3, "3"),
     change("schemas/b.py", 4, "4"),
     change("schemas/b.py", 5, "5"),
 )
@@ -125,8 +125,8 @@ def test_a_report_says_the_share_its_interval_and_what_survived_where() -> None:
     assert said == [
         "survived in handlers:",
         "  handlers/a.py:2 f: 2 -> 9 [number]",
-        "survived in streams/drive.py:",
-        "  streams/drive.py:3 f: 3 -> 9 [number; no test touches it]",
+        "survived in streams/core/drive.py:",
+        "  streams/core/drive.py:3 f: 3 -> 9 [number; no test touches it]",
         "changes nothing: schemas/b.py:4 f: 4 -> 9 (four is five here)",
         "1 of 3 wrong changes noticed: 33.3% (95 % interval 6.1% to 79.2%)",
         "1 of 5 not tried yet: run it again, and it goes on",

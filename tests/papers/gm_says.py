@@ -19,8 +19,8 @@ from schemas.usage import Usage
 from schemas.vectors import pack
 from state.folds.memory import Learned, next_memory
 from state.folds.succession import Measures
-from streams.backbones.port import ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.core.backbone import ModelRequest
 from tests.scripted import Ran, Script, hashed, run
 
 PROBLEM = "Which river flows through the town where the author was born?"

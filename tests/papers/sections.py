@@ -20,12 +20,12 @@ from schemas.events.episode import Completed
 from schemas.problem import Limits
 from schemas.questions import Complete
 from schemas.spoken import spoken
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.drive import Run
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.core.drive import Run
 from streams.runtime.embedded.log import SqliteLog
-from streams.world import World
 from tests.crash.series import Counted, Remembering, produced, quick, worked
 
 SENTENCE = re.compile(r"(?<=[a-z])\.(?=\s|$)")

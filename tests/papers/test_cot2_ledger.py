@@ -22,7 +22,7 @@ from schemas.identity import hash01
 from schemas.problem import Limits
 from schemas.questions import Complete
 from state.journal import Crashed, MemoryRecorder
-from streams.drive import Run, drive, replayed
+from streams.core.drive import Run, drive, replayed
 from tests.laws.worlds import EPISODE, MEMORY, Paced
 from tests.papers.cot2_says import TASK, chained, scores, setting, sure, thought
 from tests.scripted import run

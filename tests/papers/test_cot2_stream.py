@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.rehearsal.backbone import Rehearsal
+from streams.answering.backbones.rehearsal.backbone import Rehearsal
+from streams.core.backbone import ModelReply, ModelRequest
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 

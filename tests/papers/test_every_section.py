@@ -21,7 +21,7 @@ from handlers.policies.base import Task
 from handlers.policies.cascade.arms import AVOID
 from handlers.policies.meta_reasoner.strategies import BIRTHS
 from handlers.policies.registry import POLICIES
-from streams.backbones.rehearsal import Options
+from streams.answering.backbones.rehearsal import Options
 from tests.architecture.pages import ROOT
 from tests.handlers.roles.every import roles
 from tests.papers.sections import Seen, Series, prompts

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-import streams.bench
-from streams.datasets import hotpotqa, open_source
+import streams.research.bench
+from streams.support.datasets import hotpotqa, open_source
 from tests.data import shared
 
-RECIPES = Path(streams.bench.__file__).parent / "recipes"
+RECIPES = Path(streams.research.bench.__file__).parent / "recipes"
 CELLS = ("NQ", "TriviaQA", "PopQA", "HotpotQA", "2wiki", "Musique", "Bamboogle")
 CHANGE = re.compile(r"(\d\.\d+)\s*\((?:([↑↓])([\d.]+)%|-|0\.0%)\)")
 

@@ -28,7 +28,7 @@ from state.folds.learned import Learned
 from state.folds.measuring import standing_after
 from state.folds.succession import Measures, next_memory
 from state.folds.versions import Versions
-from streams.tally import EpisodeTotals
+from streams.core.totals import EpisodeTotals
 from tests.papers.mc2_says import (
     audited,
     coached,

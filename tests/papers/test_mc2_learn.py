@@ -23,7 +23,7 @@ from schemas.events.episode import QuestionAbandoned
 from schemas.events.learning import KnowledgeConsolidated, LessonDistilled, LessonDropped
 from schemas.problem import ProblemRecord
 from schemas.questions import Complete, Embed, Recall
-from streams.drive import Run
+from streams.core.drive import Run
 from tests.papers.mc2_says import (
     PAPER,
     PROBLEM,

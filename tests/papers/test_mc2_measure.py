@@ -10,8 +10,8 @@ from math import cos, sin
 import pytest
 
 from handlers.policies.mc2.measure import Guided, fits, without_question
-from streams.analysis.statistics import t_half_width
-from streams.bench.metrics import METRICS
+from streams.research.analysis.statistics import t_half_width
+from streams.research.bench.metrics import METRICS
 from tests.papers.mc2_says import PROBLEM, answering, episode, full_memory, rounds
 from tests.scripted import shown
 from tests.streams.bench.worlds import case

@@ -19,7 +19,7 @@ from schemas.events.strategy import (
     StrategyProposed,
 )
 from schemas.questions import Complete, Embed
-from streams.bench.metrics import METRICS
+from streams.research.bench.metrics import METRICS
 from tests.papers.mr_says import (
     TASK,
     advised,

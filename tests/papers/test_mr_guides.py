@@ -20,7 +20,7 @@ from schemas.events.strategy import RewardJudged, StrategyChosen, StrategyPropos
 from schemas.memory import Memory
 from schemas.questions import Complete, Embed
 from schemas.vectors import as_kept, pack
-from streams.embedders.hashed import hashed as by_letters
+from streams.answering.embedders.hashed import hashed as by_letters
 from tests.papers.mr_says import (
     STRATEGY,
     TASK,

@@ -11,8 +11,8 @@ from handlers.policies.meta_reasoner.measure import training_sample
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings, constants
 from schemas.events.episode import Embedded
 from schemas.events.strategy import StrategyChosen
-from streams.bench.game24_recorded import run as recorded
-from streams.datasets.game24 import ranked
+from streams.research.bench.game24_recorded import run as recorded
+from streams.support.datasets.game24 import ranked
 from tests.data import shared
 from tests.papers.mr_says import episode, model, noted, paper, summary
 from tests.scripted import shown

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from streams.bench.metrics import METRICS
-from streams.bench.printed import read_printed
-from streams.bench.recipe import COMPARED, Recipe, Row, Table, load, names
-from streams.bench.uncovered import UNCOVERED
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.printed import read_printed
+from streams.research.bench.recipe import COMPARED, Recipe, Row, Table, load, names
+from streams.research.bench.uncovered import UNCOVERED
 from tests.data import shared
 from tests.streams.cli.calling import call
 
@@ -428,7 +428,7 @@ def test_the_list_says_what_each_recipe_needs_and_what_has_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     some = ["mc2-tab-08", "mr-tab-08"]
-    monkeypatch.setattr("streams.cli.bench.listing.names", lambda: some)
+    monkeypatch.setattr("streams.interfaces.cli.bench.listing.names", lambda: some)
     rows = {row.get("recipe"): row for row in call("bench", "list", "--json").rows}
     assert {*some} <= rows.keys()
     assert rows["mc2-tab-08"]["needs"] == {"math500": "hub:HuggingFaceH4/MATH-500"}

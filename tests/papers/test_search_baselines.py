@@ -29,7 +29,7 @@ from schemas.events.reasoning import Generated, Voted
 from schemas.events.search import ThoughtJudged, ThoughtsKept, ValueBackedUp
 from schemas.problem import Profile
 from schemas.questions import Complete
-from streams.datasets.game24 import ranked
+from streams.support.datasets.game24 import ranked
 from tests.data import shared
 from tests.papers.cot2_says import TASK, chained, thought
 from tests.scripted import Ran, Script, run, shown

@@ -72,7 +72,7 @@ def test_a_usage_error_is_there_within_twenty_five_starts(
 def loaded(arguments: tuple[object, ...], folder: Path, **env: str) -> set[str]:
     """The top-level modules that a command has loaded when it ends."""
     start = (
-        "import sys; from streams.cli.main import main; main(sys.argv[1:])\n"
+        "import sys; from streams.interfaces.cli.main import main; main(sys.argv[1:])\n"
         "print('\\n=modules=', *sys.modules, sep='\\n', file=sys.stderr)"
     )
     done = subprocess.run(

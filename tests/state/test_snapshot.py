@@ -15,8 +15,8 @@ from state.collecting import MANY, uncollected
 from state.folds.state import State
 from state.snapshot import Snapshots
 from state.snapshot_parts import life_body
-from streams.rebuild import fold, offset_of_version
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold, offset_of_version
 from tests.streams.cli.calling import call, process
 from tests.streams.cli.learned import made
 

@@ -19,14 +19,14 @@ from schemas.problem import Limits, Problem
 from schemas.questions import Embed, Recall
 from schemas.vectors import pack
 from state.folds.state import State
-from streams.learner import Learner
-from streams.lineage import command
-from streams.rebuild import fold
-from streams.records import LogRecords
+from streams.engine.learner import Learner
+from streams.engine.progress import Outcome
+from streams.replay.lineage import command
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.intake import scope_of
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.progress import Outcome
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.records import LogRecords
 from tests.contracts.runtimes import Life, Runtime
 from tests.pupil import PUPIL, PupilSettings, say
 

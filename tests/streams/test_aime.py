@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.datasets.mathematics import aime
+from streams.support.datasets.mathematics import aime
 
 
 def test_problems_of_aime_have_the_file_s_ids_or_their_place_and_whole_numbers(

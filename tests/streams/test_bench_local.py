@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.bench import local
-from streams.bench.sums import mixed, sums
-from streams.cli.bench.local import table_of
-from streams.cli.main import main
+from streams.interfaces.cli.bench.local import table_of
+from streams.interfaces.cli.main import main
+from streams.research.bench import local
+from streams.research.bench.sums import mixed, sums
 from tests.data import shared
 
 WALKS = local.WALKS[:1]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from state.folds.state import State
-from streams.bench import rebuild, recall
-from streams.rebuild import fold
+from streams.research.bench import rebuild, recall
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
 
 pytestmark = pytest.mark.slow
 

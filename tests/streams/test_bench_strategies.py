@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from streams.bench import bandit
-from streams.bench.strategies import RUNS
-from streams.learner import Learner
-from streams.policies import find
+from streams.engine.learner import Learner
+from streams.engine.policies import find
 from streams.replay.verify import Verifier
+from streams.research.bench import bandit
+from streams.research.bench.strategies import RUNS
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked
 from tests.streams.cli.calling import call
@@ -101,7 +101,7 @@ def test_learned_state_is_the_same_to_the_bit_under_other_kernels(tmp_path: Path
     """Arms folded from the log in processes whose BLAS is made for other processors."""
     path = tmp_path / "k.db"
     passed(path, 901)
-    code = "import sys; from streams.cli.main import main; sys.argv = ['metalogue', *sys.argv[1:]]; main()"
+    code = "import sys; from streams.interfaces.cli.main import main; sys.argv = ['metalogue', *sys.argv[1:]]; main()"
     hashes = {
         subprocess.run(
             [sys.executable, "-c", code, "state", "hash", "--log", str(path)],

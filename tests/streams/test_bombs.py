@@ -7,8 +7,8 @@ import pytest
 from handlers.answers.extract import extract
 from handlers.answers.game24 import check
 from handlers.answers.grade import grade_reference
-from streams.grading.grader import Grading
-from streams.grading.opinions import by_sympy
+from streams.answering.grading.grader import Grading
+from streams.answering.grading.opinions import by_sympy
 from tests.pace import within
 
 SOON_S = 2.0

@@ -11,7 +11,9 @@ import pytest
 
 from schemas.price import Price
 from schemas.questions import DEFAULT_SAMPLING
-from streams.backbones.port import (
+from streams.answering.calls import Caller, Draining, Totals
+from streams.answering.retries import Patience
+from streams.core.backbone import (
     ModelReply,
     ModelRequest,
     NotSent,
@@ -21,8 +23,6 @@ from streams.backbones.port import (
     Tried,
     Unreachable,
 )
-from streams.calling import Caller, Draining, Totals
-from streams.trying import Patience
 
 PRICE = Price(prompt=1_000_000.0, completion=2_000_000.0)
 REPLY = ModelReply(text="four", finish="stop", model="m", prompt_tokens=3, completion_tokens=2)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.answers.alike import vote
-from streams.bench.curves import curve, markdown, read, running_votes
+from streams.research.bench.curves import curve, markdown, read, running_votes
 from tests.data import shared
 
 

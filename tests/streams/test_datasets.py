@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handlers.answers.grade import grade_reference
-from streams.datasets import NAMES, Record, open_source
+from streams.support.datasets import NAMES, Record, open_source
 from tests.data import shared
 
 

@@ -19,13 +19,13 @@ from schemas.events.learning import BatchClosed, Reflected
 from schemas.events.reasoning import KnowledgeOmitted
 from schemas.memory import Memory
 from state.folds.state import State
-from streams.backbones.port import ModelRequest
-from streams.embedders.hashed import HashedEmbedder
-from streams.rebuild import fold
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelRequest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.worker import Worker
-from streams.world import World
 from tests.papers.mc2_says import audited, lesson, solved
 from tests.streams.cli.calling import call
 from tests.streams.test_paper_profiles import Role, Says, Sections

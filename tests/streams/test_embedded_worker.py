@@ -23,11 +23,12 @@ from schemas.events.learning import (
     Reflected,
 )
 from state.journal import Crashed
-from streams.drive import Run
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.drive import Run
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.embedded.worker import Outcome, Worker
-from streams.world import World
+from streams.runtime.embedded.worker import Worker
 from tests.fragile import Fragile
 from tests.pupil import (
     PUPIL,

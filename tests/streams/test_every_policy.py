@@ -10,7 +10,7 @@ import pytest
 from handlers.policies.registry import POLICIES
 from schemas.events.episode import Completed
 from schemas.problem import Limits
-from streams.policies import find
+from streams.engine.policies import find
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked

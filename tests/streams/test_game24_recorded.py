@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.bench.game24_recorded import run
+from streams.research.bench.game24_recorded import run
 from tests.data import shared
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from handlers.answers.grade import EXACT
-from streams.grading import grader
-from streams.grading.grader import Grading
+from streams.answering.grading import grader
+from streams.answering.grading.grader import Grading
 from tests.pace import soon
 
 FORMULAS = [

@@ -27,18 +27,18 @@ from state.projections.graph import every_edge
 from state.tables.lance import connected
 from state.tables.registry import TABLES
 from state.tables.table import WATERMARK
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.rehearsal import Rehearsal
-from streams.backbones.rehearsal.grounds import usually
-from streams.backbones.rehearsal.puzzles import PUZZLES
-from streams.cli.main import main
-from streams.embedders.hashed import HashedEmbedder
-from streams.projector import LogSource, Projector, tables_path
-from streams.rebuild import fold
+from streams.answering.backbones.rehearsal import Rehearsal
+from streams.answering.backbones.rehearsal.grounds import usually
+from streams.answering.backbones.rehearsal.puzzles import PUZZLES
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.interfaces.cli.main import main
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.projector import LogSource, Projector, tables_path
+from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.worker import Worker
-from streams.world import World
 from tests.papers.gm_says import principle
 from tests.streams.cli.calling import call
 

@@ -28,13 +28,13 @@ from schemas.events.learning import SeriesOpened
 from schemas.fence import sections_of
 from schemas.questions import ToolResult, UseTool
 from state.folds.state import State
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.embedders.hashed import HashedEmbedder
-from streams.rebuild import fold
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.worker import Worker
-from streams.world import World
 from tests.papers.gm_says import principle, rehearsed
 from tests.scripted import run
 from tests.streams.cli.calling import call

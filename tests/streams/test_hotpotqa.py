@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streams.datasets import hotpotqa
+from streams.support.datasets import hotpotqa
 
 
 def item(question: str, *pairs: tuple[str, list[str]], **fields: Any) -> dict[str, Any]:

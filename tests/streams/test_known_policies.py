@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.policies.registry import POLICIES
-from streams.policies import NoPolicy, OwnFile, Shelf, find_recorded
+from streams.engine.policies import NoPolicy, OwnFile, Shelf, find_recorded
 
 TEXT = "from handlers.policies.registry import POLICIES\nX = POLICIES['cot']\n"
 

@@ -9,12 +9,12 @@ from schemas.events.learning import KnowledgeConsolidated, MemoryVersioned
 from schemas.identity import learning_id
 from state.folds.memory import MemoryFold
 from state.folds.state import State
-from streams.learner import HEARD_KINDS, Learner
-from streams.policies import find
-from streams.rebuild import fold
-from streams.records import LogRecords
+from streams.engine.learner import HEARD_KINDS, Learner
+from streams.engine.policies import find
+from streams.engine.scopes import scope_made
 from streams.runtime.embedded.log import SqliteLog
-from streams.scopes import scope_made
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.records import LogRecords
 from tests.papers.mc2_says import full_memory
 from tests.streams.cli.learned import made
 

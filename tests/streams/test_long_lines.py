@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.datasets.lines import LINE_CHARS, json_array, json_lines
 from streams.producing.sources import LINE_BYTES, BadLine, Line, lines_of, parse
+from streams.support.datasets.lines import LINE_CHARS, json_array, json_lines
 
 
 class Counting(BytesIO):

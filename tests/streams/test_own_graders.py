@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.answers.own import Nonsense, read
-from streams.grading import own
-from streams.grading.grader import Grading
-from streams.grading.own import Failed, NoGrader, OwnGrader, given_of, own_grader
+from streams.answering.grading import own
+from streams.answering.grading.grader import Grading
+from streams.answering.grading.own import Failed, NoGrader, OwnGrader, given_of, own_grader
 
 TEXT = """
 import os, sys, time

@@ -25,13 +25,13 @@ from schemas.events.strategy import StrategyChosen
 from schemas.fence import sections_of
 from schemas.memory import Memory
 from state.folds.state import State
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.embedders.hashed import HashedEmbedder
-from streams.rebuild import fold
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.worker import Worker
-from streams.world import World
 from tests.papers.cot2_says import scores, thought
 from tests.papers.mc2_says import (
     HEADERS,

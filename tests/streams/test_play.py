@@ -11,7 +11,7 @@ from schemas.asking import All, Steps
 from schemas.prompt import Section, Template
 from schemas.questions import Complete, Embed, Remain
 from schemas.reply import Reply
-from streams.trials.play import play
+from streams.research.trials.play import play
 
 TASK = Task("t", "1 + 1", "default", seed=0)
 TEMPLATE = Template("echo", "Answer.", (Section("Problem", "problem"),), Reply(()))

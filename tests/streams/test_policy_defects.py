@@ -21,13 +21,13 @@ from schemas.events.episode import Completed, EpisodeClosed, EpisodeParked
 from schemas.events.reasoning import Voted
 from schemas.problem import Problem
 from schemas.questions import Complete, Recall
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
-from streams.bench.speed import PROMPT, SPEED, SpeedSettings, Still
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
 from streams.replay.verify import Verifier
+from streams.research.bench.speed import PROMPT, SPEED, SpeedSettings, Still
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.worker import Worker
-from streams.world import World
 
 
 def asks(task: Task) -> Steps[Any]:

@@ -26,14 +26,14 @@ from schemas.problem import Limits
 from state.folds.state import State
 from state.folds.strays import Strays
 from state.snapshot import Snapshots
-from streams.learner import Learner, episode_of, nobody
-from streams.policies import NoPolicy
-from streams.policies import find as find_ours
-from streams.rebuild import fold
-from streams.records import LogRecords
-from streams.resuming import learner_of
+from streams.engine.learner import Learner, episode_of, nobody
+from streams.engine.policies import NoPolicy
+from streams.engine.policies import find as find_ours
+from streams.engine.resuming import learner_of
+from streams.engine.scopes import Scope
 from streams.runtime.embedded.log import SqliteLog
-from streams.scopes import Scope
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.records import LogRecords
 from tests.laws.series import graded, opened, reflected
 from tests.pupil import PUPIL
 from tests.streams.cli.calling import call

@@ -14,10 +14,10 @@ import pytest
 
 from handlers.answers.grade import Grade, grade_reference
 from schemas.identity import canonical
-from streams.child import ROOT
-from streams.grading import sandbox as module
-from streams.grading.grader import Grading
-from streams.grading.sandbox import Sandbox, code_of
+from streams.answering.grading import sandbox as module
+from streams.answering.grading.grader import Grading
+from streams.answering.grading.sandbox import Sandbox, code_of
+from streams.support.child import ROOT
 from tests.endpoint import Answer, Asked, serving, whole
 from tests.streams.cli.calling import Called, call
 from tests.streams.cli.conftest import folder as folder

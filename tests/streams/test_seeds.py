@@ -12,8 +12,8 @@ from handlers.policies.baselines.chain import CHAIN
 from schemas.events.episode import Completed
 from schemas.memory import Memory
 from schemas.questions import Complete, Sampling
-from streams.drive import Run
-from streams.seeds import is_used
+from streams.core.drive import Run
+from streams.core.seeds import is_used
 from tests.endpoint import Answer, Asked, Endpoint, serving, whole
 from tests.streams.cli.calling import Called, call
 from tests.streams.cli.conftest import folder as folder

@@ -15,11 +15,11 @@ from schemas.identity import learning_parts
 from schemas.places import PLACES, stands
 from schemas.record import Record
 from state.folds.state import State
-from streams.learner import Learner, episode_of
-from streams.policies import find
-from streams.rebuild import fold
-from streams.records import LogRecords
+from streams.engine.learner import Learner, episode_of
+from streams.engine.policies import find
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.records import LogRecords
 from tests.streams.cli.calling import call
 from tests.streams.cli.learned import change, made, rows
 

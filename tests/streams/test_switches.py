@@ -25,12 +25,12 @@ from schemas.events.codec import encode
 from schemas.problem import Limits
 from schemas.questions import Complete
 from schemas.settings import BadSetting, PolicySettings
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.embedders.hashed import HashedEmbedder
-from streams.prompts.catalogue import of_policy
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.engine.prompts.catalogue import of_policy
 from streams.runtime.embedded.log import SqliteLog
-from streams.world import World
 from tests.architecture.pages import ROOT
 from tests.crash.series import Counted, Remembering, produced, quick, worked
 from tests.scripted import run

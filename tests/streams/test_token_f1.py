@@ -18,15 +18,15 @@ from handlers.policies.registry import find
 from schemas.asking import Steps
 from schemas.questions import Check, Credit, Worth
 from state.journal import MemoryRecorder
-from streams.analysis.cases import read
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.bench.metrics import METRICS
-from streams.drive import Run, drive
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.core.drive import Run, drive
+from streams.research.analysis.cases import read
+from streams.research.bench.metrics import METRICS
+from streams.research.training.groups import groups
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.training.groups import groups
-from streams.world import World
 from tests.scripted import NO_MEMORY
 from tests.streams.cli.calling import call
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streams.backbones.port import ModelReply, Silence, Tried, Unreachable
-from streams.trying import Patience, RetryState
+from streams.answering.retries import Patience, RetryState
+from streams.core.backbone import ModelReply, Silence, Tried, Unreachable
 
 PATIENCE = Patience(attempts=10, seconds=60.0, alone_s=600.0)
 

@@ -19,12 +19,12 @@ from schemas.identity import canonical, is_numbered
 from schemas.memory import Memory
 from schemas.problem import Limits
 from state.journal import Crashed, MemoryRecorder
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.drive import Run, drive, replayed
-from streams.embedders.hashed import HashedEmbedder
-from streams.twins import seed_address
-from streams.world import World
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.core.drive import Run, drive, replayed
+from streams.core.twins import seed_address
 from tests.papers.gm_says import BAD, GOOD, member, principle, remembering
 
 PUZZLE, NEAR = "4 5 6 10", "4 5 6 12"

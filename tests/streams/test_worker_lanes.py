@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
-from streams.embedders.hashed import HashedEmbedder
-from streams.policies import find
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import Totals, World
+from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
+from streams.engine.policies import find
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.world import Totals, World
 from tests.crash.series import end_of, produced
 
 REPLY = ModelReply(text="\\boxed{(4 + 10) + 10}", finish="stop", model="m", completion_tokens=9)

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from schemas.record import Record
     from schemas.settings import PolicySettings
     from schemas.usage import Usage
-    from streams.door.asking import Asked
-    from streams.door.client import Client, Handle
-    from streams.door.engine import Engine
-    from streams.door.errors import Error
-    from streams.door.reading import Episode, Log, fork, open_log, verify
-    from streams.door.solving import asolve, solve
+    from streams.interfaces.door.asking import Asked
+    from streams.interfaces.door.client import Client, Handle
+    from streams.interfaces.door.engine import Engine
+    from streams.interfaces.door.errors import Error
+    from streams.interfaces.door.reading import Episode, Log, fork, open_log, verify
+    from streams.interfaces.door.solving import asolve, solve
     from streams.replay.fork import Forked
     from streams.replay.verify import Verified
-    from streams.trials.play import play
+    from streams.research.trials.play import play
 
 __all__ = [
     "All",
@@ -88,15 +88,15 @@ PLACES = {
     "schemas.record": ("Record",),
     "schemas.settings": ("PolicySettings",),
     "schemas.usage": ("Usage",),
-    "streams.door.asking": ("Asked",),
-    "streams.door.client": ("Client", "Handle"),
-    "streams.door.engine": ("Engine",),
-    "streams.door.errors": ("Error",),
-    "streams.door.reading": ("Episode", "Log", "fork", "open_log", "verify"),
-    "streams.door.solving": ("asolve", "solve"),
+    "streams.interfaces.door.asking": ("Asked",),
+    "streams.interfaces.door.client": ("Client", "Handle"),
+    "streams.interfaces.door.engine": ("Engine",),
+    "streams.interfaces.door.errors": ("Error",),
+    "streams.interfaces.door.reading": ("Episode", "Log", "fork", "open_log", "verify"),
+    "streams.interfaces.door.solving": ("asolve", "solve"),
     "streams.replay.fork": ("Forked",),
     "streams.replay.verify": ("Verified",),
-    "streams.trials.play": ("play",),
+    "streams.research.trials.play": ("play",),
 }
 """Where each name is defined: every class has one place, and this package is its door."""
 _HOME = {name: module for module, names in PLACES.items() for name in names}

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from handlers.limits import Ledger
-from schemas.asking import OutOfLimit, Unanswered
 from schemas.events.base import Event
-from schemas.events.codec import as_written
-from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import BatchClosed
 from schemas.identity import is_numbered, learning_id
-from schemas.memory import Memory
-from schemas.outcome import Status
 from schemas.problem import Limits
 from state.folds.windows import Due
-from streams.defects import describe
-from streams.drive import Run, World, drive
-from streams.episodes import NOT_AN_OUTCOME
-from streams.learner import Learner, episode_of
+from streams.core.drive import World
+from streams.engine.learner import Learner, episode_of
+from streams.engine.learning import learn
+from streams.engine.scopes import Scope
+from streams.engine.settling import owing
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.settling import owing
-from streams.scopes import Scope
-from streams.unkept import Unkept, refused_by
 
 
 class Batches:
@@ -91,49 +82,3 @@ class Relayed:
         """Record, and let the fold see it."""
         self.writer.state(topic, episode, address, event)
         self.learner.feed(episode, address, event)
-
-
-async def learn(
-    scope: Scope,
-    closed: BatchClosed,
-    learner: Learner,
-    recorder: Any,
-    world: World | None,
-    journal: dict[str, Event],
-    watch: Callable[[Run], None] | None = None,
-    unkept: Unkept | None = None,
-) -> EpisodeClosed:
-    """Run the learning episode of a closed batch, or replay it with no world; its closing event.
-
-    ``unkept`` is what its log would not take, where its closing says so.
-    """
-    episode = episode_of(closed)
-    memory = scope.memory.versions[closed.previous]
-    if closed.embedder is not None:
-        memory = Memory(scope.id, closed.batch)  # what only embeds anew compares with nothing
-    embedder = closed.embedder or scope.memory.changing or closed.measured
-    run = Run(
-        *(episode, journal, closed.seed, memory, "learning", recorder, world, embedder),
-        seeded=scope.profile == "paper",
-        in_text=scope.profile == "paper",
-        refused=refused_by(unkept),
-    )
-    if watch is not None:
-        watch(run)
-    ledger = Ledger.of(closed.limits)
-    ended_by = "learned"
-    status: Status = "answered"
-    try:
-        await drive(learner.steps(scope, closed), run, ledger)
-    except Unanswered as question:
-        ended_by, status = f"unanswered: {question.reason}", "failed"
-    except OutOfLimit as limit:
-        ended_by, status = f"limit: {limit.which}", "exhausted"
-    except NOT_AN_OUTCOME:
-        raise
-    except Exception as error:  # the policy's own defect: what it said so far is what was learned
-        if run.unkept is not None:
-            raise run.unkept from None
-        ended_by, status = f"error: {describe(error)}", "failed"
-    usage = run.tally.usage(round(ledger.spent_seconds, 6))
-    return as_written(EpisodeClosed(status=status, ended_by=ended_by, usage=usage))

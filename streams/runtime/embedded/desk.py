@@ -9,13 +9,13 @@ from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
 from schemas.memory import Memory
-from streams.learner import Learner
-from streams.relay import Closing
+from streams.answering.world import World
+from streams.core.closing import Closing
+from streams.engine.learner import Learner
+from streams.engine.running import work_on_set
+from streams.engine.schedule import Schedule
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.runtime.schedule import Schedule
-from streams.runtime.sets import work_on_set
-from streams.world import World
 
 
 class Host(Protocol):
@@ -43,7 +43,7 @@ class Host(Protocol):
 
 
 class EmbeddedDesk:
-    """Implements ``streams.runtime.sets.Desk``."""
+    """Implements ``streams.engine.running.Desk``."""
 
     room: int | None = None
     """One file takes records of any size."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from handlers.policies.base import Policy
 from schemas.problem import Limits
-from streams.drive import World
-from streams.learner import Learner
-from streams.records import LogRecords
+from streams.core.drive import World
+from streams.engine.learner import Learner
+from streams.engine.scopes import Scope
 from streams.runtime.embedded.batches import Batches
 from streams.runtime.embedded.log import SqliteLog
-from streams.scopes import Scope
+from streams.runtime.embedded.records import LogRecords
 
 
 async def close_again(

@@ -17,8 +17,8 @@ from schemas.problem import Problem
 from schemas.record import Record
 from schemas.settings import NO_PROMPTS, PROMPTS, BadSetting, PolicySettings, PromptWords
 from schemas.written import problem_of
-from streams.episodes import settings_of
-from streams.policies import Find, NoPolicy
+from streams.engine.episode import settings_of
+from streams.engine.policies import Find, NoPolicy
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import left
 from streams.runtime.faults import told

@@ -13,13 +13,13 @@ from schemas.events.learning import Graded, Reflected
 from schemas.identity import canonical, digest, episode_id
 from schemas.problem import Feedback
 from schemas.written import feedback_of
-from streams.grading.grader import Grading
-from streams.learner import Learner
-from streams.relay import check
+from streams.answering.grading.grader import Grading
+from streams.core.closing import check
+from streams.engine.grades import Judged, Solved, graded
+from streams.engine.judgements import Judgements
+from streams.engine.learner import Learner
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.faults import told
-from streams.runtime.grades import Judged, Solved, graded
-from streams.runtime.judgements import Judgements
 
 BATCH = 512
 ANSWERED = """

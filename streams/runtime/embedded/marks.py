@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from streams.snapshots import log_mark
+from streams.runtime.embedded.snapshots import log_mark
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog

@@ -27,13 +27,13 @@ from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from schemas.written import feedback_of
 from state.folds.grades import GradesFold
-from streams.learner import Learner
-from streams.records import LogRecords
-from streams.relay import evidence_of, grade_address, graded_address
+from streams.core.closing import evidence_of, grade_address, graded_address
+from streams.engine.grades import Judged, Solved
+from streams.engine.judgements import Judgements
+from streams.engine.learner import Learner
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.grades import Judged, Solved
-from streams.runtime.judgements import Judgements
+from streams.runtime.embedded.records import LogRecords
 
 CLOSED = """
 select episode from records where kind = 'episode.closed' and episode >= 'p/' and episode < 'p0'

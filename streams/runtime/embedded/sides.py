@@ -21,10 +21,10 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from schemas.identity import digest
-from streams.calling import Draining
+from streams.answering.calls import Draining
+from streams.answering.world import World
 from streams.runtime.embedded.files import MEMORY
 from streams.runtime.embedded.log import SqliteLog, Writer
-from streams.world import World
 
 GLANCE_S = 0.05
 FLOCK = "hhqqi"

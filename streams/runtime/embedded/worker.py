@@ -31,28 +31,28 @@ from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
 from state.collecting import uncollected
 from state.folds.budgets import DAY_MS
 from state.folds.strays import Strays
-from streams.backbones.port import Stuck
-from streams.budgets import OutOfBudget, spent_since
-from streams.drive import Run, Waiting
-from streams.episodes import conclude, prepare
-from streams.grading.grader import Grading
-from streams.learner import HEARD_KINDS
-from streams.records import LogRecords
-from streams.relay import Closing, closing
-from streams.resuming import learner_of
-from streams.runtime.embedded.batches import Batches, learn
+from streams.answering.budgets import OutOfBudget, spent_since
+from streams.answering.grading.grader import Grading
+from streams.answering.world import World
+from streams.core.backbone import Stuck
+from streams.core.closing import Closing, closing
+from streams.core.drive import Run, Waiting
+from streams.engine.episode import conclude, prepare
+from streams.engine.learner import HEARD_KINDS
+from streams.engine.pending import seat_of
+from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
+from streams.engine.references import References
+from streams.engine.resuming import learner_of
+from streams.engine.schedule import Schedule
+from streams.engine.scopes import Scope
+from streams.runtime.embedded.batches import Batches
 from streams.runtime.embedded.desk import EmbeddedDesk
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
-from streams.runtime.progress import Outcome, Progress, warn_of_lost, warn_of_stray
-from streams.runtime.references import References
-from streams.runtime.schedule import Schedule
-from streams.runtime.seats import seat_of
-from streams.scopes import Scope
-from streams.snapshots import snapshots_of
-from streams.world import World
+from streams.runtime.embedded.records import LogRecords
+from streams.runtime.embedded.snapshots import snapshots_of
 
 POLL_S = 0.1
 STILL_S = 1.0
@@ -359,6 +359,3 @@ class Worker:
         if any(moved):
             await self.writer.commit()
         return any(moved)
-
-
-__all__ = ["Outcome", "Progress", "Worker", "learn"]

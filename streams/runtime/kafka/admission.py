@@ -11,7 +11,7 @@ from schemas.carried import Carried, TooMuch, carried
 from schemas.problem import Feedback, Limits, Problem, ProblemRecord, of_tenant
 from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
 from schemas.written import Twice, problem_of
-from streams.policies import Find, NoPolicy
+from streams.engine.policies import Find, NoPolicy
 from streams.producing.sources import BadLine, parse
 from streams.runtime.embedded.intake import SCOPE, episode_of, placed, under_prompts
 from streams.runtime.faults import told

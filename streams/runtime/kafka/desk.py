@@ -9,17 +9,17 @@ from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.episode import ProblemAdmitted
 from schemas.memory import Memory
-from streams.relay import Closing
+from streams.core.closing import Closing
+from streams.engine.running import work_on_set
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.owned import Owned
-from streams.runtime.sets import work_on_set
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker
 
 
 class KafkaDesk:
-    """Implements ``streams.runtime.sets.Desk``."""
+    """Implements ``streams.engine.running.Desk``."""
 
     def __init__(self, worker: KafkaWorker, owned: Owned, writer: KafkaWriter) -> None:
         self.worker, self.owned, self.writer, self.world = worker, owned, writer, worker.leased

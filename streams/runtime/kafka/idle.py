@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from streams.engine.schedule import waiting_places
+from streams.engine.settling import Statement, owing
 from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.place import Place
-from streams.runtime.schedule import waiting_places
-from streams.runtime.settling import Statement, owing
 
 if TYPE_CHECKING:
+    from streams.engine.scopes import Scope
     from streams.runtime.kafka.worker import KafkaWorker
-    from streams.scopes import Scope
 
 LOOK_S = 0.2
 SHARED = ("learning", "feedback")

@@ -8,7 +8,7 @@ import orjson
 
 from schemas.identity import canonical
 from schemas.problem import Feedback
-from streams.runtime.judgements import Judgements, Said, Subject, subject_of
+from streams.engine.judgements import Judgements, Said, Subject, subject_of
 from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.names import feedback_name
 

@@ -17,18 +17,18 @@ from schemas.events.learning import BatchClosed, Graded, Reflected
 from schemas.identity import is_numbered, learning_id
 from schemas.problem import Feedback, Limits
 from state.journal import TooLarge
-from streams.grading.grader import Grading
-from streams.learner import Learner, episode_of
-from streams.relay import check, evidence_of
-from streams.runtime.embedded.batches import learn
-from streams.runtime.grades import graded
+from streams.answering.grading.grader import Grading
+from streams.core.closing import check, evidence_of
+from streams.engine.grades import graded
+from streams.engine.learner import Learner, episode_of
+from streams.engine.learning import learn
+from streams.engine.references import References
+from streams.engine.schedule import Schedule, is_cold
+from streams.engine.scopes import Scope
+from streams.engine.settling import Statement
 from streams.runtime.kafka.append import KafkaWriter, Until
 from streams.runtime.kafka.place import partition_of
 from streams.runtime.kafka.view import View
-from streams.runtime.references import References
-from streams.runtime.schedule import Schedule, is_cold
-from streams.runtime.settling import Statement
-from streams.scopes import Scope
 
 _log = logging.getLogger(__name__)
 AT_ONCE = 100

@@ -14,8 +14,8 @@ from typing import Any
 from handlers.limits import Reservation
 from schemas.asking import Ask
 from schemas.events.base import AnswerEvent
-from streams.drive import Run
-from streams.world import World
+from streams.answering.world import World
+from streams.core.drive import Run
 
 POLL_S = 0.02
 

@@ -11,7 +11,7 @@ from schemas.carried import of_text
 from schemas.events.base import Event
 from schemas.events.codec import as_written
 from schemas.written import feedback_of
-from streams.policies import find
+from streams.engine.policies import find
 from streams.runtime.embedded.intake import SCOPE
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Appender, Lane, message_headers

@@ -10,7 +10,7 @@ from schemas.events.base import Event
 from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from state.folds.budgets import BudgetsFold
-from streams.relay import Closing
+from streams.core.closing import Closing
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.envelope import Said
 from streams.runtime.kafka.fence import Closings, EventsFold, Fence

@@ -9,14 +9,14 @@ from schemas.asking import ReplayError
 from schemas.carried import as_bytes
 from schemas.identity import is_set
 from schemas.settings import BadSetting
-from streams.drive import replayed
-from streams.episodes import conclude, prepare
-from streams.learner import Learner
-from streams.relay import Closing, closing
+from streams.core.closing import Closing, closing
+from streams.core.drive import replayed
+from streams.engine.episode import conclude, prepare
+from streams.engine.learner import Learner
+from streams.engine.sets import closings, conclude_set, prepare_set
 from streams.runtime.kafka.append import Appender, free, message_headers
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import Place, partition_of
-from streams.sets import closings, conclude_set, prepare_set
 
 AT_ONCE = 256
 _log = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from schemas.events.codec import BadEvent
 from state.collecting import uncollected
 from state.folds.state import State
 from state.snapshot import TABLES, Snapshots
-from streams.learner import Learner
-from streams.resuming import resumed
+from streams.engine.learner import Learner
+from streams.engine.resuming import resumed
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.fence import Fence
 from streams.runtime.kafka.follow import Follower, Spot

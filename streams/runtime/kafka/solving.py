@@ -12,16 +12,16 @@ from schemas.events.base import Event
 from schemas.events.episode import EpisodeParked, ProblemAdmitted
 from schemas.settings import BadSetting
 from state.journal import TooLarge
-from streams.backbones.port import Stuck
-from streams.budgets import OutOfBudget
-from streams.drive import Run, Waiting
-from streams.episodes import conclude, prepare
-from streams.relay import Closing, closing
+from streams.answering.budgets import OutOfBudget
+from streams.core.backbone import Stuck
+from streams.core.closing import Closing, closing
+from streams.core.drive import Run, Waiting
+from streams.engine.episode import conclude, prepare
+from streams.engine.pending import seat_of
+from streams.engine.scopes import settings_text
 from streams.runtime.kafka.append import KafkaWriter
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.place import partition_of
-from streams.runtime.seats import seat_of
-from streams.scopes import settings_text
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.worker import KafkaWorker

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from streams.core.topology import CHECKPOINTS, TOPICS
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.sizes import MAX_BYTES, USUAL_BYTES
-from streams.topology import CHECKPOINTS, TOPICS
 
 FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
 BY_THE_BROKER = {"cleanup.policy": "delete"}

@@ -30,8 +30,8 @@ from schemas.problem import Feedback
 from schemas.record import event_id
 from schemas.written import feedback_of
 from state.folds.learned import MEASURED
-from streams.learner import Learner
-from streams.relay import evidence_of, grade_address
+from streams.core.closing import evidence_of, grade_address
+from streams.engine.learner import Learner
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence

@@ -35,8 +35,11 @@ from schemas.problem import Feedback, Limits
 from schemas.settings import NO_PROMPTS, PromptWords
 from state.folds.strays import Strays
 from state.journal import Fenced
-from streams.grading.grader import Grading
-from streams.learner import Learner
+from streams.answering.grading.grader import Grading
+from streams.answering.world import World
+from streams.engine.learner import Learner
+from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
+from streams.engine.schedule import Schedule
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.budgets import KafkaBudgets
@@ -62,9 +65,6 @@ from streams.runtime.kafka.solving import Solver
 from streams.runtime.kafka.tailing import EventsConsumer
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import STILL_S, Watchdog
-from streams.runtime.progress import Outcome, Progress, warn_of_lost, warn_of_stray
-from streams.runtime.schedule import Schedule
-from streams.world import World
 
 POLL_S = 0.1
 LOOP_S = 1.0

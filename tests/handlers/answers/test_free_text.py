@@ -15,8 +15,8 @@ from handlers.answers.units import unit
 from handlers.policies.base import Task
 from handlers.policies.baselines.consistency import SELF_CONSISTENCY
 from schemas.outcome import Outcome
-from streams.grading.opinions import by_sympy
-from streams.trials.play import play
+from streams.answering.grading.opinions import by_sympy
+from streams.research.trials.play import play
 
 PLANETS = "Which planet is the largest?\n(A) Mars\n(B) Jupiter\n(C) Venus"
 CAPITALS = "What is the capital of Australia?\nA. Sydney\nB. Perth\nC. Canberra"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streams.prompts.catalogue import roles
+from streams.engine.prompts.catalogue import roles
 
 __all__ = ["page", "roles"]
 PAGE = Path(__file__).with_name("prompts.txt")

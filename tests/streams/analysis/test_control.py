@@ -12,8 +12,8 @@ import pytest
 from schemas.events.base import Event
 from schemas.events.reasoning import Generated
 from schemas.events.search import OracleScored
-from streams.analysis.cases import Case
-from streams.analysis.control import (
+from streams.research.analysis.cases import Case
+from streams.research.analysis.control import (
     ACTIONS,
     acts,
     false_prunes,
@@ -21,7 +21,7 @@ from streams.analysis.control import (
     gap,
     precise_prunes,
 )
-from streams.analysis.found import Unit
+from streams.research.analysis.found import Unit
 from tests.papers.cot2_says import always, ran
 from tests.streams.bench.worlds import case
 

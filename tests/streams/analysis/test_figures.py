@@ -14,13 +14,13 @@ from schemas.events.base import Event
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from schemas.outcome import Outcome
 from schemas.usage import Usage
-from streams.analysis.cases import Case
-from streams.analysis.figures import analysis
-from streams.analysis.report import html, markdown
-from streams.bench.cells import ours
-from streams.bench.metrics import METRICS
-from streams.bench.recipe import TOKENS_PER_POINT, Place
-from streams.bench.results import Results
+from streams.research.analysis.cases import Case
+from streams.research.analysis.figures import analysis
+from streams.research.analysis.report import html, markdown
+from streams.research.bench.cells import ours
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.recipe import TOKENS_PER_POINT, Place
+from streams.research.bench.results import Results
 from tests.streams.bench.test_cells import HERE, recipe
 from tests.streams.bench.worlds import OPENED, case, episodes
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streams.analysis.figures import judge_figures
-from streams.analysis.found import Unit, by_problem, parts_of
+from streams.research.analysis.figures import judge_figures
+from streams.research.analysis.found import Unit, by_problem, parts_of
 from tests.streams.bench.worlds import case
 
 UNITS = [Unit("a", 1.0), Unit("b", None), Unit("a", 0.0), Unit("a", None), Unit("c", 4.0)]

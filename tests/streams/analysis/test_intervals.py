@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.analysis.intervals import (
+from streams.research.analysis.intervals import (
     bounded_interval,
     correlation_interval,
     count_interval,

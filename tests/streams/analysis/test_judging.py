@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.problem import Problem
-from streams.analysis.cases import judged
+from streams.research.analysis.cases import judged
 
 ASKED = Problem(id="p", domain="default", problem="What is 6 * 7?")
 GAME = Problem(id="g", domain="game24", problem="4 6 8 8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.analysis.layout import FOLDED, STATIC, bullets, html_table, page, style
+from streams.research.analysis.layout import FOLDED, STATIC, bullets, html_table, page, style
 
 
 def test_a_page_needs_nothing_else_and_has_the_dashboard_s_style() -> None:

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.analysis.plots import SHAPES, THEMES, Panels, Shape, Theme, drawn, in_page, sources
-from streams.analysis.progress import SHOWN, Batch, figures, picture
+from streams.research.analysis.plots import (
+    SHAPES,
+    THEMES,
+    Panels,
+    Shape,
+    Theme,
+    drawn,
+    in_page,
+    sources,
+)
+from streams.research.analysis.progress import SHOWN, Batch, figures, picture
 
 MEMBERS = st.lists(
     st.tuples(

@@ -8,9 +8,9 @@ import pytest
 
 from schemas.events.episode import Completed
 from schemas.events.monitoring import ExperienceFelt
-from streams.analysis.cases import Case
-from streams.analysis.found import Unit
-from streams.analysis.mechanisms import cost_of, cut_off, felt_error
+from streams.research.analysis.cases import Case
+from streams.research.analysis.found import Unit
+from streams.research.analysis.mechanisms import cost_of, cut_off, felt_error
 from tests.streams.bench.worlds import case
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.analysis.sampling import (
+from streams.research.analysis.sampling import (
     FITTED,
     Chain,
     Drawn,

@@ -11,8 +11,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from handlers.learning import metrics
-from streams.analysis import statistics as ours
-from streams.analysis.intervals import mean_interval, of_outcomes, wilson
+from streams.research.analysis import statistics as ours
+from streams.research.analysis.intervals import mean_interval, of_outcomes, wilson
 from tests.late import Late
 
 stats = Late("scipy.stats")

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from handlers.policies.cot2_meta.trace import Tree, Twig
 from schemas.events.search import ROOT, SearchDecided
-from streams.analysis.tree_page import EDGE, LONG, ROW, STEP, Node, html, placed, searched, svg
+from streams.research.analysis.tree_page import (
+    EDGE,
+    LONG,
+    ROW,
+    STEP,
+    Node,
+    html,
+    placed,
+    searched,
+    svg,
+)
 
 NODES = st.recursive(
     st.builds(Node, st.text(max_size=6), st.text(max_size=200)),

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from schemas.questions import DEFAULT_SAMPLING
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.port import ModelReply, ModelRequest
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.core.backbone import ModelReply, ModelRequest
 from tests.endpoint import Answer, Endpoint, Script, serving
 
 T = TypeVar("T")

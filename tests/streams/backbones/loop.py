@@ -15,8 +15,8 @@ from schemas.memory import Memory
 from schemas.questions import Complete
 from schemas.settings import PolicySettings
 from state.folds.memory import Learned, next_memory
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.embedders.hashed import hashed
+from streams.answering.embedders.hashed import hashed
+from streams.core.backbone import ModelReply, ModelRequest
 from tests.reflections import reflected
 from tests.scripted import Driver, Ran, Replier
 

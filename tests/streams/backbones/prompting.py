@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from schemas.prompt import Section, Template
 from schemas.questions import DEFAULT_SAMPLING
 from schemas.reply import Field, Reply
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.core.backbone import ModelReply, ModelRequest
 
 FAULTLESS = Options(malformed=0, truncated=0, empty=0)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from handlers.policies.registry import find
 from schemas.questions import ToolResult, UseTool
-from streams.backbones.port import Backbone
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import Backbone
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.world import World
 from tests.streams.cli.calling import call
 
 QUERY = "town on the Aare"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.backbones.breaker import Breaker
+from streams.answering.backbones.breaker import Breaker
 
 
 def tripped(trips: int = 3) -> Breaker:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.backbones.gate import ConnectionLimit, Gate
-from streams.backbones.limiter import Limiter
-from streams.backbones.port import NotSent
+from streams.answering.backbones.gate import ConnectionLimit, Gate
+from streams.answering.backbones.limiter import Limiter
+from streams.core.backbone import NotSent
 
 
 async def settle() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from streams.backbones.latency import ROUND, Latency
+from streams.answering.backbones.latency import ROUND, Latency
 
 
 def slow_rounds(latency: Latency, seconds: float, tokens: int, rounds: int = 1) -> int:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.backbones.limiter import FIRST, Limiter
+from streams.answering.backbones.limiter import FIRST, Limiter
 
 BOUNDS = st.integers(1, 500).flatmap(lambda most: st.tuples(st.just(most), st.integers(1, most)))
 EVENTS = st.lists(st.one_of(st.none(), st.just("slow"), st.integers(0, 3)), max_size=200)

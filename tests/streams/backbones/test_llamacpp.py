@@ -17,10 +17,10 @@ from handlers.roles.progress_judge import JUDGES
 from schemas.prompt import Message
 from schemas.questions import Sampling
 from schemas.reply import Reply
-from streams.backbones.llamacpp import LlamaCpp, Options
-from streams.backbones.llamacpp.body import spoken
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
-from streams.backbones.spelling import build
+from streams.answering.backbones.llamacpp import LlamaCpp, Options
+from streams.answering.backbones.llamacpp.body import spoken
+from streams.answering.backbones.spelling import build
+from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
 from tests.llama import POLICY_ROLES
 
 T = TypeVar("T")

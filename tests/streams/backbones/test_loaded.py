@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from schemas.questions import Sampling
-from streams.backbones import llamacpp, openvino
-from streams.backbones.llamacpp import LlamaCpp
-from streams.backbones.loaded import LoadedModel, RoomOptions
-from streams.backbones.openvino import OpenVino
-from streams.backbones.openvino.backbone import asked_of
-from streams.backbones.openvino.messages import Asked, Said
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.spelling import build
+from streams.answering.backbones import llamacpp, openvino
+from streams.answering.backbones.llamacpp import LlamaCpp
+from streams.answering.backbones.loaded import LoadedModel, RoomOptions
+from streams.answering.backbones.openvino import OpenVino
+from streams.answering.backbones.openvino.backbone import asked_of
+from streams.answering.backbones.openvino.messages import Asked, Said
+from streams.answering.backbones.spelling import build
+from streams.core.backbone import ModelReply, ModelRequest
 from tests.streams.backbones.test_llamacpp import SMALL, asking
 from tests.streams.backbones.test_openvino import gguf
 

@@ -13,11 +13,11 @@ from itertools import chain, repeat
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.faults import Fault
-from streams.backbones.openai.reading import Heard, read
-from streams.backbones.openai.transport import MOST_BYTES
-from streams.backbones.port import ModelReply, Unreachable
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.faults import Fault
+from streams.answering.backbones.openai.reading import Heard, read
+from streams.answering.backbones.openai.transport import MOST_BYTES
+from streams.core.backbone import ModelReply, Unreachable
 from tests.endpoint import streamed
 from tests.hostile import MIB, Talk, head, packed, talking
 from tests.streams.backbones.asking import asking
@@ -28,9 +28,9 @@ GOOD = b'{"choices": [{"message": {"content": "ok"}}]}'
 
 ASKING = """
 import asyncio, json, sys
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.port import BackboneError
-from streams.embedders.openai import OpenAIEmbedder
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.core.backbone import BackboneError
+from streams.answering.embedders.openai import OpenAIEmbedder
 from tests.streams.backbones.asking import asking
 
 async def outcome(of):

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from schemas.questions import Sampling
-from streams.backbones.openai import OpenAIBackbone
-from streams.backbones.port import ModelRequest
-from streams.normalise import completed
+from streams.answering.backbones.openai import OpenAIBackbone
+from streams.core.backbone import ModelRequest
+from streams.core.normalise import completed
 from tests.endpoint import Answer, echo, events, serving, streamed, whole
 from tests.streams.backbones.asking import always, asking, one, with_backbone
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.endpoint import EndpointPool
-from streams.backbones.port import ModelReply, NotSent, Unreachable
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.endpoint import EndpointPool
+from streams.core.backbone import ModelReply, NotSent, Unreachable
 from tests.endpoint import Answer, Asked, echo, fails, serving, streamed, whole
 from tests.streams.backbones.asking import QUICK, always, asking, one, with_backbone
 

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from schemas.questions import Sampling
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.endpoint import EndpointPool
-from streams.backbones.openai.faults import Fault
-from streams.backbones.openai.line import ChatTransport
-from streams.backbones.openai.options import find_site
-from streams.backbones.port import ModelReply, SetupBroken, Unreachable
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.endpoint import EndpointPool
+from streams.answering.backbones.openai.faults import Fault
+from streams.answering.backbones.openai.line import ChatTransport
+from streams.answering.backbones.openai.options import find_site
+from streams.core.backbone import ModelReply, SetupBroken, Unreachable
 from tests.endpoint import Answer, Asked, drops, events, fails, serving, streamed, whole
 from tests.ports import refusing
 from tests.streams.backbones.asking import QUICK, always, asking, in_turn, one, with_backbone

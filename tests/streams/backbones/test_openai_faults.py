@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.backbones.openai.body import uncapped
-from streams.backbones.openai.faults import Fault, of_status
+from streams.answering.backbones.openai.body import uncapped
+from streams.answering.backbones.openai.faults import Fault, of_status
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.options import Site
-from streams.backbones.port import BackboneError
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.options import Site
+from streams.core.backbone import BackboneError
 from tests.conftest import SLOW
 from tests.endpoint import Answer, Endpoint, fails, serving, streamed, whole
 from tests.hostile import head, talking

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone
-from streams.backbones.port import ModelReply
+from streams.answering.backbones.openai import OpenAIBackbone
+from streams.core.backbone import ModelReply
 from tests.endpoint import Answer, Asked, echo, fails, serving, whole
 from tests.streams.backbones.asking import asking, with_backbone
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone
-from streams.backbones.openai.options import shown
-from streams.backbones.port import SetupBroken
-from streams.embedders.openai import OpenAIEmbedder
+from streams.answering.backbones.openai import OpenAIBackbone
+from streams.answering.backbones.openai.options import shown
+from streams.answering.embedders.openai import OpenAIEmbedder
+from streams.core.backbone import SetupBroken
 from tests.endpoint import Answer, serving
 from tests.streams.backbones.asking import always, asking
 

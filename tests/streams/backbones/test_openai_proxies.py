@@ -8,9 +8,9 @@ import os
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.proxies import is_here
-from streams.backbones.port import BackboneError, ModelReply, SetupBroken, Unreachable
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.proxies import is_here
+from streams.core.backbone import BackboneError, ModelReply, SetupBroken, Unreachable
 from tests.endpoint import serving, whole
 from tests.hostile import Talk, head, talking
 from tests.streams.backbones.asking import asking

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.questions import Sampling
-from streams.backbones.openai.body import adapted, left_out
-from streams.backbones.openai.options import Options
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
-from streams.normalise import completed
+from streams.answering.backbones.openai.body import adapted, left_out
+from streams.answering.backbones.openai.options import Options
+from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
+from streams.core.normalise import completed
 from tests.endpoint import Answer, Asked, Script, events, fails, serving, whole
 from tests.streams.backbones.asking import asking, one, with_backbone
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.options import OFFICIAL, find_site
-from streams.backbones.port import BackboneError, SetupBroken, Unreachable
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.options import OFFICIAL, find_site
+from streams.core.backbone import BackboneError, SetupBroken, Unreachable
 from tests.endpoint import Answer, Endpoint, fails, serving
 from tests.streams.backbones.asking import QUICK, asking
 
@@ -97,7 +97,7 @@ def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_nothing_heavy_is_loaded_before_the_first_call() -> None:
     code = (
-        "import sys; from streams.backbones.openai import OpenAIBackbone as B;"
+        "import sys; from streams.answering.backbones.openai import OpenAIBackbone as B;"
         "B('m', base_url='http://127.0.0.1:1/v1', environ={});"
         "print([m for m in ('openai', 'aiohttp', 'httpx', 'httpx2', 'numpy') if m in sys.modules])"
     )

@@ -15,8 +15,8 @@ import pytest
 
 pytest.importorskip("cryptography", reason="certificates are made with it")
 
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.port import ModelReply, SetupBroken, Unreachable
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.core.backbone import ModelReply, SetupBroken, Unreachable
 from tests.certificates import YEAR, Authority, Pair, secure
 from tests.endpoint import streamed, whole
 from tests.hostile import head, talking

@@ -13,10 +13,10 @@ from handlers.roles.role import Role, answer
 from schemas.events.episode import Completed
 from schemas.memory import Memory
 from schemas.questions import Complete
-from streams.backbones.openai import OpenAIBackbone
-from streams.drive import Run
-from streams.embedders.hashed import HashedEmbedder
-from streams.world import World
+from streams.answering.backbones.openai import OpenAIBackbone
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.drive import Run
 from tests.endpoint import Answer, Asked, Script, fails, serving, whole
 
 ROLE = Role.of("reasoner", "Solve it.", sections=("Problem", "Guidance?"), reply=[answer()])

@@ -14,10 +14,10 @@ from handlers.roles.agent import AGENT, Call, move_of, response
 from schemas.events.episode import Completed, EpisodeClosed
 from schemas.events.graph import ToolCalled
 from schemas.fence import fenced
-from streams.backbones.openai import OpenAIBackbone, Options
-from streams.backbones.openai.reading import Heard, read
-from streams.backbones.openai.tools import in_its_form, written
-from streams.backbones.shape import description
+from streams.answering.backbones.openai import OpenAIBackbone, Options
+from streams.answering.backbones.openai.reading import Heard, read
+from streams.answering.backbones.openai.tools import in_its_form, written
+from streams.answering.backbones.shape import description
 from tests.endpoint import Answer, Asked, Endpoint, Script, events, fails, serving, whole
 from tests.streams.backbones.asking import QUICK, asking, one, with_backbone
 from tests.streams.backbones.searching import QUERY, solved_by

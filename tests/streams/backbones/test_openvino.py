@@ -14,12 +14,12 @@ from typing import TypeVar
 import pytest
 
 from schemas.questions import Sampling
-from streams.backbones.llamacpp import LlamaCpp
-from streams.backbones.openvino import OpenVino, Options, unreadable
-from streams.backbones.openvino.grammar import is_short
-from streams.backbones.openvino.server import Lines
-from streams.backbones.port import ModelReply, SetupBroken, Unreachable
-from streams.backbones.spelling import build
+from streams.answering.backbones.llamacpp import LlamaCpp
+from streams.answering.backbones.openvino import OpenVino, Options, unreadable
+from streams.answering.backbones.openvino.grammar import is_short
+from streams.answering.backbones.openvino.server import Lines
+from streams.answering.backbones.spelling import build
+from streams.core.backbone import ModelReply, SetupBroken, Unreachable
 from tests.llama import POLICY_ROLES
 from tests.streams.backbones.test_llamacpp import SHORT, asking
 

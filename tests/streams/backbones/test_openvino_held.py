@@ -19,12 +19,12 @@ from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role, choice, number
 from schemas.questions import Sampling
 from schemas.reply import Field, Reply
-from streams.backbones.openvino import OpenVino, Options, grammar
-from streams.backbones.openvino import backbone as module
-from streams.backbones.openvino.grammar import form_of, is_short
-from streams.backbones.openvino.held import form_in, standing
-from streams.backbones.openvino.messages import Asked, Said
-from streams.backbones.port import ModelReply, ModelRequest
+from streams.answering.backbones.openvino import OpenVino, Options, grammar
+from streams.answering.backbones.openvino import backbone as module
+from streams.answering.backbones.openvino.grammar import form_of, is_short
+from streams.answering.backbones.openvino.held import form_in, standing
+from streams.answering.backbones.openvino.messages import Asked, Said
+from streams.core.backbone import ModelReply, ModelRequest
 from tests.llama import POLICY_ROLES
 
 SHORT = [role for role in POLICY_ROLES if is_short(role.reply)]

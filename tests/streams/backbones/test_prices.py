@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.price import Price
-from streams.backbones.prices import book_of, price_for, read
+from streams.answering.backbones.prices import book_of, price_for, read
 
 
 def test_a_price_is_read_as_written() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.backbones.openai.rates import hold_back, span
+from streams.answering.backbones.openai.rates import hold_back, span
 
 
 @pytest.mark.parametrize(

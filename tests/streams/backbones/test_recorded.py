@@ -11,8 +11,8 @@ import pytest
 from handlers.answers.extract import extract
 from handlers.answers.grade import check_game24
 from schemas.questions import DEFAULT_SAMPLING
-from streams.backbones.port import ModelReply, ModelRequest, NotRecorded
-from streams.backbones.recorded import Recorded, key_of, line, problem_key, save
+from streams.answering.backbones.recorded import Recorded, key_of, line, problem_key, save
+from streams.core.backbone import ModelReply, ModelRequest, NotRecorded
 from tests.data import shared
 from tests.streams.backbones.prompting import SOLVE, request
 

@@ -13,12 +13,12 @@ from handlers.roles.monitor import MONITOR
 from handlers.roles.reasoner import REASONER
 from schemas.prompt import Section, Template
 from schemas.reply import Field, Reply
-from streams.backbones.rehearsal.backbone import GROUNDS, hidden
-from streams.backbones.rehearsal.grounds import Ground, usually
-from streams.backbones.rehearsal.hints import Hint, hints
-from streams.backbones.rehearsal.passages import PASSAGES
-from streams.backbones.rehearsal.puzzles import PUZZLES
-from streams.backbones.rehearsal.stories import STORIES, story
+from streams.answering.backbones.rehearsal.backbone import GROUNDS, hidden
+from streams.answering.backbones.rehearsal.grounds import Ground, usually
+from streams.answering.backbones.rehearsal.hints import Hint, hints
+from streams.answering.backbones.rehearsal.passages import PASSAGES
+from streams.answering.backbones.rehearsal.puzzles import PUZZLES
+from streams.answering.backbones.rehearsal.stories import STORIES, story
 from tests.data import shared
 from tests.streams.backbones.prompting import FAULTLESS, SOLVE, boxed, reply, request
 

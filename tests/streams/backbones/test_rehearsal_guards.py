@@ -21,13 +21,13 @@ from handlers.roles.form import Unreadable
 from handlers.roles.monitor import MONITOR
 from handlers.roles.reasoner import REASONER
 from handlers.roles.role import Role
-from streams.backbones.port import ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal, noise
-from streams.backbones.rehearsal.backbone import hidden
-from streams.backbones.rehearsal.grounds import Latent
-from streams.backbones.rehearsal.hints import Hint
-from streams.backbones.rehearsal.noise import Dice
-from streams.backbones.rehearsal.stories import STORIES
+from streams.answering.backbones.rehearsal import Options, Rehearsal, noise
+from streams.answering.backbones.rehearsal.backbone import hidden
+from streams.answering.backbones.rehearsal.grounds import Latent
+from streams.answering.backbones.rehearsal.hints import Hint
+from streams.answering.backbones.rehearsal.noise import Dice
+from streams.answering.backbones.rehearsal.stories import STORIES
+from streams.core.backbone import ModelRequest
 from tests.streams.backbones.loop import walk
 from tests.streams.backbones.prompting import AUDIT, FAULTLESS, SOLVE, boxed, fields, reply, request
 

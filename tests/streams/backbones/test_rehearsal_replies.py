@@ -19,8 +19,8 @@ from schemas.identity import text_digest
 from schemas.prompt import Template
 from schemas.questions import Sampling
 from schemas.reply import Field, Reply
-from streams.backbones.port import ModelRequest
-from streams.backbones.rehearsal import Options, Rehearsal
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.core.backbone import ModelRequest
 from tests.streams.backbones.prompting import AUDIT, FAULTLESS, SOLVE, boxed, fields, reply, request
 
 PUZZLES = [" ".join(map(str, puzzle)) for puzzle in puzzles()[::4]]

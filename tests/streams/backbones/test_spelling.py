@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.backbones.openai import OpenAIBackbone
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.backbones.spelling import BackboneConfig, Spelling, build, parse
+from streams.answering.backbones.openai import OpenAIBackbone
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.backbones.spelling import BackboneConfig, Spelling, build, parse
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_a_recording_is_opened(tmp_path: Path) -> None:
 
 def test_only_what_is_asked_for_is_imported() -> None:
     code = (
-        "import sys; from streams.backbones.spelling import build; build('rehearsal');"
-        "print([m for m in ('openai', 'httpx', 'streams.backbones.recorded') if m in sys.modules])"
+        "import sys; from streams.answering.backbones.spelling import build; build('rehearsal');"
+        "print([m for m in ('openai', 'httpx', 'streams.answering.backbones.recorded') if m in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"

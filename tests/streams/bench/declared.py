@@ -10,8 +10,8 @@ from inspect import getclosurevars
 from pathlib import Path
 from typing import Any
 
-from streams.analysis.found import Metric
-from streams.bench.metrics import METRICS
+from streams.research.analysis.found import Metric
+from streams.research.bench.metrics import METRICS
 
 PAGE = Path(__file__).with_name("metrics.txt")
 

@@ -24,7 +24,7 @@ from schemas.events.search import (
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from schemas.outcome import Outcome
 from schemas.usage import Usage
-from streams.analysis.cases import Case
+from streams.research.analysis.cases import Case
 from tests.streams.bench.test_spreads import alike
 from tests.streams.bench.worlds import case, grown
 

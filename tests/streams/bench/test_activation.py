@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.bench import activation
+from streams.research.bench import activation
 
 
 def test_a_small_graph_has_the_edges_that_are_said_and_activates_for_every_query() -> None:

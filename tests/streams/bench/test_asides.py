@@ -20,11 +20,11 @@ from schemas.events.search import Grown, NodeExpanded, NodePruned, OracleScored
 from schemas.outcome import Outcome
 from schemas.problem import Limits
 from schemas.usage import Usage
-from streams.analysis.cases import Case, read
-from streams.analysis.trees import failed_as, rivals, under
-from streams.bench.metrics import METRICS
-from streams.bench.recipe import BadRecipe
-from streams.bench.recipe import read as read_recipe
+from streams.research.analysis.cases import Case, read
+from streams.research.analysis.trees import failed_as, rivals, under
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.recipe import BadRecipe
+from streams.research.bench.recipe import read as read_recipe
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
 from tests.streams.cli.calling import call

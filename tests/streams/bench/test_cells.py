@@ -13,14 +13,14 @@ from schemas.events.episode import Completed
 from schemas.outcome import Outcome
 from schemas.problem import Limits
 from schemas.usage import Usage
-from streams.analysis.intervals import wilson
-from streams.analysis.statistics import mcnemar, paired_interval
-from streams.bench.answered import Answers, same_model
-from streams.bench.cells import ours
-from streams.bench.recipe import Place, Recipe
-from streams.bench.report import used
-from streams.bench.results import Episode, Results
-from streams.bench.tables import paper_tables
+from streams.research.analysis.intervals import wilson
+from streams.research.analysis.statistics import mcnemar, paired_interval
+from streams.research.bench.answered import Answers, same_model
+from streams.research.bench.cells import ours
+from streams.research.bench.recipe import Place, Recipe
+from streams.research.bench.report import used
+from streams.research.bench.results import Episode, Results
+from streams.research.bench.tables import paper_tables
 from tests.streams.bench.worlds import case, episodes
 
 OUT: Mapping[str, Outcome] = {"+": "right", "-": "wrong", "?": "unknown"}

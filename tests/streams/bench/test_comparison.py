@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.outcome import Outcome
-from streams.analysis.statistics import mcnemar
-from streams.bench.compare import paired
-from streams.bench.comparison import name_of, named, settings_of
-from streams.bench.exports import exports
-from streams.bench.pages import html, markdown
-from streams.bench.recipe import Recipe
-from streams.bench.tables import pairs_table
+from streams.research.analysis.statistics import mcnemar
+from streams.research.bench.compare import paired
+from streams.research.bench.comparison import name_of, named, settings_of
+from streams.research.bench.exports import exports
+from streams.research.bench.pages import html, markdown
+from streams.research.bench.recipe import Recipe
+from streams.research.bench.tables import pairs_table
 from tests.endpoint import Answer, Asked, serving, whole
 from tests.streams.bench.worlds import case, episodes
 from tests.streams.cli.calling import call

@@ -12,11 +12,11 @@ import pytest
 from handlers.policies.meta_reasoner.settings import MetaReasonerSettings
 from handlers.policies.registry import find
 from schemas.events.graph import ExperienceShown
-from streams.analysis.cases import read
-from streams.bench.printed import read_printed
-from streams.bench.recipe import load, names
-from streams.bench.report import simplified
-from streams.bench.tables import shown
+from streams.research.analysis.cases import read
+from streams.research.bench.printed import read_printed
+from streams.research.bench.recipe import load, names
+from streams.research.bench.report import simplified
+from streams.research.bench.tables import shown
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 

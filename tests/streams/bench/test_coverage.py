@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from schemas.usage import Usage
-from streams.analysis.figures import confidences
-from streams.bench.compare import frontier, mcnemar_matrix, progress
-from streams.bench.metrics import METRICS
-from streams.bench.pages import sections
-from streams.bench.results import Episode
-from streams.bench.tables import measured_table
-from streams.cli.demo.local import POLICIES, right_of, verdict
-from streams.cli.show.library import Library
+from streams.interfaces.cli.demo.local import POLICIES, right_of, verdict
+from streams.interfaces.cli.show.library import Library
+from streams.research.analysis.figures import confidences
+from streams.research.bench.compare import frontier, mcnemar_matrix, progress
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.pages import sections
+from streams.research.bench.results import Episode
+from streams.research.bench.tables import measured_table
 
 
 def episode(problem: str, outcome: str, confidence: float | None = None) -> Episode:

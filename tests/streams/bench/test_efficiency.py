@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from schemas.outcome import Outcome
 from schemas.usage import Usage
-from streams.analysis.cases import Case
-from streams.analysis.found import Found
-from streams.bench.metrics import METRICS
+from streams.research.analysis.cases import Case
+from streams.research.analysis.found import Found
+from streams.research.bench.metrics import METRICS
 from tests.streams.bench.worlds import case
 
 COPIES = 500

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from streams.bench import embed
+from streams.research.bench import embed
 
 
 class Counting:
@@ -32,7 +32,7 @@ def test_milliseconds_a_sentence_are_told_for_each_size_of_batch(
     steady: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder, said = Counting(steady=steady), list[str]()
-    monkeypatch.setattr("streams.bench.embed.time.perf_counter", lambda: embedder.now)
+    monkeypatch.setattr("streams.research.bench.embed.time.perf_counter", lambda: embedder.now)
     assert embed.run(embedder, said.append) == {
         "embedder": "counting@1",
         "dimensions": 2,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streams.analysis.plots import (
+from streams.research.analysis.plots import (
     COLOURS,
     THEMES,
     Plot,
@@ -20,8 +20,8 @@ from streams.analysis.plots import (
     in_page,
     without,
 )
-from streams.bench.exports import exports, latex, spelt, table_csv
-from streams.bench.tables import shown
+from streams.research.bench.exports import exports, latex, spelt, table_csv
+from streams.research.bench.tables import shown
 from tests.streams.bench.test_printed import ours
 
 AWKWARD = 'a, "b" & 50% of $x_1$ #2 {~^\\} <|> [c] *\nλ ≤ 0.5 → MC² ± – --'
@@ -240,7 +240,7 @@ def test_files_are_named_by_what_they_show_and_what_is_empty_is_not_drawn() -> N
 def test_without_matplotlib_a_page_says_so_and_nothing_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("streams.analysis.plots.can_draw", lambda: False)
+    monkeypatch.setattr("streams.research.analysis.plots.can_draw", lambda: False)
     assert not in_page([LINES])
     assert not files([LINES], "svg")
     assert "metalogue[plots]" in without()[0]

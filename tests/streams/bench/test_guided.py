@@ -11,9 +11,9 @@ import pytest
 
 from handlers.learning.cosine import cosine
 from handlers.policies.mc2.measure import Guided, fits
-from streams.analysis.cases import read
-from streams.bench.guided import texts_of
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.research.analysis.cases import read
+from streams.research.bench.guided import texts_of
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 

@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 
-from streams.analysis.cases import read
-from streams.bench.compare import arms
-from streams.bench.curves import read as recorded
-from streams.bench.curves import votes_by_n
-from streams.bench.metrics import METRICS
-from streams.bench.recipe import BadRecipe, load
-from streams.bench.recipe import read as read_recipe
-from streams.bench.sampled import samples
-from streams.cli.bench.progress import BenchView
-from streams.datasets.hub import NoHub, fetch
+from streams.interfaces.cli.bench.progress import BenchView
+from streams.research.analysis.cases import read
+from streams.research.bench.compare import arms
+from streams.research.bench.curves import read as recorded
+from streams.research.bench.curves import votes_by_n
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.recipe import BadRecipe, load
+from streams.research.bench.recipe import read as read_recipe
+from streams.research.bench.sampled import samples
 from streams.runtime.embedded.log import SqliteLog
+from streams.support.datasets.hub import NoHub, fetch
 from streams.telemetry.figures import Figures
 from tests.data import shared
 from tests.streams.cli.calling import call

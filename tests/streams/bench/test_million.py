@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from streams.analysis.plots import drawn
-from streams.bench.million import (
+from streams.interfaces.cli.bench.million import sizes_of
+from streams.interfaces.cli.errors import CliError
+from streams.interfaces.cli.main import main
+from streams.research.analysis.plots import drawn
+from streams.research.bench.million import (
     AIMS,
     LEAST_MB,
     LEAST_S,
@@ -21,9 +24,6 @@ from streams.bench.million import (
     measured,
     plot,
 )
-from streams.cli.bench.million import sizes_of
-from streams.cli.errors import CliError
-from streams.cli.main import main
 
 NAMES = ["produce", "worker", "worker, started again", "log stats", "show", "show ID",
          "dashboard, first page", "dashboard, all read", "dashboard, a page then", "rebuild", "verify"]  # fmt: skip

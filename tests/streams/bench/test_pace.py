@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.backbones.port import ModelReply, ModelRequest, SetupBroken
-from streams.bench import pace
-from streams.cli.bench.pace import backbones
-from streams.cli.main import main
+from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
+from streams.interfaces.cli.bench.pace import backbones
+from streams.interfaces.cli.main import main
+from streams.research.bench import pace
 
 TOLD = pace.Round(10.0, 16 * 150, 16 * 200, 0)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streams.bench.recipe import Data, Recipe, load, names
+from streams.research.bench.recipe import Data, Recipe, load, names
 from tests.streams.cli.calling import call
 
 ITEMS = 6

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from schemas.usage import Usage
-from streams.bench import prefix
-from streams.cli.main import main
+from streams.interfaces.cli.main import main
+from streams.research.bench import prefix
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from streams.bench.printed import difference, read_printed
-from streams.bench.recipe import load, names
-from streams.bench.tables import shown
+from streams.research.bench.printed import difference, read_printed
+from streams.research.bench.recipe import load, names
+from streams.research.bench.tables import shown
 
 
 @pytest.mark.parametrize(

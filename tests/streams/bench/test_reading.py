@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from streams.bench import reading
-from streams.bench.reading import COT, FREE, PLAIN, Said
-from streams.cli.bench.reading import CHATS, LOGS, ways
-from streams.cli.main import main
+from streams.interfaces.cli.bench.reading import CHATS, LOGS, ways
+from streams.interfaces.cli.main import main
+from streams.research.bench import reading
+from streams.research.bench.reading import COT, FREE, PLAIN, Said
 
 QUICK = "rehearsal:seed=7"
 BOXED, SAID = r"So \boxed{7}.", "Together they have 7 apples."

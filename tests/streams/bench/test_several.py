@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from handlers.learning.metrics import ece
-from streams.analysis.calibrated import Stated, calibration_interval
-from streams.analysis.cases import Case
-from streams.bench.cells import ours
-from streams.bench.metrics import METRICS
-from streams.bench.printed import difference
-from streams.bench.recipe import Place
-from streams.bench.results import Episode, Results
+from streams.research.analysis.calibrated import Stated, calibration_interval
+from streams.research.analysis.cases import Case
+from streams.research.bench.cells import ours
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.printed import difference
+from streams.research.bench.recipe import Place
+from streams.research.bench.results import Episode, Results
 from tests.streams.bench.drawn import (
     PROBLEMS,
     REGRET,

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from handlers.policies.meta_reasoner.measure import training_sample
-from streams.bench.plan import (
+from streams.engine.policies import find
+from streams.research.bench.plan import (
     STAND_IN,
     Options,
     Planner,
@@ -19,8 +20,7 @@ from streams.bench.plan import (
     sources,
     waits_for,
 )
-from streams.bench.recipe import Matched, Recipe, Sample
-from streams.policies import find
+from streams.research.bench.recipe import Matched, Recipe, Sample
 
 ITEMS = [f"What is {at}?" for at in range(40)]
 

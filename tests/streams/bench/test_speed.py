@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.bench import speed
+from streams.research.bench import speed
 from tests.architecture.pages import README
 
 

@@ -23,10 +23,10 @@ from schemas.events.search import OracleScored
 from schemas.events.strategy import RewardJudged, StrategyChosen
 from schemas.outcome import Outcome
 from schemas.usage import Usage
-from streams.analysis.cases import Case
-from streams.analysis.intervals import bounded_interval, wilson
-from streams.analysis.statistics import area_worth, auroc
-from streams.bench.metrics import METRICS
+from streams.research.analysis.cases import Case
+from streams.research.analysis.intervals import bounded_interval, wilson
+from streams.research.analysis.statistics import area_worth, auroc
+from streams.research.bench.metrics import METRICS
 from tests.streams.bench.worlds import case
 
 WORLDS, PROBLEMS = 400, 60

@@ -16,25 +16,25 @@ import pytest
 from handlers.answers.normalise import canonical
 from handlers.learning.metrics import ece
 from schemas.usage import Usage
-from streams.analysis.calibrated import Stated, calibration_interval
-from streams.analysis.cases import Case
-from streams.analysis.control import DEPTHS
-from streams.analysis.intervals import (
+from streams.research.analysis.calibrated import Stated, calibration_interval
+from streams.research.analysis.cases import Case
+from streams.research.analysis.control import DEPTHS
+from streams.research.analysis.intervals import (
     correlation_interval,
     count_interval,
     ratio_interval,
     sum_interval,
     wilson,
 )
-from streams.analysis.mechanisms import FITTED
-from streams.analysis.statistics import left_out, mcnemar, spearman
-from streams.bench import curves
-from streams.bench.cells import ours
-from streams.bench.compare import arms
-from streams.bench.curves import POINTS
-from streams.bench.metrics import METRICS
-from streams.bench.recipe import COMPARED, P_VALUE, TOKENS_PER_POINT, Place, load, names
-from streams.bench.results import Episode, Results
+from streams.research.analysis.mechanisms import FITTED
+from streams.research.analysis.statistics import left_out, mcnemar, spearman
+from streams.research.bench import curves
+from streams.research.bench.cells import ours
+from streams.research.bench.compare import arms
+from streams.research.bench.curves import POINTS
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.recipe import COMPARED, P_VALUE, TOKENS_PER_POINT, Place, load, names
+from streams.research.bench.results import Episode, Results
 from tests.streams.bench.drawn import (
     CLASSES,
     F1,

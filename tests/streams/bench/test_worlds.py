@@ -17,16 +17,16 @@ from schemas.events.strategy import RewardJudged, StrategyChosen
 from schemas.identity import hash01
 from schemas.outcome import Outcome
 from schemas.usage import Usage
-from streams.analysis.cases import Case
-from streams.analysis.figures import outcomes
-from streams.analysis.found import Unit
-from streams.analysis.intervals import share_interval, wilson
-from streams.analysis.statistics import paired_interval
-from streams.analysis.trees import tree_figures, under
-from streams.bench.compare import arms, progress, reward_curve
-from streams.bench.metrics import METRICS
-from streams.bench.results import accuracy_interval, measured
-from streams.bench.tables import ours
+from streams.research.analysis.cases import Case
+from streams.research.analysis.figures import outcomes
+from streams.research.analysis.found import Unit
+from streams.research.analysis.intervals import share_interval, wilson
+from streams.research.analysis.statistics import paired_interval
+from streams.research.analysis.trees import tree_figures, under
+from streams.research.bench.compare import arms, progress, reward_curve
+from streams.research.bench.metrics import METRICS
+from streams.research.bench.results import accuracy_interval, measured
+from streams.research.bench.tables import ours
 from tests.streams.bench.worlds import case, episodes, grown
 
 TALE = "\\alpha + 1"

@@ -15,8 +15,8 @@ from schemas.outcome import Outcome
 from schemas.problem import Limits, Problem
 from schemas.usage import Usage
 from state.folds.grades import Known, Word
-from streams.analysis.cases import Case
-from streams.bench.results import Episode
+from streams.research.analysis.cases import Case
+from streams.research.bench.results import Episode
 
 OPENED: Any = SimpleNamespace(memory_version=0, policy="cot2_meta", backbones="m", limits=Limits())
 """How every episode began."""

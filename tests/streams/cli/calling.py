@@ -14,9 +14,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from streams.cli.flags import FLAGS
-from streams.cli.main import main
-from streams.policies import SHELF
+from streams.engine.policies import SHELF
+from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.main import main
 from streams.runtime.embedded.log import SqliteLog
 
 Message: TypeAlias = tuple[str, str, dict[str, Any], bytes]
@@ -75,7 +75,7 @@ def call(*arguments: object, given: bytes = b"", terminal: bool = False) -> Call
 
 def command(*arguments: object) -> list[str]:
     """The command line as a process: the installed command's own start, from this checkout."""
-    start = "import sys; from streams.cli.main import main; sys.exit(main())"
+    start = "import sys; from streams.interfaces.cli.main import main; sys.exit(main())"
     return [sys.executable, "-c", start, *map(str, arguments)]
 
 

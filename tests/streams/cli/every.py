@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from schemas.identity import is_numbered
-from streams.cli.app import app
+from streams.interfaces.cli.app import app
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 from tests.streams.cli.learned import copy_of, made

@@ -12,7 +12,8 @@ import pytest
 
 from tests.streams.cli.calling import environment
 
-START = 'metalogue() { "$PYTHON" -c "import sys; from streams.cli.main import main; sys.exit(main())" "$@"; }\n'
+MAIN = "import sys; from streams.interfaces.cli.main import main; sys.exit(main())"
+START = f'metalogue() {{ "$PYTHON" -c "{MAIN}" "$@"; }}\n'
 
 
 @lru_cache(maxsize=1)

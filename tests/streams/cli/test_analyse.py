@@ -13,8 +13,8 @@ from handlers.policies.cot2_meta.trace import tree_of
 from schemas.events.episode import Completed, EpisodeClosed
 from schemas.events.search import NodePruned
 from state.folds.grades import Known, Word
-from streams.analysis.cases import read
-from streams.analysis.trees import pruning, under, utility_of
+from streams.research.analysis.cases import read
+from streams.research.analysis.trees import pruning, under, utility_of
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 
@@ -110,7 +110,7 @@ def test_so_many_leaves_of_a_shadow_run_are_looked_at_as_are_set(
     def gap(pairs: object, judges: object, k: int) -> float:
         return float(k)
 
-    monkeypatch.setattr("streams.analysis.trees.oracle_gap", gap)
+    monkeypatch.setattr("streams.research.analysis.trees.oracle_gap", gap)
     log = SqliteLog(searched.removeprefix("sqlite:"))
     cases = [case for case in read(log).cases() if case.opened.policy == "cot2_meta"]
     log.close()

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.events.episode import EpisodeOpened
 from schemas.events.strategy import StrategyChosen
-from streams.policies import find
+from streams.engine.policies import find
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import produced, quick, worked

@@ -13,9 +13,9 @@ import pytest
 from metalogue import Engine
 
 from schemas.events.episode import ProblemAdmitted
-from streams.cli.errors import SPENT, USAGE
-from streams.dashboard.live_log import LiveLog
-from streams.dashboard.overview import tenants
+from streams.interfaces.cli.errors import SPENT, USAGE
+from streams.interfaces.dashboard.live_log import LiveLog
+from streams.interfaces.dashboard.overview import tenants
 from streams.runtime.embedded.log import SqliteLog
 from tests.pace import soon
 from tests.streams.cli.calling import call

@@ -13,12 +13,12 @@ from metalogue import Client
 from schemas.events.episode import EpisodeOpened
 from schemas.problem import Limits
 from state.folds.state import State
-from streams.dashboard import listing
-from streams.embedders.hashed import HashedEmbedder
-from streams.policies import find
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.engine.policies import find
+from streams.interfaces.dashboard import listing
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.world import World
 from tests.pace import soon
 from tests.pupil import Numbers
 from tests.streams.cli.calling import call, work

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.cli.chatter import CLIENTS, EVERY_S, MOST_KINDS, Damped, damping
+from streams.interfaces.cli.chatter import CLIENTS, EVERY_S, MOST_KINDS, Damped, damping
 
 TIMES = st.lists(st.tuples(st.integers(0, 5), st.floats(0, EVERY_S)), max_size=60)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from streams.cli.config import load
-from streams.cli.config_sources import environment, place_of
+from streams.interfaces.cli.config import load
+from streams.interfaces.cli.config_sources import environment, place_of
 from tests.streams.cli.calling import call
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streams.bench.recipe import BadRecipe, read
-from streams.yamls import DEPTH, FILE_CHARS, VALUES, TooMuch, bounded
+from streams.research.bench.recipe import BadRecipe, read
+from streams.support.yamls import DEPTH, FILE_CHARS, VALUES, TooMuch, bounded
 from tests.pace import within
 from tests.streams.cli.calling import call
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.demo.file import begun, set_aside
-from streams.cli.demo.run import BACKBONE, LOG
-from streams.cli.demo.screen import screen
-from streams.cli.opening import open_log
+from streams.interfaces.cli.demo.file import begun, set_aside
+from streams.interfaces.cli.demo.run import BACKBONE, LOG
+from streams.interfaces.cli.demo.screen import screen
+from streams.interfaces.cli.opening import open_log
 from tests.architecture.pages import README, blocks
 from tests.crash.processes import until
 from tests.streams.cli.calling import Called, call, process

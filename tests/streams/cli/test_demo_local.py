@@ -10,9 +10,9 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 
-from streams.cli.demo import local
-from streams.cli.main import main
-from streams.models import Gguf, ggufs
+from streams.answering.models import Gguf, ggufs
+from streams.interfaces.cli.demo import local
+from streams.interfaces.cli.main import main
 
 QUICK = "rehearsal:seed=7"
 

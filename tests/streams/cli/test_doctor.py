@@ -105,7 +105,7 @@ WORK = ("worker", "--backbone", "rehearsal", "--until-idle", "-q")
 
 def open_as_other_version(path: Path) -> str:
     """State that the first episode was opened by cot@0, as an older build would have."""
-    from streams.policies import find
+    from streams.engine.policies import find
     from streams.runtime.embedded.intake import Intake
 
     log = SqliteLog(path)

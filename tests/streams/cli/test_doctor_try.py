@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from schemas.questions import Complete
-from streams.cli.doctor.specimens import MATERIAL, Specimen, specimens
-from streams.policies import SHELF
+from streams.engine.policies import SHELF
+from streams.interfaces.cli.doctor.specimens import MATERIAL, Specimen, specimens
 from tests.endpoint import Answer, Asked, Endpoint, fails, serving, whole
 from tests.streams.cli.calling import Called, call
 

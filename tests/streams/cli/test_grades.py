@@ -12,10 +12,10 @@ import pytest
 
 from handlers.answers import grade
 from state.folds.state import State
-from streams.dashboard import listing
-from streams.export.parquet import export
-from streams.rebuild import fold
+from streams.interfaces.dashboard import listing
+from streams.research.export.parquet import export
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import fold
 from streams.telemetry.figures import Reader
 from tests.streams.cli.calling import call, log_of
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import typer
 
-from streams.cli.app import app, narrowed
+from streams.interfaces.cli.app import app, narrowed
 from tests.streams.cli.calling import call
 
 

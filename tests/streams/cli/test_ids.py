@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.finding import one_of
+from streams.interfaces.cli.finding import one_of
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import Called, call, log_of
 from tests.streams.cli.learned import made, rows

@@ -13,7 +13,7 @@ import pytest
 from schemas.events.graph import PathGrounded
 from schemas.events.learning import LessonDistilled
 from schemas.events.traces import TraceTaken
-from streams.cli.finding import find_episode
+from streams.interfaces.cli.finding import find_episode
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import Called, call
 from tests.streams.dashboard.serving import serving

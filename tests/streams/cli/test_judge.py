@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schemas.identity import canonical
-from streams.policies import SHELF
+from streams.engine.policies import SHELF
 from tests.endpoint import Answer, Asked, Endpoint, serving, whole
 from tests.streams.cli.calling import Called, call
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from state.journal import Fenced
-from streams.cli.flags import FLAGS
-from streams.cli.log_faults import fault_of
+from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.log_faults import fault_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.tables import PRAGMAS
 from tests.streams.cli.calling import Called, call, command, environment

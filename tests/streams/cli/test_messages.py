@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from streams.cli import messages
-from streams.cli.flags import FLAGS
+from streams.interfaces.cli import messages
+from streams.interfaces.cli.flags import FLAGS
 
 
 def test_messages_are_json_lines_where_asked(

@@ -11,10 +11,10 @@ from typing import Any
 import huggingface_hub
 import pytest
 
-from streams.cli import models
-from streams.cli.doctor.setup import checks
-from streams.cli.main import main
-from streams.models import BUNDLED, WHEELS, Wheel, ggufs
+from streams.answering.models import BUNDLED, WHEELS, Wheel, ggufs
+from streams.interfaces.cli import models
+from streams.interfaces.cli.doctor.setup import checks
+from streams.interfaces.cli.main import main
 
 
 @pytest.fixture(autouse=True)

@@ -14,11 +14,11 @@ import pytest
 
 from handlers.policies.registry import POLICIES
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
-from streams import policies
-from streams.child import variables
-from streams.cli.projecting import child_of
-from streams.policies import NoPolicy, find
+from streams.engine import policies
+from streams.engine.policies import NoPolicy, find
+from streams.interfaces.cli.projecting import child_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.support.child import variables
 from tests.streams.cli.calling import Called, call, log_of
 from tests.streams.dashboard.serving import serving
 

@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from streams.cli.errors import CliError
-from streams.cli.options import grouped, pairs
+from streams.interfaces.cli.errors import CliError
+from streams.interfaces.cli.options import grouped, pairs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streams.cli import models, parts
-from streams.cli.main import main
-from streams.models import Gguf, Part, ggufs
+from streams.answering.models import Gguf, Part, ggufs
+from streams.interfaces.cli import models, parts
+from streams.interfaces.cli.main import main
 
 PIECES = (b"GGUF" + b"a" * 5_000, b"b" * 7_000, b"c" * 300)
 

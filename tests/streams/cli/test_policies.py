@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from handlers.policies.registry import POLICIES
-from streams.trials import check
-from streams.trials.check import HASH_SEEDS, digests_elsewhere
-from streams.trials.trial import Broken, Case
+from streams.research.trials import check
+from streams.research.trials.check import HASH_SEEDS, digests_elsewhere
+from streams.research.trials.trial import Broken, Case
 from tests.streams.cli.calling import Called, call
 
 Elsewhere: TypeAlias = Callable[[str, str, Case], list[dict[str, str]]]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
-from streams.cli.working import only_worker
+from streams.interfaces.cli.working import only_worker
 from tests.streams.cli.calling import Called, call
 
 OWN = """

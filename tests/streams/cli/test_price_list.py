@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.backbones.prices import list_of
-from streams.cli.errors import OK, USAGE
+from streams.answering.backbones.prices import list_of
+from streams.interfaces.cli.errors import OK, USAGE
 from tests.streams.cli.calling import call
 
 LIST = "name: our contract\ndate: 2026-11-01\nprices:\n  rehearsal: 1,2\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.refusals import CAUSES, FIRST, SHOWN
+from streams.interfaces.cli.refusals import CAUSES, FIRST, SHOWN
 from tests.streams.cli.calling import Called, call, log_of
 
 LINES = 6_000

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from schemas.identity import canonical
-from streams.learner import Learner
-from streams.policies import find
-from streams.records import LogRecords
+from streams.engine.learner import Learner
+from streams.engine.policies import find
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.records import LogRecords
 from streams.runtime.embedded.writer import Writer
 from tests.endpoint import Answer, Asked, serving, whole
 from tests.streams.cli.calling import Called, call
@@ -299,7 +299,7 @@ def test_logs_that_cannot_be_graded_anew_say_why() -> None:
 
 
 def test_a_log_that_a_worker_has_is_left_to_it() -> None:
-    from streams.cli.working import only_worker
+    from streams.interfaces.cli.working import only_worker
 
     produced()
     worked()

@@ -9,7 +9,7 @@ from msgspec import convert
 
 from schemas.answer import Answer
 from schemas.events.union import KINDS
-from streams.export.schemas import compare, export, schemas
+from streams.research.export.schemas import compare, export, schemas
 from tests.streams.cli.calling import ROOT, call
 
 

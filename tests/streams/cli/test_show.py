@@ -11,9 +11,9 @@ from handlers.policies.mc2 import MC2
 from schemas.events.episode import Completed
 from schemas.identity import is_numbered
 from schemas.questions import Complete
-from streams.cli.show.moment import moment
-from streams.cli.show.sheet import read
+from streams.interfaces.cli.show.moment import moment
 from streams.runtime.embedded.log import SqliteLog
+from streams.views.sheet import read
 from tests.streams.cli.calling import Called, call, environment
 from tests.streams.cli.learned import PROBLEMS, change, copy_of, made, rows
 from tests.streams.cli.test_show_words import steers
@@ -296,7 +296,7 @@ def test_declaring_the_commands_loads_nothing_heavy() -> None:
     heavy = (
         "{'pydantic', 'sqlite3', 'asyncio', 'numpy', 'orjson', 'rich.console', 'schemas.events'}"
     )
-    check = f"import sys, streams.cli.commands.show; print(sorted({heavy} & set(sys.modules)))"
+    check = f"import sys, streams.interfaces.cli.commands.show; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, env=environment(), check=True
     )

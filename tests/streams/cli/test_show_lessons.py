@@ -5,7 +5,7 @@ from pathlib import Path
 
 from handlers.learning.retire import alike
 from schemas.identity import learning_id
-from streams.cli.show.library import Library
+from streams.interfaces.cli.show.library import Library
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import Called, call
 from tests.streams.cli.learned import copy_of, made, rows

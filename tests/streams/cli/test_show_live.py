@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.flags import FLAGS
-from streams.cli.live import Plain, Watcher, chosen, watching
-from streams.cli.show.board import board, plain_line
-from streams.runtime.embedded.worker import Progress
+from streams.engine.progress import Progress
+from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.live import Plain, Watcher, chosen, watching
+from streams.interfaces.cli.show.board import board, plain_line
 from streams.telemetry import figures as module
 from streams.telemetry.figures import Figures, Reader, Spent
 from tests.streams.cli.calling import call

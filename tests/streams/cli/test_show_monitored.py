@@ -16,7 +16,7 @@ from schemas.events.monitoring import (
     StrategyMatched,
     ThresholdsSet,
 )
-from streams.cli.show.facts import says
+from streams.views.facts import says
 
 SAID: list[tuple[Event, str, str]] = [
     (CasesReached(round=0, items=(("p/a/b/c", 0.8),), near=3, held=1), "recall",

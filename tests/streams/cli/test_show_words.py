@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.cli.show.words import cells, clean, cut, kilo, one_line, pad, ranges, spark, wrap
+from streams.views.words import cells, clean, cut, kilo, one_line, pad, ranges, spark, wrap
 
 ANY = st.text(st.characters(), max_size=60)
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}

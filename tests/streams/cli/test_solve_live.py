@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from schemas.identity import address_order, is_numbered
-from streams.cli.solving import told
+from streams.interfaces.cli.solving import told
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call
 

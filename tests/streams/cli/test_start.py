@@ -31,8 +31,8 @@ def loaded(code: str, folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        "import streams.cli.commands.more",
-        "from streams.cli.main import main; main(['--help'])",
+        "import streams.interfaces.cli.commands.more",
+        "from streams.interfaces.cli.main import main; main(['--help'])",
     ],
 )
 def test_help_loads_nothing_heavy(folder: Path, code: str) -> None:
@@ -43,10 +43,10 @@ def test_help_loads_nothing_heavy(folder: Path, code: str) -> None:
 def test_a_command_s_help_loads_what_typer_needs_and_no_more(
     folder: Path, command: list[str]
 ) -> None:
-    code = f"from streams.cli.main import main; main({command!r})"
+    code = f"from streams.interfaces.cli.main import main; main({command!r})"
     assert loaded(code, folder) & HEAVY <= {"pydantic"}
 
 
 def test_a_named_log_needs_no_configuration(folder: Path) -> None:
-    code = "from streams.cli.main import main; main(['consume', '--log', 'none.db'])"
+    code = "from streams.interfaces.cli.main import main; main(['consume', '--log', 'none.db'])"
     assert "pydantic_settings" not in loaded(code, folder)

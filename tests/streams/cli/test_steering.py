@@ -12,8 +12,8 @@ from typing import cast
 
 import pytest
 
-from streams.cli import messages
-from streams.cli.flags import FLAGS
+from streams.interfaces.cli import messages
+from streams.interfaces.cli.flags import FLAGS
 from tests.endpoint import Answer, Asked, serving
 from tests.live.thinking import IDLE, KEY, think
 from tests.streams.cli.calling import Called, answer, call, log_of

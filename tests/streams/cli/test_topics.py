@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from streams.core.topology import TOPICS
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.soundness import config_of
-from streams.topology import TOPICS
 from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import answer, call, log_of
 

@@ -14,7 +14,7 @@ from schemas.events.base import Event
 from schemas.events.reasoning import ControllerActed, MonitorReported
 from schemas.events.search import ConfidenceStated, OracleScored
 from schemas.events.strategy import RewardJudged
-from streams.judging import judgements, words
+from streams.core.judgements import judgements, words
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, serving, whole
 from tests.streams.cli.calling import Called, answer, call, log_of

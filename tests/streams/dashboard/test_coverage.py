@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from streams.analysis.progress import Batch, figures, picture
-from streams.cli.show.board import trend
-from streams.dashboard.app import templates
-from streams.dashboard.items import among_all
+from streams.interfaces.cli.show.board import trend
+from streams.interfaces.dashboard.app import templates
+from streams.interfaces.dashboard.items import among_all
+from streams.research.analysis.progress import Batch, figures, picture
 from streams.telemetry.figures import BatchFigures, Spent
 
 

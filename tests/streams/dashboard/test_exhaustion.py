@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.dashboard.letters import MOST_OF_STRANGERS
-from streams.web.bodies import BODY_S, LINGER_S
-from streams.web.connections import HEAD_S, MOST
+from streams.interfaces.dashboard.letters import MOST_OF_STRANGERS
+from streams.support.web.bodies import BODY_S, LINGER_S
+from streams.support.web.connections import HEAD_S, MOST
 from tests.pace import soon
 from tests.streams.dashboard.serving import Site, serving
 
@@ -27,7 +27,7 @@ POST = b"POST /dead-letter/replay HTTP/1.1\r\nHost: localhost\r\nContent-Length:
 
 SHORT_S = 5.0
 HASTY = (
-    "from streams.web import bodies",
+    "from streams.support.web import bodies",
     f"assert (bodies.BODY_S, bodies.LINGER_S) == {BODY_S, LINGER_S}",
     f"bodies.BODY_S, bodies.LINGER_S = {SHORT_S}, {SHORT_S / 4}",
 )

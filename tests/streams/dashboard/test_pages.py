@@ -16,14 +16,14 @@ from urllib.parse import quote
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.cli.errors import CliError
-from streams.dashboard import app, flow, listing, words
-from streams.dashboard.guard import may_change
-from streams.dashboard.live_log import OLD_S, LiveLog
-from streams.dashboard.rates import Rates
-from streams.dashboard.reading import reading
-from streams.topology import STAGES, TOPICS
-from streams.web.hosts import is_loopback
+from streams.core.topology import STAGES, TOPICS
+from streams.interfaces.cli.errors import CliError
+from streams.interfaces.dashboard import app, flow, listing, words
+from streams.interfaces.dashboard.guard import may_change
+from streams.interfaces.dashboard.live_log import OLD_S, LiveLog
+from streams.interfaces.dashboard.rates import Rates
+from streams.interfaces.dashboard.reading import reading
+from streams.support.web.hosts import is_loopback
 from tests.streams.cli.calling import call, copied
 from tests.streams.dashboard.serving import PATIENCE_S, Site, serving
 
@@ -366,7 +366,7 @@ def test_a_source_that_says_nothing_at_all_makes_figures_old(
 
     source, now = Source(), [time.monotonic()]
     live_log = LiveLog(worked, source)
-    monkeypatch.setattr("streams.dashboard.live_log.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("streams.interfaces.dashboard.live_log.time.monotonic", lambda: now[0])
     with closing(live_log.log), closing(live_log.counts):
         live_log.look()
         live_log.tick()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from streams.dashboard import progress
-from streams.dashboard.words import link
+from streams.interfaces.dashboard import progress
+from streams.interfaces.dashboard.words import link
 from streams.telemetry.figures import Reader
 from tests.streams.cli.calling import call
 from tests.streams.dashboard.serving import Site

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.cli.show.rows import Row
-from streams.dashboard.timeline import LONG_S, STRIP, TICKS, Timeline, lane_of, stepped, timeline
+from streams.interfaces.dashboard.timeline import (
+    LONG_S,
+    STRIP,
+    TICKS,
+    Timeline,
+    lane_of,
+    stepped,
+    timeline,
+)
+from streams.views.rows import Row
 
 
 def row(at: str, seconds: float | None = 1.0, *, called: bool = True) -> Row:

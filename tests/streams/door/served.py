@@ -16,11 +16,11 @@ import openai
 import uvicorn
 from metalogue import Engine
 
-from streams.door.access import access_of
-from streams.door.http.app import app_of
-from streams.door.service import Offer, Service
-from streams.web.connections import Connection
-from streams.web.hosts import Hosts
+from streams.interfaces.door.access import access_of
+from streams.interfaces.door.http.app import app_of
+from streams.interfaces.door.service import Offer, Service
+from streams.support.web.connections import Connection
+from streams.support.web.hosts import Hosts
 from tests.pace import soon
 
 LOG = "sqlite:a.db"

@@ -16,11 +16,11 @@ from metalogue import Client, Engine
 
 from schemas.events.episode import EpisodeParked
 from schemas.identity import digest
-from streams.door import client
-from streams.door.asking import Way
-from streams.door.errors import Error
-from streams.door.mailbox import Mailbox, News
-from streams.door.messages import WORD
+from streams.interfaces.door import client
+from streams.interfaces.door.asking import Way
+from streams.interfaces.door.errors import Error
+from streams.interfaces.door.mailbox import Mailbox, News
+from streams.interfaces.door.messages import WORD
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, whole
 from tests.pace import soon

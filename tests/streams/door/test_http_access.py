@@ -13,9 +13,9 @@ import openai
 import pytest
 import yaml
 
-from streams.cli.working import only_worker
-from streams.door.access import access_of
-from streams.door.http.app import MOST_BYTES
+from streams.interfaces.cli.working import only_worker
+from streams.interfaces.door.access import access_of
+from streams.interfaces.door.http.app import MOST_BYTES
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked, whole
 from tests.pace import soon

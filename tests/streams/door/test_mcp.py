@@ -19,8 +19,8 @@ import metalogue
 import pytest
 import yaml
 
-from streams.cli.errors import SETUP
-from streams.cli.show.library import Library
+from streams.interfaces.cli.errors import SETUP
+from streams.interfaces.cli.show.library import Library
 from streams.runtime.embedded.log import SqliteLog
 from tests.endpoint import Answer, Asked
 from tests.pace import soon
@@ -431,6 +431,6 @@ def test_without_its_extra_it_says_what_to_install(
     def missing(name: str) -> None:
         """No module is found."""
 
-    monkeypatch.setattr("streams.cli.observing.find_spec", missing)
+    monkeypatch.setattr("streams.interfaces.cli.observing.find_spec", missing)
     done = call("mcp", "--log", "a.db", "--backbone", "openai")
     assert (done.code, "pip install 'metalogue[mcp]'" in done.err) == (SETUP, True), done.err

@@ -40,7 +40,7 @@ def test_it_holds_our_packages_with_the_public_one_at_its_top(wheel: Path) -> No
     assert tops == TOPS
     assert "metalogue/py.typed" in names
     assert not [each for each in names if each.startswith("streams/public")]
-    assert {"streams/dashboard/templates", "streams/analysis/static"} <= {
+    assert {"streams/interfaces/dashboard/templates", "streams/research/analysis/static"} <= {
         str(Path(each).parent) for each in names
     }
 

@@ -12,12 +12,12 @@ import pytest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import pack
-from streams.backbones.port import SetupBroken, Unreachable
-from streams.backbones.spelling import BackboneConfig
-from streams.cli.setup import Models, world_of
-from streams.embedders.cached import Cached
-from streams.embedders.hashed import HashedEmbedder, hashed
-from streams.embedders.spelling import build
+from streams.answering.backbones.spelling import BackboneConfig
+from streams.answering.embedders.cached import Cached
+from streams.answering.embedders.hashed import HashedEmbedder, hashed
+from streams.answering.embedders.spelling import build
+from streams.core.backbone import SetupBroken, Unreachable
+from streams.interfaces.cli.setup import Models, world_of
 
 
 class Counting(HashedEmbedder):

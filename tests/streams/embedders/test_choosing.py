@@ -12,13 +12,13 @@ from schemas.identity import text_digest
 from schemas.memory import Memory, MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import pack
-from streams.backbones.port import SetupBroken
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.drive import Run
-from streams.embedders import choosing
-from streams.embedders.choosing import Embedders, usual
-from streams.embedders.hashed import HashedEmbedder, hashed
-from streams.world import World
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.embedders import choosing
+from streams.answering.embedders.choosing import Embedders, usual
+from streams.answering.embedders.hashed import HashedEmbedder, hashed
+from streams.answering.world import World
+from streams.core.backbone import SetupBroken
+from streams.core.drive import Run
 
 MINILM = "minilm-53aa5117-256"
 

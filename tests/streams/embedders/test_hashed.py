@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from handlers.learning.cosine import cosine
 from schemas.identity import text_digest
 from schemas.vectors import as_kept, pack
-from streams.embedders.hashed import HashedEmbedder, hashed
+from streams.answering.embedders.hashed import HashedEmbedder, hashed
 
 SHOW = """
 from schemas.vectors import pack
-from streams.embedders.hashed import hashed
+from streams.answering.embedders.hashed import hashed
 print(pack(hashed("Build a factor first: 4 × 6, naïvely.")))
 """
 

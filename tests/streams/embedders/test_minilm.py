@@ -18,12 +18,12 @@ from schemas.identity import text_digest
 from schemas.memory import MemoryItem
 from schemas.questions import Recall
 from schemas.vectors import as_kept, pack
-from streams.backbones.port import SetupBroken
-from streams.embedders.bert import gelu
-from streams.embedders.hashed import HashedEmbedder
-from streams.embedders.minilm import MiniLm
-from streams.embedders.port import Embedder
-from streams.models import MINILM
+from streams.answering.embedders.bert import gelu
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.minilm import MiniLm
+from streams.answering.embedders.port import Embedder
+from streams.answering.models import MINILM
+from streams.core.backbone import SetupBroken
 from tests.streams.embedders.paraphrases import PAIRS
 
 LESSONS, QUERIES = [list(side) for side in zip(*PAIRS, strict=True)]

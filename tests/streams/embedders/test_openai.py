@@ -20,19 +20,19 @@ from schemas.memory import Memory
 from schemas.price import Price
 from schemas.questions import Embed, Recall
 from schemas.vectors import as_kept, unpack
-from streams.backbones.openai import Options
-from streams.backbones.openai.faults import Fault
-from streams.backbones.port import NotSent, SetupBroken, Unreachable
-from streams.backbones.rehearsal import Options as Calm
-from streams.backbones.rehearsal import Rehearsal
-from streams.drive import Run
-from streams.embedders.cached import Cached
-from streams.embedders.hashed import hashed
-from streams.embedders.openai import OpenAIEmbedder
-from streams.embedders.port import Bill
-from streams.embedders.reading import Vectors, read_vectors
-from streams.trying import Patience
-from streams.world import World
+from streams.answering.backbones.openai import Options
+from streams.answering.backbones.openai.faults import Fault
+from streams.answering.backbones.rehearsal import Options as Calm
+from streams.answering.backbones.rehearsal import Rehearsal
+from streams.answering.embedders.cached import Cached
+from streams.answering.embedders.hashed import hashed
+from streams.answering.embedders.openai import OpenAIEmbedder
+from streams.answering.embedders.port import Bill
+from streams.answering.embedders.reading import Vectors, read_vectors
+from streams.answering.retries import Patience
+from streams.answering.world import World
+from streams.core.backbone import NotSent, SetupBroken, Unreachable
+from streams.core.drive import Run
 from tests.endpoint import Answer, Asked, Endpoint, Script, drops, fails, serving
 from tests.streams.backbones.asking import QUICK
 

@@ -8,9 +8,9 @@ from hashlib import sha256
 
 import pytest
 
-from streams.embedders.cached import Cached
-from streams.embedders.minilm import MiniLm
-from streams.embedders.port import Embedder
+from streams.answering.embedders.cached import Cached
+from streams.answering.embedders.minilm import MiniLm
+from streams.answering.embedders.port import Embedder
 from tests.processors import KERNELS, SMALL_CACHE, said_there
 
 pytestmark = pytest.mark.slow

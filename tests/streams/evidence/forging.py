@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import orjson
 
-from streams.evidence.chains import Chain
-from streams.evidence.manifest import Said, manifest_of, memory_of
-from streams.evidence.pack import PARTS, Pack, digests
-from streams.policies import find
+from streams.engine.policies import find
 from streams.replay.chain import entries_of
+from streams.research.evidence.chains import Chain
+from streams.research.evidence.manifest import Said, manifest_of, memory_of
+from streams.research.evidence.pack import PARTS, Pack, digests
 from streams.runtime.embedded.lines import lines_of
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.replay.spoiling import Change, forged, other

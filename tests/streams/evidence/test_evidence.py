@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
-from streams.analysis.cases import Case
-from streams.evidence.figures import banks, figures
-from streams.evidence.page import blocks, renewed
-from streams.evidence.segments import Segments
+from streams.research.analysis.cases import Case
+from streams.research.evidence.figures import banks, figures
+from streams.research.evidence.page import blocks, renewed
+from streams.research.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
 from tests.streams.cli.calling import ROOT, Called, call

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
 from handlers.policies.registry import POLICIES
 from schemas.events.learning import Reflected
-from streams.cli import observing
-from streams.evidence.chains import BadChain, Chain
-from streams.evidence.pack import NoPack, Pack, packed
+from streams.interfaces.cli import observing
+from streams.research.evidence.chains import BadChain, Chain
+from streams.research.evidence.pack import NoPack, Pack, packed
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka

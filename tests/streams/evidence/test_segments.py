@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.evidence.segments import BadSegment, Segments
 from streams.replay.digest import log_digest
+from streams.research.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.cli.calling import call

@@ -12,7 +12,7 @@ import pytest
 
 from handlers.policies.base import Policy
 from schemas.asking import Diverged
-from streams.policies import NoPolicy, find
+from streams.engine.policies import NoPolicy, find
 from streams.replay.verify import Verified, Verifier
 from streams.runtime.embedded.imported import import_jsonl
 from streams.runtime.embedded.log import SqliteLog

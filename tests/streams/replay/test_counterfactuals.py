@@ -15,18 +15,18 @@ from schemas.events.episode import Completed, Embedded, EpisodeClosed, EpisodeOp
 from schemas.identity import address_order
 from schemas.usage import Embedding
 from state.folds.costs import CostsFold
-from streams.analysis.cases import read
-from streams.backbones.rehearsal import Rehearsal
-from streams.backbones.rehearsal.options import Options
-from streams.cli.forking import forked
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.backbones.rehearsal import Rehearsal
+from streams.answering.backbones.rehearsal.options import Options
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.interfaces.cli.forking import forked
 from streams.replay.change import Change, by_role, reused
 from streams.replay.differ import first_difference, meant, spent_from
 from streams.replay.fork import CannotFork, Forked
 from streams.replay.verify import before, numbered
+from streams.research.analysis.cases import read
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry.figures import Reader
-from streams.world import World
 from tests.streams.cli.calling import call
 
 pytestmark = pytest.mark.slow

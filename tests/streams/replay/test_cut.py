@@ -11,7 +11,7 @@ import pytest
 from handlers.policies.registry import POLICIES
 from schemas.events.episode import EpisodeOpened
 from schemas.problem import Limits
-from streams.policies import find
+from streams.engine.policies import find
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verified, Verifier
 from streams.runtime.embedded.imported import import_jsonl

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.problem import Problem
-from streams.evidence.segments import Segments
-from streams.policies import find
+from streams.engine.policies import find
 from streams.replay.chain import heads_of, links_of
 from streams.replay.heads import (
     BadHeads,
@@ -31,6 +30,7 @@ from streams.replay.heads import (
 )
 from streams.replay.held import hold
 from streams.replay.verify import Verified, Verifier
+from streams.research.evidence.segments import Segments
 from streams.runtime.embedded.imported import import_jsonl
 from streams.runtime.embedded.lines import lines_of
 from streams.runtime.embedded.log import SqliteLog

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from streams.backbones.llamacpp import LlamaCpp
-from streams.backbones.openai import OpenAIBackbone
-from streams.backbones.openai import Options as OpenAIOptions
-from streams.backbones.rehearsal import Options, Rehearsal
-from streams.backbones.shape import description
-from streams.backbones.spelling import build
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.backbones.llamacpp import LlamaCpp
+from streams.answering.backbones.openai import OpenAIBackbone
+from streams.answering.backbones.openai import Options as OpenAIOptions
+from streams.answering.backbones.rehearsal import Options, Rehearsal
+from streams.answering.backbones.shape import description
+from streams.answering.backbones.spelling import build
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
 from streams.replay.change import by_role
-from streams.world import World
 from tests.streams.cli.calling import Called, call
 from tests.streams.cli.conftest import folder as folder
 

@@ -12,7 +12,7 @@ import pytest
 
 from handlers.policies.registry import POLICIES
 from schemas.problem import Limits
-from streams.policies import find
+from streams.engine.policies import find
 from streams.replay.verify import Verified, Verifier
 from streams.runtime.embedded.imported import import_jsonl
 from streams.runtime.embedded.log import SqliteLog

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from schemas.events.base import Event
 from schemas.events.codec import encode
-from streams.cli.logs import cat
+from streams.interfaces.cli.logs import cat
 from streams.replay.digest import log_digest
 from streams.runtime.embedded.imported import BadLine, import_jsonl
 from streams.runtime.embedded.log import SqliteLog

@@ -18,23 +18,23 @@ from schemas.identity import episode_id
 from schemas.record import Record
 from state.folds.state import State
 from state.snapshot import Snapshots
-from streams.backbones.rehearsal.backbone import Rehearsal
-from streams.cli.logs import counts
-from streams.cli.main import main
-from streams.embedders.hashed import HashedEmbedder
-from streams.learner import Learner
-from streams.policies import find
+from streams.answering.backbones.rehearsal.backbone import Rehearsal
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import Totals, World
+from streams.engine.learner import Learner
+from streams.engine.policies import find
+from streams.interfaces.cli.logs import counts
+from streams.interfaces.cli.main import main
 from streams.producing.produce import Plan, Producer
 from streams.producing.sources import lines_of
-from streams.rebuild import snapshot_path
 from streams.replay.verify import Verifier
 from streams.runtime.embedded import marks
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.rebuild import snapshot_path
+from streams.runtime.embedded.snapshots import WORTH, keep, snapshots_of
 from streams.runtime.embedded.worker import Worker
-from streams.snapshots import WORTH, keep, snapshots_of
 from streams.telemetry.counts import Counts
-from streams.world import Totals, World
 
 
 def worked(path: Path, problems: int) -> SqliteLog:
@@ -157,7 +157,7 @@ def test_a_worker_that_ends_lets_the_next_start_from_what_was_learned(
     log = worked(tmp_path / "log.db", 12)
     tables = tmp_path / "log.db.tables"
     assert not keep(log, tables)  # so few are read in no time
-    monkeypatch.setattr("streams.snapshots.WORTH", 50)
+    monkeypatch.setattr("streams.runtime.embedded.snapshots.WORTH", 50)
     assert keep(log, tables)
     assert snapshots_of(log).reaches() == log.end()
     assert not keep(log, tables)
@@ -175,7 +175,7 @@ def test_the_command_leaves_what_was_learned_unless_a_projector_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = str(tmp_path / "log.db")
-    monkeypatch.setattr("streams.snapshots.WORTH", 20)
+    monkeypatch.setattr("streams.runtime.embedded.snapshots.WORTH", 20)
     work = ["worker", "--backbone", "rehearsal", "--until-idle", "--no-tables", "--log", url]
     assert main(["produce", "game24:1-12", "--log", url]) == 0
     assert main(work) == 0

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.events.episode import Embedded
 from schemas.vectors import unpack
-from streams.runtime.progress import Outcome
+from streams.engine.progress import Outcome
 from tests.contracts.runtime_suite import changed, learned, verified
 from tests.contracts.runtimes import Life, in_one_process
 from tests.pupil import problems, publication

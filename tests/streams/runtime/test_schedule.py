@@ -12,11 +12,11 @@ from schemas.budget import Budget
 from schemas.events.episode import Completed
 from schemas.events.learning import MemoryVersioned, SeriesOpened, Timing
 from state.folds.budgets import DAY_MS
-from streams.budgets import Budgets
-from streams.learner import Learner
-from streams.policies import find
-from streams.runtime.schedule import PendingEpisode, Schedule
-from streams.world import Draining
+from streams.answering.budgets import Budgets
+from streams.answering.world import Draining
+from streams.engine.learner import Learner
+from streams.engine.policies import find
+from streams.engine.schedule import PendingEpisode, Schedule
 
 ANNOUNCED, SILENT = "d/mc2/announced", "d/mc2/silent"
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from schemas.events.episode import Completed
-from streams.cli.errors import USAGE
-from streams.cli.show.moment import moment
-from streams.cli.show.sheet import read
+from streams.interfaces.cli.errors import USAGE
+from streams.interfaces.cli.show.moment import moment
 from streams.runtime.embedded.log import SqliteLog
 from streams.telemetry import texts as told
 from streams.telemetry.otlp import Export
 from streams.telemetry.spans import Span
 from streams.telemetry.texts import Texts
+from streams.views.sheet import read
 from tests.streams.cli.calling import call, copied
 from tests.streams.telemetry.collector import attributes, collecting
 from tests.streams.telemetry.test_spans import OFFICIAL

@@ -16,12 +16,12 @@ import pytest
 
 from schemas.questions import ToolResult, UseTool
 from state.tables.corpus import Corpus, Making, Mode, NoCorpus, Passage, Prefixes, fused
-from streams.bench.retrieval import recalls, run
-from streams.embedders.hashed import HashedEmbedder
-from streams.embedders.minilm import MiniLm
-from streams.tools.corpus import CorpusTools, index
-from streams.tools.port import called
-from streams.tools.spelling import build
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.minilm import MiniLm
+from streams.answering.tools.corpus import CorpusTools, index
+from streams.answering.tools.port import called
+from streams.answering.tools.spelling import build
+from streams.research.bench.retrieval import recalls, run
 from tests.data import shared
 from tests.streams.cli.calling import call
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from schemas.questions import ToolResult, UseTool
-from streams.backbones.port import SetupBroken
-from streams.embedders.hashed import HashedEmbedder
-from streams.tools.mcp import McpTools, fitted
-from streams.tools.spelling import build
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.tools.mcp import McpTools, fitted
+from streams.answering.tools.spelling import build
+from streams.core.backbone import SetupBroken
 
 servers = pytest.importorskip("mcp.server.mcpserver", reason="needs the extra mcp")
 

@@ -9,8 +9,8 @@ import pytest
 
 from schemas.events.traces import Step
 from streams.producing.sources import Line
-from streams.traces.case import Case, Label
-from streams.traces.reading import Reading
+from streams.producing.traces.case import Case, Label
+from streams.producing.traces.reading import Reading
 from tests.streams.traces.otlp import chat, export, noted, said, span, text
 
 ASKED, REPLIED = "What is 12 * 12?", "12 * 12 is 144. The answer is 144."

@@ -18,13 +18,13 @@ from handlers.learning.grpo import grpo_loss
 from handlers.learning.reinforce import advantages, clipped_loss
 from handlers.policies.registry import find
 from schemas.questions import ToolResult, UseTool
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.research.training.groups import Group, Rollout, Turn, groups, sequences
+from streams.research.training.tokens import rows_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.training.groups import Group, Rollout, Turn, groups, sequences
-from streams.training.tokens import rows_of
-from streams.world import World
 from tests.streams.cli.calling import call
 
 # ── The loss ─────────────────────────────────────────────────────────────────────────────────

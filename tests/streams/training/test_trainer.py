@@ -20,13 +20,13 @@ from handlers.learning.grpo import grpo_loss
 from handlers.policies.registry import find
 from schemas.identity import hash01
 from schemas.questions import ToolResult, UseTool
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.core.backbone import ModelReply, ModelRequest
+from streams.research.training.grpo_trainer import PAPER, as_batch, trainer
+from streams.research.training.tokens import rows_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.training.grpo_trainer import PAPER, as_batch, trainer
-from streams.training.tokens import rows_of
-from streams.world import World
 from tests.streams.cli.calling import call
 
 WHY = "needs the extra train (torch, transformers, trl): make test-train"

@@ -13,13 +13,13 @@ import httpx
 import pytest
 
 from schemas.questions import Sampling
-from streams.backbones.openai.faults import Fault
-from streams.backbones.port import SetupBroken, Unreachable
-from streams.backbones.providers.access import find_access
-from streams.backbones.providers.clients import open_client
-from streams.backbones.providers.kinds import KINDS, Options
-from streams.backbones.providers.raised import fault_of
-from streams.backbones.providers.refusals import judged
+from streams.answering.backbones.openai.faults import Fault
+from streams.answering.backbones.providers.access import find_access
+from streams.answering.backbones.providers.clients import open_client
+from streams.answering.backbones.providers.kinds import KINDS, Options
+from streams.answering.backbones.providers.raised import fault_of
+from streams.answering.backbones.providers.refusals import judged
+from streams.core.backbone import SetupBroken, Unreachable
 from tests.endpoint import Answer, Asked, drops, serving
 from tests.streams.backbones.asking import always, asking, in_turn
 from tests.streams.backbones.providers.wires import SECRET, WIRES, Wire, one, with_provider
@@ -195,7 +195,7 @@ def test_a_packed_body_is_not_unpacked() -> None:
 
 
 def test_a_flood_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.backbones.providers.clients.MOST_BYTES", 5000)
+    monkeypatch.setattr("streams.answering.backbones.providers.clients.MOST_BYTES", 5000)
     for kind in ("anthropic", "gemini", "azure"):
         wire = WIRES[kind]
         assert one(wire, always(wire.fine("x" * 20_000))).finish == "error"

@@ -8,8 +8,8 @@ import pytest
 
 from schemas.price import Price
 from schemas.questions import Sampling
-from streams.backbones.prices import price_for
-from streams.normalise import completed
+from streams.answering.backbones.prices import price_for
+from streams.core.normalise import completed
 from tests.endpoint import Answer, Asked, serving
 from tests.streams.backbones.asking import always, asking, in_turn
 from tests.streams.backbones.providers.wires import SECRET, WIRES, Wire, one, with_provider

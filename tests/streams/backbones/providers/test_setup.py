@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from streams.backbones.port import SetupBroken
-from streams.backbones.providers import KINDS, Options, ProviderBackbone
-from streams.backbones.spelling import BackboneConfig, build
+from streams.answering.backbones.providers import KINDS, Options, ProviderBackbone
+from streams.answering.backbones.spelling import BackboneConfig, build
+from streams.core.backbone import SetupBroken
 from tests.endpoint import Asked, serving
 from tests.streams.backbones.asking import asking
 from tests.streams.backbones.providers.wires import SECRET, WIRES, Wire, with_provider
@@ -105,7 +105,7 @@ def test_what_only_an_endpoint_of_openai_s_kind_has_is_refused_by_name() -> None
 
 def test_nothing_of_the_library_is_loaded_before_a_question() -> None:
     code = (
-        "import sys; from streams.backbones.spelling import build, BackboneConfig;"
+        "import sys; from streams.answering.backbones.spelling import build, BackboneConfig;"
         "build('anthropic:m', BackboneConfig(environ={'ANTHROPIC_API_KEY': 'k-12345678'}));"
         "print([m for m in ('any_llm', 'anthropic', 'google.genai', 'boto3', 'httpx') if m in sys.modules])"
     )

@@ -11,7 +11,7 @@ import pytest
 
 from handlers.roles.agent import AGENT
 from schemas.events.episode import Completed, EpisodeClosed
-from streams.backbones.providers import Options, ProviderBackbone
+from streams.answering.backbones.providers import Options, ProviderBackbone
 from tests.endpoint import Answer, Asked, serving
 from tests.streams.backbones.asking import QUICK, asking
 from tests.streams.backbones.providers.wires import WIRES, Wire, one, said

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from streams.backbones.port import ModelReply, ModelRequest
-from streams.backbones.providers import Options, ProviderBackbone
+from streams.answering.backbones.providers import Options, ProviderBackbone
+from streams.core.backbone import ModelReply, ModelRequest
 from tests.endpoint import Answer, Asked, Endpoint, Script, serving
 from tests.streams.backbones.asking import QUICK, asking
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.problem import Problem
-from streams.policies import find
+from streams.engine.policies import find
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.kafka.admission import Refused, asked
 from streams.runtime.kafka.append import message_headers

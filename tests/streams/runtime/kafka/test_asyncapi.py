@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from streams.export.asyncapi import FILE, document
-from streams.export.schemas import schemas
+from streams.research.export.asyncapi import FILE, document
+from streams.research.export.schemas import schemas
 
 ROOT = Path(__file__).resolve().parents[4]
 

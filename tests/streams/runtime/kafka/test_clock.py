@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.engine.progress import Outcome
 from streams.replay.verify import Verifier
 from streams.runtime.kafka import append, outgoing, ownership
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, in_one_process, on_kafka_in_memory
 from tests.laws.test_clock import JUMPS, Clock
 from tests.pupil import PUPIL, meant, problems, publication

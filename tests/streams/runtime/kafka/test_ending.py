@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.engine.progress import Outcome
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.sending import Unrecorded
 from streams.runtime.kafka.worker import KafkaWorker
-from streams.runtime.progress import Outcome
-from streams.world import World
 from tests.memory_kafka.broker import Admin, Broker, Consumer, Producer
 from tests.memory_kafka.fixture import in_memory
 from tests.pace import soon

@@ -9,8 +9,9 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from streams.embedders.hashed import HashedEmbedder
-from streams.policies import find
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
+from streams.engine.policies import find
 from streams.runtime.kafka import driver
 from streams.runtime.kafka.health import PATIENCE_S, Health
 from streams.runtime.kafka.owned import Owned
@@ -18,7 +19,6 @@ from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.web import copies, figures, lags, takeovers, told
 from streams.runtime.kafka.worker import KafkaWorker
 from streams.telemetry.metrics import exposed
-from streams.world import World
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
 

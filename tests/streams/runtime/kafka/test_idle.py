@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.embedders.hashed import HashedEmbedder
+from streams.answering.embedders.hashed import HashedEmbedder
+from streams.answering.world import World
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.worker import KafkaWorker
-from streams.world import World
 from tests.memory_kafka.fixture import in_memory
 from tests.pace import soon
 from tests.pupil import Numbers, find, problems, publication

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from schemas.problem import Problem
-from streams.cli import consume
-from streams.cli.errors import CliError
+from streams.engine.progress import Outcome
+from streams.interfaces.cli import consume
+from streams.interfaces.cli.errors import CliError
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.broker import Broker, Headers
 from tests.memory_kafka.fixture import in_memory

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streams.policies import find
+from streams.engine.policies import find
 from streams.producing.produce import Plan, Produced, Producer
 from streams.producing.sources import Line
 from streams.runtime.kafka.imported import KafkaLog

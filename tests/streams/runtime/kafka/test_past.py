@@ -13,11 +13,11 @@ import pytest
 from handlers.policies.base import Conclusion, Task
 from schemas.asking import Steps
 from schemas.problem import Problem
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.past import ClosedEpisodeIndex
 from streams.runtime.kafka.place import Place
-from streams.runtime.progress import Outcome
 from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory

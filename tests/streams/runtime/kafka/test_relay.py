@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from streams.engine.progress import Outcome
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.relay import Relay
-from streams.runtime.progress import Outcome
 from tests.contracts.runtime_suite import alone
 from tests.contracts.runtimes import PARTITIONS, Find, Life, OnKafka, messages
 from tests.memory_kafka.broker import Died

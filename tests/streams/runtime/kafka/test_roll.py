@@ -10,9 +10,9 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from streams.cli import kafka_log
-from streams.cli.errors import UNREACHABLE, CliError
-from streams.cli.output import say
+from streams.interfaces.cli import kafka_log
+from streams.interfaces.cli.errors import UNREACHABLE, CliError
+from streams.interfaces.cli.output import say
 from streams.runtime.kafka import aio, roll
 from streams.runtime.kafka.place import Place
 from tests.ports import refusing

@@ -13,8 +13,9 @@ import pytest
 
 from handlers.policies.base import Policy
 from schemas.problem import Limits
-from streams.cli.doctor.adopting import let_go_on
-from streams.policies import find
+from streams.engine.policies import find
+from streams.engine.progress import Outcome
+from streams.interfaces.cli.doctor.adopting import let_go_on
 from streams.producing.produce import Plan, Producer
 from streams.producing.sources import Line, lines_of
 from streams.replay.verify import Verifier
@@ -22,7 +23,6 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.worker import KafkaWorker
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Find
 from tests.crash.series import Counted, End, end_of, worked
 from tests.crash.test_sets import CALLS, MEMBERS, POLICY, VALUES, begun, opened

@@ -16,12 +16,12 @@ import pytest
 from schemas.events.learning import ProblemForgotten
 from schemas.problem import Feedback, Limits, Problem
 from state.folds.state import State
+from streams.engine.progress import Outcome
 from streams.runtime.embedded.intake import scope_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.view import View
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, count
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import GLANCES, in_memory

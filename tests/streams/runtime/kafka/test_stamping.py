@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from schemas.events.episode import EpisodeClosed
+from streams.engine.progress import Outcome
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import Life, on_kafka_in_memory
 from tests.pupil import PUPIL, problems, publication
 

@@ -13,15 +13,15 @@ import pytest
 from schemas.events.episode import PartitionClaimed
 from schemas.events.learning import Graded, Reflected
 from schemas.problem import Feedback, Problem
-from streams.grading.grader import Grading
-from streams.relay import check
-from streams.runtime.grades import Judged, graded
+from streams.answering.grading.grader import Grading
+from streams.core.closing import check
+from streams.engine.grades import Judged, graded
+from streams.engine.progress import Outcome
 from streams.runtime.kafka.admission import Asked, asked
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.place import Place
 from streams.runtime.kafka.worker import KafkaWorker
-from streams.runtime.progress import Outcome
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.broker import Batch, Broker, Producer
 from tests.memory_kafka.fixture import in_memory

@@ -11,11 +11,11 @@ import pytest
 
 from schemas.events.episode import EpisodeAdopted
 from schemas.problem import Problem
+from streams.engine.progress import Outcome
+from streams.engine.schedule import PendingEpisode
 from streams.runtime.kafka.envelope import Said
 from streams.runtime.kafka.fence import EventsFold
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.progress import Outcome
-from streams.runtime.schedule import PendingEpisode
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import meant, newer, problems, publication

@@ -1,0 +1,71 @@
+"""The state of endpoints: what calls of one model share, and what all calls of one endpoint share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import monotonic
+
+from streams.answering.backbones.breaker import Breaker
+from streams.answering.backbones.gate import ConnectionLimit, Gate
+from streams.answering.backbones.latency import Latency
+from streams.answering.backbones.limiter import Limiter
+
+
+@dataclass(slots=True)
+class EndpointState:
+    """One model at one endpoint: its gate, how much it bears, and whether it is there at all."""
+
+    name: str
+    gate: Gate
+    limiter: Limiter
+    breaker: Breaker = field(default_factory=Breaker)
+    latency: Latency = field(default_factory=Latency)
+    trouble: str = ""
+    """The last fault, for people."""
+    resting: int = 0
+    """Calls that wait for their next attempt."""
+    pieces: int = 0
+    """Pieces of replies that stream in now."""
+
+    def why(self) -> str | None:
+        """Why calls wait here; nothing where none does."""
+        now = monotonic()
+        waiting = self.gate.waiting + self.resting
+        if self.breaker.until_s is not None:
+            return f"{self.name}: {self._silent(self.breaker.until_s - now)}"
+        if not waiting:
+            return None
+        said = f"{self.gate.inside} calls under way, {waiting} wait"
+        if self.pieces:
+            said += f", {self.pieces} pieces streamed in"
+        return f"{self.name}: {said}{self._held(now)}"
+
+    def _silent(self, left_s: float) -> str:
+        when = f"asked again in {left_s:.0f} s" if left_s > 0 else "being tried"
+        return f"{self.breaker.failures} failures in a row, {when}: {self.trouble}"
+
+    def _held(self, now_s: float) -> str:
+        until = self.gate.paused_until
+        if until is not None:
+            return f"; paused for {max(until - now_s, 0):.0f} s: {self.trouble}"
+        if self.resting:
+            return f"; {self.resting} back off: {self.trouble}"
+        return f"; it bears {self.limiter.limit}" if self.gate.inside >= self.limiter.limit else ""
+
+
+class EndpointPool:
+    """The states of all endpoints of a process, so that backbones of the same endpoint and model share one."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[str, ConnectionLimit] = {}
+        self._states: dict[tuple[str, str | None], EndpointState] = {}
+
+    def state_of(self, where: str, model: str | None, most: int) -> EndpointState:
+        """The state of a model at its endpoint; ``most`` bounds the calls in flight to its endpoint."""
+        room = self._rooms.setdefault(where, ConnectionLimit(most))
+        key = (where, model)
+        if key not in self._states:
+            limiter = Limiter(most)
+            name = where if model is None else f"{where} {model}"
+            self._states[key] = EndpointState(name, Gate(limiter, room), limiter)
+        return self._states[key]

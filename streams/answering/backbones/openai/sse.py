@@ -1,0 +1,103 @@
+"""A streamed reply, put together into the one that would have come whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+from streams.answering.backbones.openai.tools import Calls
+
+Json: TypeAlias = dict[str, Any]
+
+MOST_CHUNKS = 1 << 18
+"""Tokens that a reply streams one by one; the longest of today's models end at half of it."""
+_EVENT = re.compile(rb"^data:([^\n]*)", re.MULTILINE)
+_STARTS = (b"data:", b":", b"event:", b"id:", b"retry:")
+
+
+def is_stream(raw: bytes) -> bool:
+    """Whether a body is server-sent events; some servers stream unasked, some never do."""
+    return raw[:64].lstrip().startswith(_STARTS)
+
+
+def one_completion(raw: bytes, parse: Callable[[bytes], object]) -> Json | None:
+    """The completion that the chunks add up to; nothing if it broke off or has a hole.
+
+    What comes behind a hole, or behind more chunks than a reply can have tokens, is not looked at.
+    """
+    whole = _Whole()
+    for number, found in enumerate(_EVENT.finditer(raw)):
+        data = found[1].strip()
+        if data == b"[DONE]":
+            whole.ended = True
+        else:
+            whole.take(parse(data))
+        whole.spoilt = whole.spoilt or number >= MOST_CHUNKS
+        if whole.spoilt:
+            break
+    return whole.completion()
+
+
+class _Whole:
+    """The reply as the chunks so far make it."""
+
+    def __init__(self) -> None:
+        self.ended = self.spoilt = False
+        self.told: Json = {}
+        self.text: list[str] = []
+        self.refusal: list[str] = []
+        self.thought: list[str] = []
+        self.logprobs: list[object] = []
+        self.calls = Calls()
+        self.finish: object = None
+
+    def take(self, chunk: object) -> None:
+        """Add one chunk. An unreadable one spoils the whole: a text with a hole is no reply."""
+        if not isinstance(chunk, dict):
+            self.spoilt = True
+            return
+        said = cast("Json", chunk)
+        self.told |= {name: said[name] for name in ("model", "usage", "error") if said.get(name)}
+        choices: object = said.get("choices")
+        for choice in cast("list[object]", choices) if isinstance(choices, list) else []:
+            if isinstance(choice, dict) and not cast("Json", choice).get("index"):
+                self._choice(cast("Json", choice))
+
+    def _choice(self, choice: Json) -> None:
+        delta, logprobs = choice.get("delta"), choice.get("logprobs")
+        if isinstance(delta, dict):
+            self._delta(cast("Json", delta))
+        if isinstance(logprobs, dict):
+            content: object = cast("Json", logprobs).get("content")
+            self.logprobs += cast("list[object]", content) if isinstance(content, list) else []
+        self.finish = choice.get("finish_reason") or self.finish
+        self.ended = self.ended or bool(self.finish)
+
+    def _delta(self, delta: Json) -> None:
+        thinks = "reasoning_content" if delta.get("reasoning_content") else "reasoning"
+        for name, texts in (
+            ("content", self.text),
+            ("refusal", self.refusal),
+            (thinks, self.thought),
+        ):
+            value: object = delta.get(name)
+            if isinstance(value, str):
+                texts.append(value)
+        self.calls.take(delta)
+
+    def completion(self) -> Json | None:
+        """The body of a reply that was not streamed, or of the error that broke it off."""
+        if "error" in self.told:
+            return {"error": self.told["error"]}
+        if self.spoilt or not self.ended:
+            return None
+        message = {
+            "content": "".join(self.text) if self.text else None,
+            "refusal": "".join(self.refusal) or None,
+            "reasoning_content": "".join(self.thought) or None,
+            "tool_calls": self.calls.whole(),
+        }
+        choice = {"message": message, "finish_reason": self.finish}
+        choice["logprobs"] = {"content": self.logprobs}
+        return self.told | {"choices": [choice]}

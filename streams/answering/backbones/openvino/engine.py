@@ -1,0 +1,140 @@
+"""A loaded model that takes calls at any time and decodes all of them together, one step at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from streams.answering.backbones.openvino.messages import Asked, Said, Settings
+
+TOP_K, MIN_P = 40, 0.05
+"""llama.cpp's defaults: from all of a vocabulary a draw is easily nonsense."""
+GIB = 1 << 30
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way: what it has come to so far, token by token."""
+
+    asked: Asked
+    handle: Any
+    prompt_tokens: int
+    tokens: list[int] = field(default_factory=list[int])
+    logprobs: list[float] = field(default_factory=list[float])
+    finish: str = "error"
+
+
+class Engine:
+    """OpenVINO's continuous batching. Raises ``RuntimeError`` if it cannot load the file."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._library: Any = import_module("openvino_genai")
+        self._context = settings.context
+        scheduler = self._library.SchedulerConfig()
+        scheduler.max_num_seqs = settings.slots
+        scheduler.max_num_batched_tokens = max(settings.batch_tokens, settings.slots)
+        scheduler.enable_prefix_caching = settings.cache
+        scheduler.cache_size = settings.cache_gib
+        # A thread that is tied to a core waits there for whoever else is busy on it.
+        device: dict[str, object] = {
+            "INFERENCE_NUM_THREADS": settings.threads,
+            "ENABLE_CPU_PINNING": False,
+        }
+        if settings.exact:
+            # Otherwise activations are rounded in groups, differently in batches of other sizes.
+            device["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
+        self._pipeline: Any = self._library.ContinuousBatchingPipeline(
+            settings.path, scheduler, "CPU", device
+        )
+        self._tokenizer: Any = self._pipeline.get_tokenizer()
+        self._calls: dict[int, _Call] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether a step would compute anything."""
+        return bool(self._pipeline.has_non_finished_requests())
+
+    def take(self, asked: Asked) -> Said | None:
+        """Begin a call; a reply at once only where it cannot be one."""
+        history = [{"role": role, "content": text} for role, text in asked.messages]
+        try:
+            prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
+            ids = self._tokenizer.encode(prompt + asked.begun, add_special_tokens=False).input_ids
+            count = int(ids.shape[1])
+            if count >= self._context:
+                fault = f"a prompt of {count} tokens; there is room for {self._context}"
+                return Said(number=asked.number, fault=fault, too_long=True)
+            room = self._context - count
+            handle = self._pipeline.add_request(asked.number, ids, self._drawing(asked, room))
+        except RuntimeError as error:
+            return Said(number=asked.number, fault=str(error))
+        self._calls[asked.number] = _Call(asked, handle, count)
+        return None
+
+    def give_up(self, number: int) -> None:
+        """Stop decoding a call, if it is under way."""
+        call = self._calls.pop(number, None)
+        if call is not None:
+            call.handle.cancel()
+
+    def step(self) -> Iterator[Said]:
+        """Compute once, for all; the replies that are whole now."""
+        try:
+            self._pipeline.step()
+        except RuntimeError as error:
+            yield from self._fail(str(error))
+            return
+        for call in list(self._calls.values()):
+            self._hear(call)
+            status = self._library.GenerationStatus
+            if (now := call.handle.get_status()) != status.RUNNING:
+                del self._calls[call.asked.number]
+                fault = None if now == status.FINISHED else f"no room for it: {now.name}"
+                yield self._said(call, fault)
+
+    def _fail(self, fault: str) -> Iterator[Said]:
+        for number in list(self._calls):
+            self.give_up(number)
+            yield Said(number=number, fault=fault)
+
+    def _hear(self, call: _Call) -> None:
+        """Take what was decoded since the last step."""
+        reasons = self._library.GenerationFinishReason
+        finishes = {reasons.STOP: "stop", reasons.LENGTH: "length"}
+        while call.handle.can_read():
+            for output in call.handle.read().values():
+                call.tokens.extend(output.generated_ids)
+                call.logprobs.extend(output.generated_log_probs)
+                call.finish = finishes.get(output.finish_reason, call.finish)
+
+    def _said(self, call: _Call, fault: str | None) -> Said:
+        if fault is not None:
+            return Said(number=call.asked.number, fault=fault)
+        known = [each for each in call.logprobs if math.isfinite(each)]
+        whole = bool(known) and len(known) == len(call.tokens)
+        return Said(
+            number=call.asked.number,
+            text=self._tokenizer.decode(call.tokens) if call.tokens else "",
+            finish=call.finish,
+            prompt_tokens=call.prompt_tokens,
+            completion_tokens=len(call.tokens),
+            logprob=math.fsum(known) / len(known) if whole else None,
+        )
+
+    def _drawing(self, asked: Asked, room: int) -> Any:
+        wanted = self._library.GenerationConfig()
+        wanted.max_new_tokens = min(asked.max_tokens, room)
+        wanted.logprobs = 1
+        wanted.do_sample = asked.temperature > 0
+        if wanted.do_sample:
+            wanted.temperature, wanted.rng_seed = asked.temperature, asked.seed
+            wanted.top_p, wanted.top_k, wanted.min_p = asked.top_p, TOP_K, MIN_P
+        if asked.grammar is not None:
+            held = self._library.StructuredOutputConfig(grammar=asked.grammar)
+            wanted.structured_output_config = held
+        if asked.stop:
+            wanted.stop_strings = set(asked.stop)
+        return wanted

@@ -1,0 +1,101 @@
+"""Errors that the library raises, and what each stands for: a refusal, no answer, or an unreadable reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from streams.answering.backbones.openai.faults import Fault
+from streams.answering.backbones.openai.raised import causes, lost
+from streams.answering.backbones.openai.reading import Json, part
+from streams.answering.backbones.openai.transport import MOST_BYTES, Refused, TooLong
+from streams.answering.backbones.providers.access import Access
+from streams.answering.backbones.providers.kinds import BEDROCK
+from streams.answering.backbones.providers.refusals import judged
+
+TRANSPORTS = ("httpx", "httpcore", "h11", "urllib3", "anyio")
+OF_NO_ANSWER = (  # of botocore, whose exceptions have no better order
+    *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError"),
+    *("ConnectionClosedError", "HTTPClientError", "ProxyConnectionError", "SSLError"),
+)
+UNREADABLE = (
+    "ResponseParserError",
+    "IncompleteReadError",
+    "KeyError",
+    "TypeError",
+    "AttributeError",
+)
+"""What Bedrock's client, and the library behind it, meet in a body that is no reply."""
+
+
+def fault_of(access: Access, error: Exception, connect_s: float) -> Fault | None:
+    """What an exception stands for; any other tells of no attempt."""
+    from any_llm.exceptions import UnsupportedParameterError
+
+    chain = list(causes(error))
+    # Clients take what our transport raises for a connection that broke, and raise that from it.
+    for each in chain:
+        if isinstance(each, Refused):
+            return each.fault
+        if isinstance(each, TooLong):
+            return Fault("junk", f"a reply of more than {MOST_BYTES >> 20} MiB")
+    for each in chain:
+        if isinstance(each, UnsupportedParameterError):
+            first = each.parameter_name.partition(" ")[0]
+            return Fault("model", str(each), free=True, names=frozenset({first}))
+        if type(each).__name__ in ("APIConnectionError", "APITimeoutError") or _of_transport(each):
+            return _lost(error, connect_s)
+        if type(each).__module__.startswith("botocore"):
+            return _of_bedrock(access, each, error, connect_s)
+        if access.provider.name == BEDROCK and type(each).__name__ in UNREADABLE:
+            return _unreadable(each)
+    return None
+
+
+def _of_transport(error: BaseException) -> bool:
+    return isinstance(error, OSError) or type(error).__module__.startswith(TRANSPORTS)
+
+
+def _lost(error: Exception, connect_s: float) -> Fault:
+    """No answer. A connection that took too long is told apart here: over aiohttp others are called so too."""
+    fault = lost(error, connect_s)
+    late = any(
+        type(each).__module__.startswith("httpcore") and type(each).__name__ == "ConnectTimeout"
+        for each in causes(error)
+    )
+    return Fault("lost", f"no connection within {connect_s:g} s", free=True) if late else fault
+
+
+def _unreadable(error: BaseException) -> Fault:
+    return Fault("junk", f"a reply that the library cannot read: {type(error).__name__}")
+
+
+def _of_bedrock(
+    access: Access, each: BaseException, error: Exception, connect_s: float
+) -> Fault | None:
+    name = type(each).__name__
+    response: object = getattr(each, "response", None)
+    if isinstance(response, dict):
+        return _refused(access, cast("Json", response))
+    if name in UNREADABLE:
+        return _unreadable(each)
+    return _lost(error, connect_s) if name in OF_NO_ANSWER else None
+
+
+def _refused(access: Access, response: Json) -> Fault:
+    about, said = part(response, "ResponseMetadata"), part(response, "Error")
+    status: Any = about.get("HTTPStatusCode")
+    if isinstance(status, int) and 300 <= status < 400:
+        detail = f"HTTP {status} sends us elsewhere; no redirect is followed"
+        return Fault("moved", detail, free=True)
+    headers: Mapping[str, str] = part(about, "HTTPHeaders")
+    body = {"code": said.get("Code"), "message": said.get("Message")}
+    return judged(
+        access.provider,
+        status if isinstance(status, int) else 500,
+        body,
+        headers,
+        datetime.now(UTC),
+        access.site.masked,
+    )

@@ -1,0 +1,66 @@
+"""The faculty of assessing: is a solution right, where does it fail, how sure is that."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import sqrt
+
+from streams.answering.backbones.rehearsal.turn import Turn, false_step
+
+_CARE = 0.6
+"""By how much of what is missing named checks mend sensitivity and specificity."""
+_VERDICT = re.compile(r"[\w ]: {0,2}(YES|NO|PASS|FAIL)\b", re.IGNORECASE)
+_FEEL_RIGHT, _FEEL_WRONG, _FEEL_SPREAD = 0.8, 0.35, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The finding of an assessment, right or not."""
+
+    fault: bool
+    step: str
+    says: str
+
+
+def finding(turn: Turn) -> Finding:
+    """What the prompt's report says, else the exact check blurred by the set error rates."""
+    fault = reported(turn)
+    if not (_finds_fault(turn) if fault is None else fault):
+        return Finding(False, "NONE", "NONE")
+    found = false_step(turn.prompt.trajectory or "")
+    if found is None:
+        step = str(1 + int(turn.dice.roll("step") * 3))
+        return Finding(True, step, f"Step {step} does not follow from what stands before it.")
+    step, value = found
+    return Finding(True, step, f"Step {step} is false: that makes {value}.")
+
+
+def reported(turn: Turn) -> bool | None:
+    """Whether the report in the prompt found a fault, if there is one and it says."""
+    verdicts = _VERDICT.findall(turn.prompt.report or "")
+    return verdicts[-1].casefold() in ("yes", "fail") if verdicts else None
+
+
+def _finds_fault(turn: Turn) -> bool:
+    if turn.answer is None:
+        return True
+    care = _CARE if turn.checks else 0.0
+    if turn.right:
+        return not turn.dice.below("specificity", _mended(turn.options.specificity, care))
+    return turn.dice.below("sensitivity", _mended(turn.options.sensitivity, care))
+
+
+def _mended(share: float, care: float) -> float:
+    return share + care * (1.0 - share)
+
+
+def feeling(turn: Turn, right: bool) -> float:
+    """A noisy sense of whether something is right, in [0, 1]."""
+    base = _FEEL_RIGHT if right else _FEEL_WRONG
+    return min(1.0, max(0.0, base + _FEEL_SPREAD * (turn.dice.roll("feeling") - 0.5)))
+
+
+def stated(feel: float) -> float:
+    """Stated confidence: the square root of the feeling, so always too sure."""
+    return round(sqrt(feel), 2)

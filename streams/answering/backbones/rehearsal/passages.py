@@ -1,0 +1,124 @@
+"""Short factual questions over given paragraphs, and whatever text is no other kind of problem.
+
+Right is a name, date or number of the sentence that shares most words with the question; wrong are
+those of the next best sentences. Without paragraphs the question's own words have to do.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from streams.answering.backbones.rehearsal.grounds import Ground, Work
+
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"(?:[A-Z][\w'-]*|\d[\d,.]*)(?: (?:of |the )?(?:[A-Z][\w'-]*|\d[\d,.]*))*")
+_NUMERIC = (1, 3)
+"""Situations whose answers are numbers."""
+_LONGEST = 20_000
+_KEPT = 6
+_LEAST = 4
+"""Letters of a word that counts as one of the question's."""
+_KINDS = (
+    ("who", "whose"),
+    ("when", "year", "date"),
+    ("where", "city", "country"),
+    ("how",),
+    ("which",),
+)
+
+
+def _reads(text: str) -> str | None:
+    return text[:_LONGEST].strip()
+
+
+def question_of(text: str) -> str:
+    """The question of a text: its last sentence with a question mark, else its last one."""
+    sentences = _sentences(text)
+    asking = [sentence for sentence in sentences if sentence.endswith("?")]
+    return (asking or sentences or [text])[-1]
+
+
+def _sentences(text: str) -> list[str]:
+    return [sentence.strip() for sentence in _SENTENCE.findall(text) if sentence.strip()]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _situation(problem: str) -> int:
+    words = set(_words(question_of(problem)))
+    kinds = (i for i, signs in enumerate(_KINDS) if words & set(signs))
+    return next(kinds, len(_KINDS))
+
+
+@lru_cache(maxsize=4096)
+def _ranked(problem: str) -> tuple[tuple[str, str], ...]:
+    """Answers with the sentence that each stands in, best first; at least two."""
+    question = question_of(problem)
+    wanted = {word for word in _words(question) if len(word) >= _LEAST}
+    telling = [sentence for sentence in _sentences(problem) if sentence != question]
+    best = sorted(telling, key=lambda sentence: -_shared(sentence, wanted))[:_KEPT]
+    found: dict[str, str] = {}
+    for sentence in best:
+        for name in _names(sentence, wanted):
+            found.setdefault(name, sentence)
+    numeric = _situation(problem) in _NUMERIC
+    fitting = sorted(found.items(), key=lambda pair: pair[0][0].isdigit() != numeric)
+    answers = fitting or [(word, question) for word in sorted(wanted)]
+    return tuple([*answers, ("yes", question), ("no", question)][:_KEPT])
+
+
+def _shared(sentence: str, wanted: set[str]) -> int:
+    return len(wanted & set(_words(sentence)))
+
+
+def _names(sentence: str, wanted: set[str]) -> list[str]:
+    """Names and numbers of a sentence that the question does not say itself."""
+    names = [name.rstrip(".,'") for name in _NAME.findall(sentence)]
+    return [name for name in names if not wanted & set(_words(name))]
+
+
+def _work(problem: str, rightly: bool, pick: float) -> Work:
+    ranked = _ranked(problem)
+    answer, sentence = ranked[0 if rightly else 1 + int(pick * (len(ranked) - 1))]
+    steps = (f'the passage says "{sentence[:160]}"', f"so the answer is {answer}")
+    return Work(steps, answer)
+
+
+def _right(problem: str, answer: str) -> bool:
+    return answer.strip(" .").casefold() == _ranked(problem)[0][0].casefold()
+
+
+PASSAGES = Ground(
+    name="passages",
+    approaches=(
+        "find the subject's sentence",
+        "follow linked names",
+        "line up the dates",
+        "match the described title",
+        "read past the match",
+        "filter by kind",
+    ),
+    situations=(
+        "questions for a person",
+        "questions for a time",
+        "questions for a place",
+        "questions for an amount",
+        "questions that choose between things",
+        "questions for a thing",
+    ),
+    checks=(
+        "quote the words that carry the answer",
+        "test the answer against the question's kind",
+        "look for a second passage that agrees",
+    ),
+    reads=_reads,
+    situation=_situation,
+    solvable=lambda problem: True,
+    work=_work,
+    right=_right,
+    example="Ada Lovelace was born in London.\n\nWho was born in London?",
+)

@@ -1,0 +1,222 @@
+"""The faculty of writing: short prose for a field, its content taken from the prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from streams.answering.backbones.rehearsal import advance, carry, learn, score
+from streams.answering.backbones.rehearsal.assess import finding, reported
+from streams.answering.backbones.rehearsal.hints import Hint
+from streams.answering.backbones.rehearsal.prompts import Asked
+from streams.answering.backbones.rehearsal.puzzles import PUZZLES
+from streams.answering.backbones.rehearsal.solve import attempt, patch, told
+from streams.answering.backbones.rehearsal.turn import Turn, false_step
+
+_BULLETS = 4
+_QUERY_WORDS = 8
+_SNIPPET = 6
+_SHOWN = 2
+"""Recommendations that guidance passes on."""
+_VAGUE = "Look again at what the last lines claim before you settle."
+_CAREFUL = (
+    "Read every line against the one before it.",
+    "Write each value on a line of its own.",
+    "Keep the answer in the form that is asked for.",
+    "Begin with what is least certain.",
+)
+_CLAIMED = "A last value that was claimed and not computed."
+_SPEAKS = "IF the report {says} THEN Action {option} BECAUSE {why}"
+
+
+def prose(turn: Turn, asked: Asked) -> str:
+    """A text field."""
+    return (asked.one_of(_TEXTS) or _because)(turn, asked)
+
+
+def listed(turn: Turn, asked: Asked) -> list[str]:
+    """A list field: as many items as it must and may hold."""
+    items = (asked.one_of(_LISTS) or _recipe)(turn)[: asked.most]
+    return items + list(_CAREFUL[: max(0, asked.least - len(items))])
+
+
+def explanation(turn: Turn) -> str:
+    """What comes before the fields: the work itself, or what was found in the work of others."""
+    if turn.prompt.trajectory is None:
+        taken, work = attempt(turn)
+        return told(turn, taken, work)
+    return _because(turn, None)
+
+
+# ── What a case teaches ──────────────────────────────────────────────────────────────────────
+
+
+def taught(turn: Turn) -> Hint | None:
+    """The approach that the solution in the prompt names, recommended or not by how it ended."""
+    if turn.tried is None:
+        return None
+    told = (turn.prompt.section(("polarity", "outcome")) or "").lstrip().casefold()
+    bad = told.startswith("avoid") or (not told and finding(turn).fault)
+    return Hint(turn.tried, turn.latent.situation, not bad)
+
+
+def _taught(turn: Turn) -> str:
+    hint = taught(turn)
+    return _CAREFUL[0] if hint is None else hint.says(turn.latent.ground, turn.topic)
+
+
+def _recipe(turn: Turn) -> list[str]:
+    if turn.topic == "checking":
+        return learn.checks(turn)
+    return [_taught(turn), _CAREFUL[1], learn.checks(turn)[0], _CAREFUL[2]]
+
+
+def _snippet(turn: Turn) -> list[str]:
+    lines = (turn.prompt.trajectory or "").splitlines()
+    blamed = [finding(turn).says] if finding(turn).fault else []
+    return [line for line in lines if line.startswith("Step")][:_SNIPPET] + blamed
+
+
+def _signs(turn: Turn) -> list[str]:
+    says = "blames a line" if finding(turn).fault else "finds nothing to blame"
+    return [_taught(turn), f"The report {says}."]
+
+
+def _failure(turn: Turn) -> list[str]:
+    hint = taught(turn)
+    return [_CLAIMED if hint is None or hint.good else _taught(turn)]
+
+
+def _bullets(turn: Turn) -> list[str]:
+    """Guidance for this problem from rules and lessons: nothing that they do not say."""
+    hints = learn.holding(turn)
+    good = [hint for hint in hints if hint.good][:_SHOWN]
+    bad = [hint for hint in hints if not hint.good][:_SHOWN]
+    said = [hint.says(turn.latent.ground, turn.topic) for hint in (*good, *bad)]
+    return [*[*learn.checks_named(turn), *said][:_BULLETS], _clue(turn)]
+
+
+def _clue(turn: Turn) -> str:
+    """What guidance can say of this very case."""
+    fault, false = reported(turn), false_step(turn.prompt.trajectory or "")
+    if fault is not None and turn.topic == "deciding":
+        says = "blames a line" if fault else "blames nothing"
+        return f"The report {says}, {'and one is' if false else 'though none looks'} false."
+    return f"Look at step {false[0]} first." if false else str(turn.dice.pick("careful", _CAREFUL))
+
+
+# ── What to say of a solution ────────────────────────────────────────────────────────────────
+
+
+def _advice(turn: Turn, asked: Asked | None) -> str:
+    """Another approach, if guidance names one or insight strikes; else nothing that helps."""
+    ground, dice = turn.latent.ground, turn.dice
+    others = [a for a in range(len(ground.approaches)) if a != turn.tried]
+    known = [hint.approach for hint in learn.holding(turn) if hint.good and hint.approach in others]
+    if known and dice.below("passes on", turn.options.heed):
+        idea = known[0]
+    elif dice.below("insight", turn.options.insight):
+        idea = dice.pick("idea", others)
+    else:
+        return _VAGUE
+    return f"Start afresh: {Hint(idea, turn.latent.situation, True).says(ground, 'solving')}"
+
+
+def _because(turn: Turn, asked: Asked | None) -> str:
+    found = finding(turn)
+    if found.fault:
+        return f"{found.says} The rest hangs on it."
+    return "Each line follows from the one before it, and the last one gives what is asked."
+
+
+def _mended(turn: Turn, asked: Asked) -> str:
+    taken, work = patch(turn) if turn.prompt.trajectory else attempt(turn)
+    return told(turn, taken, work)
+
+
+def _step(turn: Turn, asked: Asked) -> str:
+    return finding(turn).step
+
+
+def _supposed(turn: Turn, asked: Asked) -> str:
+    """A principle drawn from bare paths, of puzzles since no problem is shown: it may help, or harm."""
+    ground, dice = PUZZLES, turn.dice
+    approach = dice.pick("supposed way", range(len(ground.approaches)))
+    situation = dice.pick("supposed case", range(len(ground.situations)))
+    return Hint(approach, situation, True).says(ground, "solving")
+
+
+def _says(turn: Turn, asked: Asked) -> str:
+    return finding(turn).says
+
+
+def _situation(turn: Turn, asked: Asked) -> str:
+    return learn.sentence(turn.situation)
+
+
+def _rule(turn: Turn, asked: Asked) -> str:
+    wanted = [field.label for field in turn.prompt.asked if field.speaks_of("rule")]
+    return learn.rules(turn)[wanted.index(asked.label) % learn.RULES]
+
+
+def _query(turn: Turn, asked: Asked) -> str:
+    """What to ask a tool: the words of the question that say something."""
+    words = re.findall(r"\w{4,}", turn.prompt.problem or turn.latent.problem)
+    return " ".join(words[-_QUERY_WORDS:]) or turn.latent.problem
+
+
+def _instruction(turn: Turn, asked: Asked) -> str:
+    """What somebody else is to do: solve the problem."""
+    return f'"""Solve this and say how: {turn.latent.problem}"""'
+
+
+def _wording(turn: Turn, asked: Asked) -> str:
+    """One text of several: a sentence of each, and one of its own."""
+    parts = [re.split(r"(?<=[.;])\s+", text) for text in turn.prompt.told]
+    taken = [str(turn.dice.pick(f"part {at}", part)) for at, part in enumerate(parts)]
+    return " ".join(dict.fromkeys((*taken, str(turn.dice.pick("careful", _CAREFUL)))))
+
+
+def _rule_used(turn: Turn, asked: Asked) -> str:
+    """``IF … THEN Action n BECAUSE …``, of the course that the prompt says was taken."""
+    fault = finding(turn).fault
+    option = next(iter(_options(turn)), "3" if fault else "1")
+    says = "blames a line" if fault else "finds nothing to blame"
+    return _SPEAKS.format(says=says, option=option, why=_taught(turn))
+
+
+def _options(turn: Turn) -> list[str]:
+    return re.findall(r"\b[Aa]ction\W{1,4}(\d)", "\n".join(turn.prompt.told))
+
+
+_Text = Callable[[Turn, Asked], str]
+_List = Callable[[Turn], list[str]]
+
+_TEXTS: tuple[tuple[tuple[str, ...], _Text], ...] = (
+    (("wording",), _wording),
+    (("analysis",), _because),
+    (("instruction",), _instruction),
+    (("next step",), advance.step),
+    (("thought",), carry.thought),
+    (("because", "rule used"), _rule_used),
+    (("advice", "suggest", "guidance"), _advice),
+    (("description", "mistake", "fault"), _says),
+    (("justif", "explan", "why"), _because),
+    (("corrected", "mended", "solution"), _mended),
+    (("reasoning",), _because),
+    (("descriptor", "applicable", "condition"), _situation),
+    (("step",), _step),
+    (("rule",), _rule),
+    (("query", "search", "tool"), _query),
+    (("principle",), _supposed),
+)
+_LISTS: tuple[tuple[tuple[str, ...], _List], ...] = (
+    (("semantic", "logical"), score.scores),
+    (("bullet",), _bullets),
+    (("recipe", "procedure"), _recipe),
+    (("snippet", "fragment"), _snippet),
+    (("failure", "pitfall"), _failure),
+    (("flag", "signal"), _signs),
+    (("check", "where"), learn.checks),
+    (("rule", "principle", "insight"), learn.rules),
+)

@@ -1,0 +1,125 @@
+"""Budgets while a worker works: whether a tenant may make another call, and who waits for its next day."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from schemas.budget import ANYBODY, Budget
+from schemas.events.codec import decode
+from schemas.events.episode import Completed
+from state.folds.budgets import NOTHING, BudgetsFold, day_of
+from streams.core.drive import Waiting
+
+NEWEST = 1 << 62
+LANDS_MS = 10_000
+SPENT = """
+select json_extract(a.body, '$.problem.tenant'), r.at_ms, r.body from records r
+  left join records o on r.episode >= 's/' and r.episode < 's0'
+    and o.episode = r.episode and o.address = 'opened'
+  join records a on a.episode = coalesce(json_extract(o.body, '$.members[0]'), r.episode)
+    and a.address = 'admitted'
+  where r.kind = 'completed' and r.topic = 'events' and r.at_ms >= ?
+    and r.offset > ? and r.offset <= ?
+    and json_extract(a.body, '$.problem.tenant') is not null
+"""
+
+
+class OutOfBudget(Waiting):
+    """A tenant has spent its budget of the day: the episode stays open, and goes on the next day."""
+
+
+def nobody(episode: str) -> str | None:
+    """No episode has a tenant."""
+    return None
+
+
+def no_folds() -> Iterable[BudgetsFold]:
+    """Nothing was spent elsewhere."""
+    return ()
+
+
+@dataclass(slots=True)
+class Budgets:
+    """The budgets of a worker. ``clock`` is Unix milliseconds.
+
+    ``tenant_of`` names the tenant of an episode that is worked on. What was spent is ``fold`` and, of other parts
+    of the log, ``elsewhere``. Where ``books`` is off somebody else feeds the folds, off the log.
+    """
+
+    limits: Mapping[str, Budget]
+    clock: Callable[[], int]
+    fold: BudgetsFold = field(default_factory=BudgetsFold)
+    tenant_of: Callable[[str], str | None] = nobody
+    elsewhere: Callable[[], Iterable[BudgetsFold]] = no_folds
+    books: bool = True
+    open_calls: Counter[str] = field(default_factory=Counter[str])
+    landing: dict[str, deque[int]] = field(default_factory=dict[str, "deque[int]"])
+    """When replies came that are not read back yet, by tenant, where somebody else feeds the folds."""
+
+    def load(self, rows: Iterable[tuple[str, int, Completed]]) -> None:
+        """Take in what was recorded before: tenant, moment and reply."""
+        for tenant, at_ms, said in rows:
+            self.fold.feed(tenant, at_ms, said)
+
+    def why(self, tenant: str | None) -> str | None:
+        """Why a tenant may make no call now, in words; nothing where it may."""
+        budget = None if tenant is None else self.limits.get(tenant, self.limits.get(ANYBODY))
+        if tenant is None or budget is None:
+            return None
+        day = day_of(self.clock())
+        folds = (self.fold, *self.elsewhere())
+        spent = sum((each.of(tenant, day) for each in folds), NOTHING)
+        over = spent.over(budget, self.open_calls[tenant] + self._landing(tenant))
+        return None if over is None else f"{tenant} has spent its budget of {day} UTC ({over})"
+
+    @contextmanager
+    def call(self, episode: str) -> Generator[str | None]:
+        """A call for an episode; whose it is. Raises ``OutOfBudget``. A set that was begun is finished."""
+        tenant = self.tenant_of(episode)
+        if tenant is None:
+            yield None
+            return
+        over = self.why(tenant)
+        if over is not None and not episode.startswith("s/"):
+            raise OutOfBudget(over)
+        self.open_calls[tenant] += 1
+        try:
+            yield tenant
+        finally:
+            self.open_calls[tenant] -= 1
+
+    def book(self, tenant: str | None, said: Completed) -> None:
+        """A reply came that is being recorded."""
+        if tenant is not None and self.books:
+            self.fold.feed(tenant, self.clock(), said)
+        elif tenant is not None:
+            self.landing.setdefault(tenant, deque()).append(self.clock())
+
+    def landed(self, tenant: str) -> None:
+        """A reply was read back."""
+        if self.landing.get(tenant):
+            self.landing[tenant].popleft()
+
+    def _landing(self, tenant: str) -> int:
+        """Replies that came and are not read back. One that never is was not recorded: it counts no longer."""
+        waiting = self.landing.get(tenant, ())
+        since = self.clock() - LANDS_MS
+        return sum(at_ms > since for at_ms in waiting)
+
+
+def spent_since(
+    db: sqlite3.Connection, at_ms: int, after: int = 0, upto: int = NEWEST
+) -> Generator[tuple[str, int, Completed]]:
+    """The calls for problems of tenants that a SQLite log has recorded since a moment, between two offsets."""
+    for tenant, at, body in db.execute(SPENT, (at_ms, after, upto)):
+        yield tenant, at, _reply(body)
+
+
+def _reply(body: str) -> Completed:
+    said = decode("completed", body)
+    assert isinstance(said, Completed)
+    return said

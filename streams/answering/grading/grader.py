@@ -1,0 +1,139 @@
+"""Grading in full: exact rules first, then sympy and math-verify, in a process that can be killed.
+
+The second opinions are asked only where exact rules leave ``unknown``. sympy decides; math-verify
+may object, never decide: alone it was seen to accept 1/2004! = 1/2006!. Where the two differ the
+outcome is ``unknown``. Both come with the extra ``math``; without it ``unknown`` stays.
+
+Source: design/evaluation.md#answers-and-outcomes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from threading import Lock
+from typing import Final, Self, cast, get_args
+
+from handlers.answers.grade import PYTHON, Grade, References, agree, best, grade_reference
+from schemas.outcome import Outcome
+from streams.answering.grading.own import OwnGrader
+from streams.answering.grading.process import Died, Helper, NoAnswer
+from streams.answering.grading.sandbox import Sandbox
+
+SYMPY: Final = "sympy@1"
+MATH_VERIFY: Final = "math-verify@1"
+TEXT_CHARS = 2_000
+_MODULES = {SYMPY: "sympy", MATH_VERIFY: "math_verify"}
+
+
+def _opinions() -> Helper:
+    """The process of sympy and math-verify, as far as they are installed."""
+    present = [name for name in _MODULES.values() if find_spec(name) is not None]
+    return Helper(("-m", "streams.answering.grading.opinions", *present))
+
+
+@dataclass(slots=True)
+class Grading:
+    """Grades answers against references; close it, or use it as a context manager.
+
+    ``limit_s`` bounds each second opinion. Code is run in the ``sandbox`` alone. A grader of somebody's ``own``
+    decides in the place of all others. Safe to share between tasks and threads: one question is put to the
+    worker at a time.
+    """
+
+    limit_s: float = 5.0
+    sandbox: Sandbox | None = None
+    """Where code may be run, if the operator said so."""
+    own: OwnGrader | None = None
+    """The grader that the operator gave."""
+    _worker: Helper = field(default_factory=_opinions, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    async def grade(
+        self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
+    ) -> Grade:
+        """As ``grade_now``, without holding up the event loop."""
+        if self.own is not None:
+            asked = {"dataset": dataset, "problem": problem}
+            return await asyncio.to_thread(self.grade_now, answer, reference, **asked)
+        found = grade_reference(answer, reference, dataset=dataset, problem=problem)
+        if found.outcome != "unknown" or answer is None:
+            return found
+        return await asyncio.to_thread(self._second, found, answer, reference)
+
+    def grade_now(
+        self, answer: str | None, reference: References, *, dataset: str = "", problem: str = ""
+    ) -> Grade:
+        """By the operator's own grader; without one by exact rules, else by sympy with math-verify."""
+        if self.own is not None:
+            return self.own.grade(answer, reference, dataset=dataset, problem=problem)
+        found = grade_reference(answer, reference, dataset=dataset, problem=problem)
+        if found.outcome != "unknown" or answer is None:
+            return found
+        return self._second(found, answer, reference)
+
+    def remembered(self) -> Callable[..., Grade]:
+        """``grade_now`` that asks the same only once, for those that judge many answers of few kinds."""
+        return lru_cache(maxsize=65_536)(self.grade_now)
+
+    @property
+    def worker_id(self) -> int | None:
+        """The process id of the worker, or ``None`` while there is none."""
+        return self._worker.process.pid if self._worker.process is not None else None
+
+    def close(self) -> None:
+        """End the worker process, and that of the operator's own grader."""
+        with self._lock:
+            self._worker.close()
+        if self.own is not None:
+            self.own.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _second(self, found: Grade, answer: str, reference: References) -> Grade:
+        """By the alias that says most for the answer; of code, by the tests that it passes."""
+        aliases = (reference,) if isinstance(reference, str) else tuple(reference)
+        if found.grader == PYTHON:
+            if self.sandbox is None:
+                return found
+            run = self.sandbox.grade
+            return best((run(answer, each) for each in aliases), aliases)
+        return best((self._by_one(found, answer, each) for each in aliases), aliases)
+
+    def _by_one(self, found: Grade, answer: str, reference: str) -> Grade:
+        first = self._opinion(SYMPY, answer, reference)
+        if first.outcome == "unknown":
+            return replace(found, detail=f"{found.detail}; {first.detail}")
+        return agree(first, self._opinion(MATH_VERIFY, answer, reference))
+
+    def _opinion(self, grader: str, answer: str, reference: str) -> Grade:
+        name = grader.partition("@")[0]
+        if find_spec(_MODULES[grader]) is None:
+            detail = f"{name} is not installed (pip install 'metalogue[math]')"
+            return Grade(outcome="unknown", grader=grader, detail=detail)
+        if max(len(answer), len(reference)) > TEXT_CHARS:
+            return Grade(outcome="unknown", grader=grader, detail=f"too long for {name}")
+        try:
+            outcome = self._ask(name, answer, reference)
+        except NoAnswer as failure:
+            detail = f"{name} gave no answer: {failure}"
+            return Grade(outcome="unknown", grader=grader, detail=detail)
+        detail = f"{name} cannot decide" if outcome == "unknown" else f"by {name}"
+        return Grade(outcome=outcome, grader=grader, detail=detail)
+
+    def _ask(self, name: str, answer: str, reference: str) -> Outcome:
+        """Ask; a worker that died, whoever ended it, is replaced and asked once more."""
+        asked = {"grader": name, "answer": answer, "reference": reference}
+        with self._lock:
+            try:
+                word = self._worker.ask(asked, self.limit_s)
+            except Died:
+                word = self._worker.ask(asked, self.limit_s)
+        return cast("Outcome", word) if word in get_args(Outcome) else "unknown"

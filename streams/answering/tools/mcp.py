@@ -1,0 +1,114 @@
+"""Tools of any server of the Model Context Protocol, by the official client (extra ``mcp``).
+
+A server need not call its tool as we do: a question goes to the tool of its name, else to the server's
+only one, and its arguments to the properties that the tool declares.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from schemas.questions import ToolResult, UseTool
+from streams.core.backbone import SetupBroken
+
+CALL_S = 60.0
+START_S = 30.0
+COUNTS = ("topk", "top_k", "k", "limit", "max_results", "num_results", "n")
+"""What tools call the number of results."""
+
+
+class McpTools:
+    """One server: a command that is started and spoken to on its standard streams, or a URL.
+
+    The connection lives in a task of its own, since it must be closed where it was opened.
+    """
+
+    def __init__(self, server: Any, name: str) -> None:
+        self.server, self.name = server, name
+        self.tools: dict[str, Mapping[str, Any]] = {}
+        self._client: asyncio.Future[Any] | None = None
+        self._end = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, what: str) -> McpTools:
+        """The server of a URL or a command line. Raises ``ValueError`` without the extra."""
+        try:
+            stdio: Any = import_module("mcp.client.stdio")
+        except ImportError as error:
+            raise ValueError("mcp needs the extra: pip install 'metalogue[mcp]'") from error
+        if what.startswith(("http://", "https://")):
+            return cls(what, what)
+        command, *arguments = shlex.split(what)
+        return cls(stdio.StdioServerParameters(command=command, args=arguments), what)
+
+    async def call(self, question: UseTool) -> ToolResult:
+        """Call the tool and return its result. Raises ``SetupBroken`` where the server cannot be reached."""
+        client = await self._connected()
+        name = self._tool(question.tool)
+        if name is None:
+            listed = ", ".join(self.tools) or "none"
+            return ToolResult(f"no tool {question.tool!r}; there are: {listed}", "refused")
+        arguments = fitted(self.tools[name], dict(question.arguments))
+        result = await asyncio.wait_for(client.call_tool(name, arguments), CALL_S)
+        text = "\n\n".join(each.text for each in result.content if hasattr(each, "text"))
+        if result.is_error:
+            return ToolResult(text or "the tool failed and did not say why", "error")
+        return ToolResult(text, "found" if text.strip() else "empty")
+
+    def _tool(self, wanted: str) -> str | None:
+        if wanted in self.tools:
+            return wanted
+        return next(iter(self.tools)) if len(self.tools) == 1 else None
+
+    async def _connected(self) -> Any:
+        if self._client is None:
+            self._client = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._serve(self._client))
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._client), START_S)
+        except (OSError, TimeoutError, ValueError) as error:
+            detail = str(error) or f"no answer within {START_S:g} s"
+            raise SetupBroken("tools", f"mcp:{self.name}", detail) from error
+
+    async def _serve(self, ready: asyncio.Future[Any]) -> None:
+        mcp: Any = import_module("mcp")
+        try:
+            async with mcp.Client(self.server) as client:
+                listed = await client.list_tools()
+                self.tools = {each.name: each.input_schema for each in listed.tools}
+                ready.set_result(client)
+                await self._end.wait()
+        except Exception as error:  # of a task group, or of the transport: none of the usual kinds
+            if ready.done():
+                raise
+            ready.set_exception(OSError(str(error)))
+
+    async def close(self) -> None:
+        """End the connection, and the process if one was started."""
+        self._end.set()
+        if self._task is not None:
+            with suppress(Exception):
+                await self._task
+            self._task = self._client = None
+
+
+def fitted(schema: Mapping[str, Any], said: Mapping[str, str | int]) -> dict[str, str | int]:
+    """Our arguments under the names that a tool's schema has for them; what it has none for is left out."""
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    texts = [name for name, each in properties.items() if each.get("type") == "string"]
+    counts = [name for name in COUNTS if name in properties]
+    found: dict[str, str | int] = {}
+    for name, value in said.items():
+        if name in properties:
+            found[name] = value
+        elif name == "query" and texts:
+            found[texts[0]] = value
+        elif name == "topk" and counts:
+            found[counts[0]] = value
+    return found

@@ -1,0 +1,408 @@
+"""The world routes each question to whoever can answer it, and normalises what comes back.
+
+Theory of operation. The driver asks the world only what its record does not hold. ``Complete`` goes to the
+backbone of its role, by way of a ``Caller`` that keeps the worker's totals and the patience with endpoints;
+``Recall`` and ``Embed`` go to the embedder and the pinned memory, ``Worth`` to a checker or to the label,
+``UseTool`` to the tools, ``Review`` to people, for whom an episode waits. Whatever comes back is normalised, so
+that something can always be recorded.
+
+Errors never become outcomes here. A broken set-up (``BackboneError``), a worker that stops (``Draining``)
+and a question that is given up (``Stuck``) leave the episode open; only a learner's question that is given
+up is answered, by ``QuestionAbandoned``, since its whole scope would wait otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from handlers.answers.grade import CHECKERS, Grade
+from handlers.learning.recall import Hit, select
+from handlers.limits import Reservation
+from schemas.asking import Ask, ReplayError
+from schemas.events.base import AnswerEvent
+from schemas.events.episode import (
+    Checked,
+    Completed,
+    Embedded,
+    QuestionAbandoned,
+    Recalled,
+    ReviewAnswered,
+)
+from schemas.identity import call_seed, text_digest
+from schemas.memory import Memory
+from schemas.outcome import Heard
+from schemas.price import Price
+from schemas.problem import ID_CHARS, Feedback, Limits
+from schemas.questions import (
+    GUIDANCE,
+    Complete,
+    Credit,
+    Embed,
+    Recall,
+    Review,
+    Sampling,
+    UseTool,
+    Worth,
+)
+from schemas.usage import Embedding, add
+from schemas.vectors import pack, unpack
+from streams.answering.backbones.prices import price_for
+from streams.answering.backbones.shape import description
+from streams.answering.budgets import Budgets
+from streams.answering.calls import Caller, Draining, Totals, why
+from streams.answering.embedders.agreement import embedder_of, need_its_embedder
+from streams.answering.embedders.port import Billing, Embedder
+from streams.answering.retries import Patience
+from streams.answering.tools import NO_TOOLS, Tools, called
+from streams.core import normalise
+from streams.core.backbone import (
+    Backbone,
+    BackboneError,
+    Endpoint,
+    ModelReply,
+    ModelRequest,
+    Stuck,
+)
+from streams.core.defects import describe
+from streams.core.drive import Paused, Run, Waiting
+from streams.core.grants import Grant
+from streams.core.seeds import is_used
+from streams.core.twins import seed_address
+
+if TYPE_CHECKING:
+    from state.mirror import Mirrors
+    from streams.answering.embedders.choosing import Embedders
+
+PLAIN_ITEMS = 64
+"""Up to so many memory items are recalled without the mirror, and without loading NumPy."""
+
+R = TypeVar("R")
+
+_log = logging.getLogger(__name__)
+
+
+class References(Protocol):
+    """Labels of problems, for learners: whoever solves is never told what they say."""
+
+    async def grade(self, question: Worth[Any]) -> Grade:
+        """Grade an answer by the problem's label."""
+        ...
+
+
+class People(Protocol):
+    """People who answer what policies ask them."""
+
+    def reply(self, episode: str, address: str) -> Feedback | None:
+        """What one of them said to the question of an episode at an address; nothing yet."""
+        ...
+
+
+class World:
+    """Backbones by role (``*`` for the rest), one embedder, and memory as each run pins it.
+
+    With ``patient`` an unreachable endpoint is asked again until it answers; without, ``Unreachable``
+    is raised. After ``drain`` every new question raises ``Draining``.
+    """
+
+    def __init__(
+        self,
+        backbones: Mapping[str, Backbone],
+        embedder: Embedder,
+        *,
+        patient: bool = True,
+        totals: Totals | None = None,
+        prices: Mapping[str, Price] | None = None,
+        price_list: str | None = None,
+        limits: Limits | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self.backbones, self.embedder = dict(backbones), embedder
+        self.embedders: Embedders | None = None
+        """Embedders of memories that were made with another one, unless somebody chose the embedder."""
+        self.caller = Caller(
+            patient=patient,
+            totals=totals,
+            prices=prices or {},
+            patience=patience or Patience(),
+        )
+        self.grant = self._granted(limits or Limits(), price_list)
+        """The limits and prices with which episodes are opened."""
+        self.simulated = any(backbone.simulated for backbone in self.backbones.values())
+        """Whether any role is answered by no model."""
+        self.description = self._described()
+        """Which backbone answers which role, for people."""
+        self.mirrors: Mirrors | None = None
+        self.tools: Tools = NO_TOOLS
+        self.references: References | None = None
+        self.budgets: Budgets | None = None
+        """Budgets of tenants; without any nobody is held back."""
+        self.people: People | None = None
+        """Who may be asked; without anybody each question to a person is answered at once, by nobody."""
+
+    @property
+    def draining(self) -> bool:
+        """Whether nothing new is asked; setting it also lets go of calls that only wait."""
+        return self.caller.draining
+
+    @draining.setter
+    def draining(self, value: bool) -> None:
+        """Stop, or ask again."""
+        self.caller.draining = value
+        if value:
+            self.caller.drain(self._asked)
+
+    def watch(self, look: Callable[[], object]) -> None:
+        """Call ``look`` before each question goes out to an endpoint; it may set ``draining``."""
+        for each in self._asked:
+            if isinstance(each, Endpoint):
+                each.watch(look)
+
+    @property
+    def exhausted(self) -> str | None:
+        """The total that is spent, once one is."""
+        return self.caller.exhausted
+
+    @property
+    def calls_begun(self) -> int:
+        """Calls that were begun, whatever came of them."""
+        return self.caller.calls_begun
+
+    def why(self) -> list[str]:
+        """Reasons why calls wait, one for each endpoint and model, for those who watch."""
+        return why(self._asked)
+
+    @property
+    def _asked(self) -> tuple[object, ...]:
+        """Everything that questions go to."""
+        return *self.backbones.values(), self.embedder
+
+    def _granted(self, limits: Limits, price_list: str | None) -> Grant:
+        found = {
+            role: price_for(self.caller.prices, each.name) for role, each in self.backbones.items()
+        }
+        return Grant(
+            limits=limits,
+            prices={role: price for role, price in found.items() if price is not None},
+            unpriced=tuple(self.backbones[role].name for role in found if found[role] is None),
+            price_list=price_list,
+        )
+
+    def _described(self) -> str:
+        named = (
+            (f"{role}=" if role != "*" else "") + description(backbone)
+            for role, backbone in sorted(self.backbones.items())
+        )
+        return ", ".join(named) + (" (SIMULATED)" if self.simulated else "")
+
+    async def answer(
+        self, run: Run, question: Ask[Any], asked: str, address: str, reserved: Reservation
+    ) -> AnswerEvent:
+        """The answer to record. Raises ``SetupBroken``, ``Draining``, or ``Unreachable`` if impatient.
+
+        Raises ``Stuck`` where a question is given up whose episode can be parked. An error that nobody
+        foresaw is never the problem's: a backbone's is a broken set-up, another's gives up the question.
+        """
+        if self.caller.draining:
+            raise Draining
+        try:
+            if isinstance(question, Complete):
+                request = self._request(run, question, asked, address, reserved)
+                backbone = self.backbones.get(question.role) or self.backbones["*"]
+                return await self._completed(backbone, request, question, run.episode, asked)
+            if isinstance(question, Review):
+                return self._heard(run, asked, address)
+            return await self._found(run, question, asked)
+        except Stuck as stuck:
+            if run.topic == "events":
+                raise
+            return QuestionAbandoned(asked=asked, reason=normalise.text(str(stuck), 500)[0])
+
+    async def _completed(
+        self,
+        backbone: Backbone,
+        request: ModelRequest,
+        question: Complete,
+        episode: str,
+        asked: str,
+    ) -> Completed:
+        """Return the reply as it is recorded. Raises ``OutOfBudget`` where its tenant has spent too much."""
+        if self.budgets is None:
+            reply = await self._replied(backbone, request, question, episode)
+            return normalise.completed(asked, reply)
+        with self.budgets.call(episode) as tenant:
+            reply = await self._replied(backbone, request, question, episode)
+            said = normalise.completed(asked, reply)
+            self.budgets.book(tenant, said)
+        return said
+
+    async def _replied(
+        self, backbone: Backbone, request: ModelRequest, question: Complete, episode: str
+    ) -> ModelReply:
+        """Return the reply. If the prompt is too long for the model, ask once more without its guidance."""
+        reply = await self.caller.call(backbone, request, episode)
+        shorter = question.unguided() if reply.too_long else None
+        if shorter is None:
+            return reply
+        _log.warning(
+            "%s: a prompt is too long, and asked again without its guidance", backbone.name
+        )
+        again = await self.caller.call(backbone, request._replace(messages=shorter), episode)
+        return replace(
+            again,
+            attempts=reply.attempts + again.attempts,
+            free=reply.free and again.free,
+            seconds=add(reply.seconds, again.seconds),
+            dropped=(*again.dropped, GUIDANCE),
+        )
+
+    def _heard(self, run: Run, asked: str, address: str) -> ReviewAnswered:
+        """What a person said. Raises ``Waiting`` until he has. Only a problem's own episode waits for one."""
+        if self.people is None or not run.episode.startswith("p/"):
+            return ReviewAnswered(asked=asked, result="nobody")
+        said = self.people.reply(run.episode, address)
+        if said is None:
+            raise Waiting(f"{run.episode} waits for a person at {address}")
+        return answered(said, asked)
+
+    async def _found(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
+        try:
+            return await self._answered(run, question, asked)
+        except (BackboneError, Paused, ReplayError):
+            raise
+        except Exception as error:
+            raise Stuck(f"{type(question).__name__}: {describe(error)}") from error
+
+    async def _answered(self, run: Run, question: Ask[Any], asked: str) -> AnswerEvent:
+        """Answer a question to memory, the embedder, checkers or tools."""
+        match question:
+            case Recall():
+                return await self._recall(run, question, asked)
+            case Embed():
+                embedder = self._embedder(run)
+                need_its_embedder(run, question, embedder.name)
+                vectors, took = await self._vectors(run, embedder, question.texts)
+                named = tuple(map(text_digest, question.texts)) if question.named else None
+                return Embedded(
+                    asked=asked,
+                    embedder=embedder.name,
+                    dimensions=embedder.dimensions,
+                    vectors=tuple(pack(vector) for vector in vectors),
+                    texts=named,
+                    took=took,
+                )
+            case Worth():
+                return await self._checked(question, asked)
+            case UseTool():
+                return await called(self.tools, question, asked)
+            case _:
+                raise TypeError(f"nobody here answers a {type(question).__name__}")
+
+    def _request(
+        self, run: Run, question: Complete, asked: str, address: str, reserved: Reservation
+    ) -> ModelRequest:
+        template = question.template
+        return ModelRequest(
+            question.messages(),
+            capped(question.sampling, reserved.max_tokens),
+            call_seed(run.seed, seed_address(run.journal, address)),
+            question.draw,
+            None if run.in_text else template.schema,
+            template.reply,
+            is_used(run, question, asked, address),
+            template.tools,
+        )
+
+    async def _recall(self, run: Run, question: Recall, asked: str) -> Recalled:
+        embedder = self._embedder(run)
+        need_its_embedder(run, question, embedder.name)
+        (query,), took = await self._vectors(run, embedder, (question.query,))
+        rounded = tuple(unpack(pack(query)))
+        items = self._select(run.memory, question, rounded)
+        return Recalled(
+            asked=asked,
+            memory_version=run.memory.number,
+            items=tuple((item.id, item.text_digest, similarity) for item, similarity in items),
+            took=took,
+        )
+
+    def _embedder(self, run: Run) -> Embedder:
+        """The embedder of a run: the one that made the vectors it has, unless another one was chosen."""
+        if self.embedders is None:
+            return self.embedder
+        return self.embedders.of(embedder_of(run))
+
+    async def _vectors(
+        self, run: Run, embedder: Embedder, texts: tuple[str, ...]
+    ) -> tuple[list[tuple[float, ...]], Embedding | None]:
+        """Return a vector for each text, and what an endpoint was asked for them. Waits for one that is away."""
+        vectors = await self.caller.told(partial(embedder.embed, texts), run.episode)
+        bill = embedder.bill(texts) if isinstance(embedder, Billing) else None
+        return vectors, None if bill is None else self.caller.billed(embedder.name, bill, texts)
+
+    async def _checked(self, question: Worth[Any], asked: str) -> Checked:
+        """Grade by the domain's checker. Where it has none, a learner's question is answered by the label."""
+        if question.domain in CHECKERS or not question.subject or self.references is None:
+            return checked(question, asked)
+        return graded(question, asked, await self.references.grade(question))
+
+    async def during(self, work: Awaitable[R]) -> R:
+        """Await some work, and close whatever comes of it."""
+        try:
+            return await work
+        finally:
+            await self.close()
+
+    def _select(self, memory: Memory, question: Recall, query: tuple[float, ...]) -> list[Hit]:
+        """Select items by the plain rule, or in a large memory through its mirror, which gives the same sooner."""
+        if len(memory.items) <= PLAIN_ITEMS:
+            return select(memory, question, query)
+        if self.mirrors is None:
+            from state.mirror import Mirrors
+
+            self.mirrors = Mirrors()
+        return self.mirrors.select(memory, question, query)
+
+    async def close(self) -> None:
+        """Release what the backbones, the embedder and tools hold."""
+        for backbone in set(self.backbones.values()):
+            await backbone.close()
+        await self.embedder.close()
+        if self.embedders is not None:
+            await self.embedders.close()
+        await self.tools.close()
+
+
+def answered(said: Feedback, asked: str) -> ReviewAnswered:
+    """What a person said to a question, as its answer."""
+    result: Heard = "passed" if said.passed else "answered"
+    reference = None if said.reference is None else normalise.text(str(said.reference))[0]
+    by = normalise.text(said.by, ID_CHARS)[0]
+    return ReviewAnswered(asked=asked, result=result, answer=reference, verdict=said.verdict, by=by)
+
+
+def capped(sampling: Sampling, max_tokens: int | None) -> Sampling:
+    """The sampling with its cap on completion tokens lowered to what is reserved."""
+    if max_tokens is None or max_tokens == sampling.max_tokens:
+        return sampling
+    return replace(sampling, max_tokens=max_tokens)
+
+
+def checked(question: Worth[Any], asked: str) -> Checked:
+    """Grade an answer by the domain's own checker; the outcome is unknown where the domain has none."""
+    check = CHECKERS.get(question.domain)
+    if check is None:
+        return Checked(asked=asked, outcome="unknown", checker="none")
+    return graded(question, asked, check(question.problem, question.answer))
+
+
+def graded(question: Worth[Any], asked: str, grade: Grade) -> Checked:
+    """A grade as the question's answer."""
+    credit = grade.credit if isinstance(question, Credit) else None
+    return Checked(asked=asked, outcome=grade.outcome, checker=grade.grader, credit=credit)
+
+
+__all__ = ["Draining", "References", "Totals", "World", "answered", "capped", "checked"]

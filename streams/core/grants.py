@@ -1,0 +1,38 @@
+"""Grants of a worker to the episodes that it opens: limits for those without any, prices under a cost limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from schemas.price import Price
+from schemas.problem import Limits, Problem
+from streams.core.backbone import SetupBroken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A worker's own limits, and the prices of its models by role; ``unpriced`` names those without."""
+
+    limits: Limits = field(default_factory=Limits)
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    unpriced: tuple[str, ...] = ()
+    price_list: str | None = None
+    """Name and date of the list that the prices are from."""
+
+    def limits_of(self, problem: Problem) -> Limits:
+        """The problem's limits, and the worker's where it has none."""
+        return problem.limits.over(self.limits)
+
+    def prices_of(self, limits: Limits) -> dict[str, Price] | None:
+        """The prices that a limit of cost is kept by; nothing where cost is not limited."""
+        return None if limits.cost is None else dict(self.prices) or None
+
+    def check(self, problem: Problem) -> None:
+        """Raises ``SetupBroken`` where cost is limited and nobody knows what a call costs."""
+        if self.unpriced and self.limits_of(problem).cost is not None:
+            detail = f"{problem.id} has a limit of cost, and no price is known"
+            raise SetupBroken("price", ", ".join(self.unpriced), detail)
+
+
+NO_GRANT = Grant()

@@ -1,0 +1,94 @@
+"""Whatever a server sends, something can be recorded: valid Unicode, finite numbers, a size cap."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from schemas.events.episode import Completed
+from streams.core.backbone import ModelReply
+
+TEXT_CAP = 1 << 20
+"""Characters of one reply that are kept; a longer one is marked ``truncated``."""
+COUNT_CAP = 1 << 53
+MOST_TOKENS = 1 << 17
+"""Tokens of one reply whose log-probabilities are kept."""
+
+
+def text(raw: str, cap: int = TEXT_CAP) -> tuple[str, bool]:
+    """The text with lone surrogates replaced and cut at the cap, and whether it was cut."""
+    if not raw.isascii():
+        try:
+            raw.encode()
+        except UnicodeEncodeError:
+            raw = raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return (raw[:cap], True) if len(raw) > cap else (raw, False)
+
+
+def count(raw: Any) -> int | None:
+    """A count that can be recorded, or unknown; ``12.0`` is twelve, a fraction or a truth value is none."""
+    if type(raw) is int:
+        return raw if 0 <= raw < COUNT_CAP else None
+    if raw is None or isinstance(raw, bool):
+        return None
+    try:
+        whole = int(raw)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return whole if whole == raw and 0 <= whole < COUNT_CAP else None
+
+
+def amount(raw: Any) -> float | None:
+    """A finite amount of at least zero, or unknown."""
+    found = finite(raw)
+    return found if found is not None and found >= 0 else None
+
+
+def finite(raw: Any) -> float | None:
+    """A finite number, or unknown."""
+    try:
+        return float(raw) if math.isfinite(raw) else None
+    except (TypeError, OverflowError):  # no number, or an integer beyond every float
+        return None
+
+
+def tokens(raw: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...] | None:
+    """Tokens with finite log-probabilities; unknown where one of them has none, or there are too many."""
+    kept = tuple(
+        (text(each)[0], known) for each, value in raw if (known := finite(value)) is not None
+    )
+    return kept if len(kept) == len(raw) <= MOST_TOKENS else None
+
+
+def completed(asked: str, reply: ModelReply) -> Completed:
+    """A model's reply as an event, whatever it holds."""
+    said_text, cut = text(reply.text)
+    said: dict[str, Any] = {
+        "asked": asked,
+        "text": said_text,
+        "finish": text(reply.finish, 40)[0],
+        "model": text(reply.model, 200)[0],
+        "attempts": count(reply.attempts) or 1,
+        "prompt_tokens": count(reply.prompt_tokens),
+        "completion_tokens": count(reply.completion_tokens),
+        "seconds": amount(reply.seconds),
+    }
+    if reply.reasoning_tokens is not None:
+        said["reasoning_tokens"] = count(reply.reasoning_tokens)
+    if reply.cached_tokens is not None:
+        said["cached_tokens"] = count(reply.cached_tokens)
+    if reply.cost is not None:
+        said["cost"] = amount(reply.cost)
+    if reply.logprob is not None:
+        said["logprob"] = finite(reply.logprob)
+    if reply.answer_logprob is not None:
+        said["answer_logprob"] = finite(reply.answer_logprob)
+    if reply.token_logprobs and not cut:
+        said["token_logprobs"] = tokens(reply.token_logprobs)
+    if reply.thought:
+        said["thought"] = text(reply.thought)[0]
+    if reply.dropped:
+        said["dropped"] = tuple(text(name, 60)[0] for name in reply.dropped[:20])
+    if cut:
+        said["truncated"] = True
+    return Completed(**said)

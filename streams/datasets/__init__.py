@@ -1,6 +1,0 @@
-"""Data sets by name: readers of files that you have; the project holds none of them."""
-
-from streams.datasets.record import Record
-from streams.datasets.source import NAMES, Records, open_source
-
-__all__ = ["NAMES", "Record", "Records", "open_source"]

@@ -1,0 +1,102 @@
+"""Feedback as a grade: a person's verdict, the domain's own checker, or a comparison with a reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from handlers.answers.grade import CHECKERS, VERDICT, Grade, references_of
+from schemas.events.episode import EpisodeClosed, ProblemAdmitted
+from schemas.events.learning import Graded
+from schemas.outcome import Outcome
+from schemas.problem import Feedback
+from streams.answering.grading.grader import Grading
+from streams.core.closing import evidence_of, graded_address
+
+
+def said(feedback: Feedback, answered: bool) -> Grade:
+    """The outcome that a person's verdict or score stands for; a score of one half says nothing."""
+    if not answered:
+        return Grade(outcome="withheld", grader=VERDICT)
+    score = float(feedback.verdict) if feedback.verdict is not None else feedback.score or 0.0
+    outcome: Outcome = "unknown" if score == 0.5 else "right" if score > 0.5 else "wrong"
+    return Grade(outcome=outcome, grader=VERDICT, detail=f"score {score}")
+
+
+class Judged(Protocol):
+    """An answer that can be judged: whose it is, to what."""
+
+    @property
+    def scope(self) -> str:
+        """The scope that its problem belongs to."""
+        ...
+
+    @property
+    def domain(self) -> str:
+        """Its problem's domain."""
+        ...
+
+    @property
+    def dataset(self) -> str | None:
+        """The data set that its problem comes from."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Its problem's text."""
+        ...
+
+    @property
+    def answer(self) -> str | None:
+        """The answer, if one was given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The answer of an episode that leaves nothing to learn from, as a solve does."""
+
+    scope: str
+    domain: str
+    dataset: str | None
+    problem: str
+    answer: str | None
+
+    @classmethod
+    def of(cls, admitted: ProblemAdmitted, closed: EpisodeClosed) -> Solved:
+        """From what is on its record."""
+        problem = admitted.problem
+        asked = (problem.domain, problem.dataset, problem.problem)
+        return cls(admitted.scope, *asked, closed.answer)
+
+
+async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
+    """The grade that feedback stands for: a verdict, the domain's checker, or a comparison.
+
+    Where the operator gave a grader of his own, it compares, also in a domain that has a checker.
+    """
+    if feedback.reference is None:
+        return said(feedback, judged.answer is not None)
+    checker = CHECKERS.get(judged.domain)
+    if checker is not None and grader.own is None:
+        return checker(judged.problem, judged.answer)
+    return await grader.grade(
+        judged.answer,
+        references_of(feedback.reference),
+        dataset=judged.dataset or judged.domain,
+        problem=judged.problem,
+    )
+
+
+async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:
+    """The record that feedback makes of an answer, and its address: each pair is graded once."""
+    grade = await opinion(grader, judged, feedback)
+    event = Graded(
+        scope=judged.scope,
+        outcome=grade.outcome,
+        grader=grade.grader,
+        by="feedback",
+        source=feedback.by,
+        detail=grade.detail or None,
+    )
+    return graded_address(event, evidence_of(feedback)), event

@@ -1,0 +1,155 @@
+"""Seats of episodes that wait for a slot: single ones, and members of sets until all of them are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from schemas.events.episode import ProblemAdmitted
+from schemas.identity import set_id
+from state.folds.windows import Series
+from streams.engine.learner import Learner
+from streams.engine.policies import NoPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEpisode:
+    """The data that is kept of an episode without a slot; ``partition`` is where its record lies."""
+
+    scope: str
+    series: str | None
+    position: int | None
+    partition: int = 0
+    set_size: int = 0
+    """Members of a set episode at most; 0 where each episode is worked on by itself."""
+    begun: bool = False
+    """Whether it was opened before, by a policy that is not here now."""
+    tenant: str | None = None
+    priority: int = 0
+
+
+def seat_of(
+    learner: Learner,
+    admitted: ProblemAdmitted,
+    policy: str,
+    is_begun: Callable[[], bool],
+    *,
+    partition: int = 0,
+    in_sets: bool = True,
+) -> PendingEpisode:
+    """The seat of an admitted episode. Where its policy is not here, it waits unless it was begun."""
+    problem = admitted.problem
+    seat = PendingEpisode(
+        *(admitted.scope, problem.series, problem.position, partition),
+        tenant=problem.tenant,
+        priority=problem.priority or 0,
+    )
+    try:
+        scope = learner.scope(admitted.scope, policy, problem.profile, problem.settings)
+    except NoPolicy:
+        return replace(seat, begun=is_begun())
+    together = scope.policy.together
+    if together is None or not in_sets:
+        return seat
+    return replace(seat, set_size=together.size(scope.settings))
+
+
+@dataclass(slots=True)
+class Group:
+    """A set that is being gathered: its places in the series, and who came, by position."""
+
+    seat: PendingEpisode
+    places: range
+    members: dict[int, str] = field(default_factory=dict[int, str])
+    called: bool = False
+    """Whether it is complete and has its turn, or had it."""
+
+
+@dataclass(slots=True)
+class Sets:
+    """The sets of all series. A set is complete when none of its places is still to be filled."""
+
+    learner: Learner
+    groups: dict[str, Group] = field(default_factory=dict[str, Group])
+
+    def take(self, episode: str, seat: PendingEpisode) -> bool:
+        """Whether an episode waits for its set: it has a place in an open window of a barrier series."""
+        position = seat.position
+        if position is None or not seat.set_size:
+            return False
+        series = self.learner.scopes[seat.scope].window.series.get(seat.series or "")
+        if series is None:
+            return False
+        if not series.done_positions <= position < series.size or position in series.voids:
+            return False
+        places, number = set_of(series, position, seat.set_size)
+        name = set_id(series.id, self._number(seat, number))
+        group = self.groups.setdefault(name, Group(replace(seat, set_size=0), places))
+        if group.called or position in group.members:
+            return False
+        group.members[position] = episode
+        return True
+
+    def _number(self, seat: PendingEpisode, number: int) -> str:
+        """Which set it is; with its domain where the series has members in several scopes."""
+        shared = [s for s in self.learner.scopes.values() if seat.series in s.window.series]
+        return str(number) if len(shared) == 1 else f"{seat.scope.partition('/')[0]}.{number}"
+
+    def complete(
+        self, may_open: Callable[[PendingEpisode], bool]
+    ) -> Iterator[tuple[str, PendingEpisode]]:
+        """Sets that may open now, each told once."""
+        for name, group in self.groups.items():
+            if not group.called and self._all_here(group) and may_open(group.seat):
+                group.called = True
+                yield name, group.seat
+
+    def _all_here(self, group: Group) -> bool:
+        series = self.learner.scopes[group.seat.scope].window.series[group.seat.series or ""]
+        came = (group.members, series.filled, series.voids)
+        return all(any(place in those for those in came) for place in group.places)
+
+    def members(self, name: str) -> list[str] | None:
+        """The members of a set that has its turn, by position; none if this is no set."""
+        group = self.groups.get(name)
+        return None if group is None else [group.members[at] for at in sorted(group.members)]
+
+    def waiting(self) -> list[str]:
+        """Members of sets that are not complete."""
+        groups = (group for group in self.groups.values() if not group.called)
+        return [episode for group in groups for episode in group.members.values()]
+
+    def gathered(self, series: str) -> set[int]:
+        """The places of a series whose members wait here for the others of their sets."""
+        groups = (group for group in self.groups.values() if not group.called)
+        return {at for group in groups if group.seat.series == series for at in group.members}
+
+    def gathered_in(self, partition: int) -> list[tuple[str, int]]:
+        """Series and places of the members that wait in a partition for the others of their sets."""
+        groups = [group for group in self.groups.values() if not group.called]
+        here = [group for group in groups if group.seat.partition == partition]
+        return [(group.seat.series or "", at) for group in here for at in group.members]
+
+    def without(self, episode: str) -> None:
+        """A member was taken out. A set that has its turn goes on with all of its members."""
+        for group in self.groups.values():
+            if not group.called:
+                group.members = {at: e for at, e in group.members.items() if e != episode}
+
+    def drop(self, partition: int) -> None:
+        """The sets of a partition are no longer ours."""
+        kept = ((n, g) for n, g in self.groups.items() if g.seat.partition != partition)
+        self.groups = dict(kept)
+
+    def leave(self, name: str) -> None:
+        """A set is done with."""
+        self.groups.pop(name, None)
+
+
+def set_of(series: Series, position: int, size: int) -> tuple[range, int]:
+    """The places of a position's set, and its number from 1: each window falls into sets of this size."""
+    window = series.positions(position // series.window)
+    at = (position - window.start) // size
+    first = window.start + at * size
+    number = (position // series.window) * -(-series.window // size) + at + 1
+    return range(first, min(first + size, window.stop)), number

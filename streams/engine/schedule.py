@@ -1,0 +1,282 @@
+"""The bounded scheduler of every runtime: which episodes may open, which wait, and what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Container, Coroutine, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streams.answering.budgets import Budgets
+from streams.answering.world import Draining
+from streams.core.drive import first_of, is_group
+from streams.engine.learner import Learner
+from streams.engine.pending import PendingEpisode, Sets
+from streams.engine.ready import Ready
+from streams.engine.scopes import Scope
+
+__all__ = ["PendingEpisode", "Running", "Schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A task, and the partition that it works for."""
+
+    partition: int
+    task: asyncio.Task[None]
+
+
+class Schedule:
+    """Ready, blocked and running episodes. A problem that waits for a version holds no slot.
+
+    ``broken`` is told of the first defect of a task that is no outcome of its episode; a task that ends
+    because its worker drains is none.
+    """
+
+    def __init__(
+        self, learner: Learner, slots: int, broken: Callable[[BaseException], None]
+    ) -> None:
+        self.learner, self.slots, self.broken = learner, slots, broken
+        self.ready = Ready()
+        self.blocked: dict[str, deque[str]] = {}
+        self.seats: dict[str, PendingEpisode] = {}
+        self.tasks: dict[str, Running] = {}
+        self.twins: dict[str, dict[int, PendingEpisode]] = {}
+        """Other seats of an episode, by partition: its problem lies on several."""
+        self.asleep: set[str] = set()
+        """Episodes that wait for a person; they hold no slot."""
+        self.unpaid: dict[str, str] = {}
+        """Episodes whose tenant has spent its budget, and that tenant; they hold no slot either."""
+        self.budgets: Budgets | None = None
+        self.changed = asyncio.Event()
+        self.sets = Sets(learner)
+
+    # -- who waits ---------------------------------------------------------------------------------
+
+    def enqueue(self, episode: str, seat: PendingEpisode) -> None:
+        """An admitted episode waits for its turn."""
+        known = self.seats.get(episode)
+        if known is not None:
+            if known.partition != seat.partition:
+                self.twins.setdefault(episode, {})[seat.partition] = seat
+            return
+        self.seats[episode] = seat
+        if self.sets.take(episode, seat):
+            self._call_sets()
+        elif self.may_open(seat):
+            self.ready.append(episode, seat.priority)
+        else:
+            self.blocked.setdefault(seat.scope, deque()).append(episode)
+        self.changed.set()
+
+    def leave(self, episode: str) -> None:
+        """An episode or a set needs no seat any more: it was closed or parked."""
+        self.seats.pop(episode, None)
+        self.asleep.discard(episode)
+        self.unpaid.pop(episode, None)
+        self.sets.leave(episode)
+        self._next_twin(episode)
+
+    def take_out(self, episode: str) -> None:
+        """A person took an episode out: whatever works on it lets go of its open calls, and it has no turn again."""
+        running = self.tasks.get(episode)
+        if running is not None:
+            running.task.cancel()
+        self.sets.without(episode)
+        self.leave(episode)
+        self.changed.set()
+
+    def rest(self, episode: str) -> None:
+        """An episode waits for a person, and keeps its seat."""
+        self.asleep.add(episode)
+
+    def wake(self, episode: str) -> None:
+        """Somebody answered an episode: if it waits for that, it has its turn again."""
+        if episode in self.asleep:
+            self.asleep.discard(episode)
+            self._again(episode)
+            self.changed.set()
+
+    def _again(self, episode: str) -> None:
+        """An episode has its turn once more, among those of its priority."""
+        seat = self.seats.get(episode)
+        if seat is not None:
+            self.ready.append(episode, seat.priority)
+
+    def tenant_of(self, name: str) -> str | None:
+        """The tenant of an episode, and of a set that of its first member."""
+        members = self.sets.members(name)
+        seat = self.seats.get(members[0] if members else name)
+        return None if seat is None else seat.tenant
+
+    def may_pay(self, seat: PendingEpisode) -> bool:
+        """Whether the budget of an episode's tenant covers another call."""
+        return self.budgets is None or self.budgets.why(seat.tenant) is None
+
+    def unpay(self, episode: str) -> None:
+        """An episode waits until its tenant may spend again, and keeps its seat."""
+        seat = self.seats.get(episode)
+        if seat is not None and seat.tenant is not None:
+            self.unpaid[episode] = seat.tenant
+
+    def pay(self) -> None:
+        """Those whose tenants may spend again have their turns again: a day began, or a call came to nothing."""
+        if not self.unpaid or self.budgets is None:
+            return
+        able = {each for each in set(self.unpaid.values()) if self.budgets.why(each) is None}
+        for episode in [each for each, tenant in self.unpaid.items() if tenant in able]:
+            del self.unpaid[episode]
+            self._again(episode)
+
+    def owing(self) -> dict[str, str]:
+        """Those that wait for a budget, and why."""
+        if self.budgets is None:
+            return {}
+        said = {each: self.budgets.why(each) or each for each in set(self.unpaid.values())}
+        return {episode: said[tenant] for episode, tenant in self.unpaid.items()}
+
+    def _next_twin(self, episode: str) -> None:
+        """A problem that was put on two partitions has its turn on the second after the first."""
+        twins = self.twins.pop(episode, {})
+        for seat in twins.values():
+            self.enqueue(episode, seat)
+
+    def may_open(self, seat: PendingEpisode) -> bool:
+        """Whether the memory version that an episode needs exists. Its series must be announced.
+
+        In a scope whose policy is not here nobody opens; who was opened gets its turn, and is parked.
+        """
+        scope = self.learner.scopes.get(seat.scope)
+        if scope is None:
+            return seat.begun
+        if is_cold(scope, self.learner):
+            return False
+        if seat.position is not None and not scope.window.is_announced(seat.series):
+            return False
+        return scope.window.version_for(seat.series, seat.position) is not None
+
+    def release(self, scope: str) -> None:
+        """Something was learned in a scope: those that may open now, may."""
+        still: deque[str] = deque()
+        for episode in self.blocked.pop(scope, ()):
+            seat = self.seats.get(episode)
+            if seat is not None and not self.sets.take(episode, seat):
+                if self.may_open(seat):
+                    self.ready.append(episode, seat.priority)
+                else:
+                    still.append(episode)
+        if still:
+            self.blocked[scope] = still
+        self._call_sets()
+        self.changed.set()
+
+    def _call_sets(self) -> None:
+        """Sets that may open now have their turn at once: whoever looks meanwhile must not take them for waiting.
+
+        A worker that did ended, with a whole set in the log that nobody had begun.
+        """
+        for name, place in self.sets.complete(self.may_open):
+            self.seats[name] = place
+            self.ready.append(name, place.priority)
+
+    def waiting(self) -> Iterator[tuple[str, PendingEpisode]]:
+        """Episodes that wait for a memory version, for a person, or for their tenant's next day."""
+        asleep = (sorted(self.asleep), list(self.unpaid))
+        for blocked in (*self.blocked.values(), self.sets.waiting(), *asleep):
+            for episode in blocked:
+                seat = self.seats.get(episode)
+                if seat is not None:
+                    yield episode, seat
+
+    def held(self) -> list[str]:
+        """Return what cannot continue by itself: episodes without a version, and the places that series wait for."""
+        places = waiting_places(self.learner, self.sets.gathered)
+        return [episode for episode, _ in self.waiting()] + places
+
+    # -- who runs ----------------------------------------------------------------------------------
+
+    def next(self) -> tuple[str, PendingEpisode] | None:
+        """The next episode, or set of them, that may open now, if there is a slot."""
+        self._call_sets()
+        self.pay()
+        for _ in range(len(self.ready)):
+            if len(self.tasks) >= self.slots:
+                break
+            episode = self.ready.popleft()
+            seat = self.seats.get(episode)
+            if seat is None:
+                continue
+            if episode in self.tasks:  # its former task is still ending
+                self.ready.append(episode, seat.priority)
+            elif self.may_pay(seat):
+                return episode, seat
+            else:
+                self.unpay(episode)
+        return None
+
+    def start(self, name: str, work: Coroutine[Any, Any, None], partition: int = 0) -> None:
+        """Run something for a partition."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks[name] = Running(partition, task)
+        task.add_done_callback(lambda done: self._ended(name, done))
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        running = self.tasks.get(name)
+        if running is not None and running.task is task:
+            del self.tasks[name]
+        self.changed.set()
+        error = None if task.cancelled() else task.exception()
+        if error is None or isinstance(error, Draining):
+            return
+        self.broken(first_of(error) if is_group(error) else error)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs, or could."""
+        return bool(self.tasks or self.ready)
+
+    async def finished(self) -> None:
+        """Wait until nothing runs."""
+        while self.tasks:
+            await asyncio.wait([running.task for running in self.tasks.values()])
+
+    def cancel(self, partition: int) -> None:
+        """Stop everything of a partition: it moved, or another worker claimed it."""
+        for running in list(self.tasks.values()):
+            if running.partition == partition:
+                running.task.cancel()
+        self.seats = {e: s for e, s in self.seats.items() if s.partition != partition}
+        self.ready.keep(self.seats)
+        self.asleep &= self.seats.keys()
+        self.unpaid = {e: tenant for e, tenant in self.unpaid.items() if e in self.seats}
+        self.sets.drop(partition)
+        for episode, twins in list(self.twins.items()):
+            twins.pop(partition, None)
+            if episode not in self.seats:
+                self._next_twin(episode)
+
+
+def is_cold(scope: Scope, learner: Learner) -> bool:
+    """Whether version 0 of a series' scope is still to be taken over from another scope."""
+    source = scope.warm_source
+    return source is not None and source in learner and bool(scope.window.series)
+
+
+def nobody(series: str) -> Container[int]:
+    """The places of a series whose members wait for others: none, where nothing is worked on in sets."""
+    return ()
+
+
+def waiting_places(
+    learner: Learner, gathered: Callable[[str], Container[int]] = nobody
+) -> list[str]:
+    """The first place that each open series waits for, in words."""
+    found: list[str] = []
+    for name, scope in learner.scopes.items():
+        series = scope.window.current
+        here = gathered(series.id) if series is not None else ()
+        missing = [] if series is None else [p for p in series.missing() if p not in here]
+        if series is not None and missing:
+            found.append(f"{name}: series {series.id} waits for position {missing[0]}")
+    return found

@@ -1,0 +1,221 @@
+"""Set episodes: the members of a window worked on together under one shared limit, an answer each.
+
+The set's own record holds what was asked and stated; each member has its opening and its closing, and of
+the set's record the part that is about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from msgspec import structs
+
+from handlers.limits import Ledger
+from handlers.policies.base import Conclusion, Policy, Together, Trace
+from schemas.asking import OutOfLimit, Steps
+from schemas.events.base import Event
+from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.identity import is_numbered, seed_of
+from schemas.memory import Memory
+from schemas.problem import Limits
+from schemas.usage import NOTHING
+from state.journal import Recorder
+from streams.core.closing import Closing, closing, trace_of
+from streams.core.defects import describe
+from streams.core.drive import Run, World, drive
+from streams.core.grants import NO_GRANT, Grant
+from streams.core.seeds import is_chosen
+from streams.core.unkept import refused_by
+from streams.engine.episode import NOT_AN_OUTCOME, Work, concluded, prepare, with_chance
+
+Record = Mapping[str, Event]
+
+
+@dataclass(frozen=True, slots=True)
+class SetWork:
+    """A set episode: its members in order, its opening, and its numbered record."""
+
+    episode: str
+    members: tuple[Work, ...]
+    opened: EpisodeOpened
+    journal: dict[str, Event]
+
+    @property
+    def first(self) -> Work:
+        """The member whose policy, settings and memory are those of the set."""
+        return self.members[0]
+
+    @property
+    def together(self) -> Together[Any]:
+        """How its policy works on sets."""
+        found = self.first.policy.together
+        if found is None:
+            raise LookupError(f"{self.first.policy.reference} takes no sets")
+        return found
+
+    def steps(self) -> Steps[tuple[Conclusion, ...]]:
+        """The policy at work on all members."""
+        tasks = [(member.task, member.opened.limits.calls) for member in self.members]
+        return self.together.solve(tasks, self.first.settings)
+
+    def ledger(self) -> Ledger:
+        """The one limit that all share."""
+        return Ledger.of(self.opened.limits, self.opened.prices)
+
+    def run(self, recorder: Recorder | None, world: World | None) -> Run:
+        """The run of this set; closed without a world."""
+        seed, memory = self.opened.seed, self.first.memory
+        unkept = next((each.unkept for each in self.members if each.unkept is not None), None)
+        return Run(
+            *(self.episode, self.journal, seed, memory, "events", recorder, world),
+            seeded=any(is_chosen(each.admitted.problem, each.opened) for each in self.members),
+            in_text=any(each.admitted.problem.profile == "paper" for each in self.members),
+            refused=refused_by(unkept),
+        )
+
+
+def prepare_set(
+    episode: str,
+    journal: Record,
+    members: Sequence[tuple[str, Record]],
+    policy: Policy[Any],
+    memories: Mapping[int, Memory],
+    backbones: str,
+    grant: Grant = NO_GRANT,
+) -> SetWork:
+    """Work on a set, fresh or from its record. Raises ``PolicyChanged`` where neither is possible."""
+    works = tuple(
+        within(_member(name, record, policy, memories, backbones, grant), episode)
+        for name, record in members
+    )
+    opened = journal.get("opened")
+    if not isinstance(opened, EpisodeOpened):
+        opened = opening_of(episode, works)
+    numbered = {address: event for address, event in journal.items() if is_numbered(address)}
+    return SetWork(episode, works, opened, numbered)
+
+
+def _member(
+    name: str,
+    record: Record,
+    policy: Policy[Any],
+    memories: Mapping[int, Memory],
+    backbones: str,
+    grant: Grant,
+) -> Work:
+    admitted = record["admitted"]
+    assert isinstance(admitted, ProblemAdmitted)
+    return prepare(name, admitted, record, policy, memories, backbones, grant)
+
+
+def within(work: Work, episode: str) -> Work:
+    """A member's work, opened within a set."""
+    return replace(work, opened=structs.replace(work.opened, within=episode))
+
+
+def opening_of(episode: str, members: Sequence[Work]) -> EpisodeOpened:
+    """The event that opens a set: as its first member's, with the limits of all."""
+    first = members[0].opened
+    return structs.replace(
+        first,
+        limits=shared(member.opened.limits for member in members),
+        seed=seed_of(first.seed, episode),
+        members=tuple(member.episode for member in members),
+        within=None,
+    )
+
+
+def shared(limits: Iterable[Limits]) -> Limits:
+    """The one limit of a set: the sum of its members', and their longest time, as they work side by side.
+
+    Unlimited where one of them is; then each member keeps to its own calls all the same.
+    """
+    every = list(limits)
+
+    def joined(values: Sequence[Any], join: Any) -> Any:
+        return None if None in values else join(values)
+
+    return Limits(
+        calls=joined([each.calls for each in every], sum),
+        tokens=joined([each.tokens for each in every], sum),
+        cost=joined([each.cost for each in every], sum),
+        seconds=joined([each.seconds for each in every], max),
+    )
+
+
+def ending() -> EpisodeClosed:
+    """The event that closes a set: its answers and what it spent stand with its members."""
+    return EpisodeClosed(status="answered", ended_by="members", usage=NOTHING)
+
+
+async def conclude_set(work: SetWork, run: Run) -> tuple[Conclusion, ...]:
+    """Drive the policy to its end; a conclusion for each member. A defect of the policy is all their outcome."""
+    try:
+        found = _concluded(work, await drive(work.steps(), run, work.ledger()))
+    except OutOfLimit as limit:
+        found = _all(work, Conclusion(answer=None, ended_by="limit", limit=limit.which))
+    except NOT_AN_OUTCOME:
+        raise
+    except Exception as error:
+        if run.unkept is not None:
+            raise run.unkept from None
+        found = _all(work, Conclusion(answer=None, ended_by=f"error: {describe(error)}"))
+    return found
+
+
+def _concluded(work: SetWork, found: object) -> tuple[Conclusion, ...]:
+    """Return what a policy returned of a set, if it is a conclusion for each member. Raises ``TypeError``."""
+    members = len(work.members)
+    if not isinstance(found, tuple | list) or len(cast("Sequence[Any]", found)) != members:
+        raise TypeError(f"a set ends with a Conclusion for each of its {members} members")
+    pairs = zip(work.members, cast("Sequence[Any]", found), strict=True)
+    return tuple(with_chance(member, concluded(made)) for member, made in pairs)
+
+
+def _all(work: SetWork, conclusion: Conclusion) -> tuple[Conclusion, ...]:
+    return (conclusion,) * len(work.members)
+
+
+def closings(
+    work: SetWork, conclusions: Sequence[Conclusion], room: int | None = None
+) -> list[Closing]:
+    """Return what each member's end leaves: a pure function of its part of the set's record.
+
+    ``room`` is what its log takes, while it is not closed yet.
+    """
+    trace = trace_of(work.journal)
+    return [
+        _closing(member, work.together.part(trace, member.task.subject), conclusion, room)
+        for member, conclusion in zip(work.members, conclusions, strict=True)
+    ]
+
+
+def _closing(member: Work, own: Trace, conclusion: Conclusion, room: int | None) -> Closing:
+    return closing(
+        member.policy,
+        member.settings,
+        member.episode,
+        member.admitted,
+        member.opened,
+        dict(own.events),
+        conclusion,
+        seconds_of(own),
+        room=member.room if room is None else room,
+    )
+
+
+def with_part(own: dict[str, Event], of_set: Record, policy: Policy[Any]) -> dict[str, Event]:
+    """A member's record with its part of its set's."""
+    admitted, together = own.get("admitted"), policy.together
+    if not isinstance(admitted, ProblemAdmitted) or together is None:
+        return own
+    subject = f"{admitted.problem.domain}/{admitted.problem.id}"
+    return {**dict(together.part(trace_of(dict(of_set)), subject).events), **own}
+
+
+def seconds_of(own: Trace) -> float:
+    """A member's time: its calls come one after another."""
+    calls = (event.seconds or 0.0 for _, event in own.events if isinstance(event, Completed))
+    return round(sum(calls), 6)

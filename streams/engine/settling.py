@@ -1,0 +1,33 @@
+"""Settling: what a learner says of a scope so that nothing waits for what will never come. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from schemas.events.base import Event
+from schemas.events.learning import PositionVoided, TickPassed
+from streams.engine.scopes import Scope
+
+Statement = tuple[str, str, Event]
+"""Episode, address and event."""
+
+
+def owing(scope: Scope, is_taken: Callable[[str, int], bool]) -> list[Statement]:
+    """Voids of places that nobody fills, or a tick for a part window.
+
+    ``is_taken(series, position)`` says whether an episode holds a place and may still fill it.
+    """
+    window, series = scope.window, scope.window.current
+    if series is not None:
+        never = [p for p in series.missing() if not is_taken(series.id, p)]
+        return [
+            (f"n/{scope.id}/{series.id}", f"void.{p}", _void(scope, series.id, p)) for p in never
+        ]
+    if (window.stream or window.late) and window.ticked <= window.closed:
+        tick = TickPassed(scope=scope.id, batch=window.closed + 1)
+        return [(f"n/{scope.id}/-", f"tick.{tick.batch}", tick)]
+    return []
+
+
+def _void(scope: Scope, series: str, position: int) -> PositionVoided:
+    return PositionVoided(scope=scope.id, series=series, position=position, reason="never arrived")

@@ -1,0 +1,54 @@
+"""`bench kafka`: on the broker that `--log` names, else on a local one that is started for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from streams.interfaces.cli.errors import UNREACHABLE, CliError
+from streams.interfaces.cli.kafka_log import is_kafka, place_of, reached
+from streams.interfaces.cli.opening import log_url
+
+SCRIPT = Path(__file__).resolve().parents[4] / "deploy" / "kafka-local" / "broker.sh"
+
+
+def run(log: str | None, say: Callable[[str], None]) -> dict[str, object]:
+    """The figures. Raises a ``CliError`` where no broker can be had."""
+    from streams.research.bench.kafka import run as measure
+
+    url = log_url(log)
+    if is_kafka(url):
+        place = place_of(url)
+        return reached(place, lambda: measure(place, say))
+    with _local(say) as started:
+        place = place_of(started)
+        return reached(place, lambda: measure(place, say))
+
+
+@contextmanager
+def _local(say: Callable[[str], None]) -> Generator[str]:
+    say("starting a broker of our own")
+    with tempfile.TemporaryDirectory(prefix="metalogue-bench-") as folder:
+        environ = {**os.environ, "KAFKA_LOCAL_DIR": folder}
+        try:
+            yield _script("start", environ).strip().splitlines()[-1]
+        finally:
+            _script("clean", environ)
+
+
+def _script(verb: str, environ: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["bash", str(SCRIPT), verb], env=environ, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise CliError(
+            (done.stderr or done.stdout).strip()[-300:],
+            error="broker.missing",
+            exit=UNREACHABLE,
+            hint="Give a broker: metalogue bench kafka --log kafka://HOST:PORT",
+        )
+    return done.stdout

@@ -1,0 +1,62 @@
+"""The `bench local` command: makes the walks, then reads their logs."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from streams.interfaces.cli.errors import usage
+from streams.interfaces.cli.main import main
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.output import out, out_json
+from streams.interfaces.cli.places import folder_of
+from streams.research.analysis.cases import read
+from streams.research.bench import local
+
+Row: TypeAlias = tuple[str, dict[str, Any] | None]
+
+
+def run(
+    data: str, *, folder: str, backbone: str, minutes: float, only: list[str], json: bool
+) -> int:
+    """Make what is not made yet, and print the table."""
+    walks = [walk for walk in local.WALKS if not only or walk.policy in only]
+    place = folder_of(folder, "--out")
+    try:
+        with redirect_stdout(io.StringIO()):
+            local.run(
+                lambda arguments: main(list(arguments)),
+                walks,
+                data=data,
+                folder=place,
+                backbone=backbone,
+                minutes=minutes,
+            )
+    except ValueError as error:
+        raise usage(str(error), field="--data") from error
+    rows = table_of(place, walks)
+    if json:
+        out_json({"backbone": backbone, "call_limit": local.CALLS, "rows": dict(rows)})
+    else:
+        out(local.markdown(rows))
+    return 0
+
+
+def table_of(folder: Path, walks: Sequence[local.Walk]) -> list[Row]:
+    """Each walk's figures, as its log has them now."""
+    return [(walk.name, _figures(local.log_of(folder, walk))) for walk in walks]
+
+
+def _figures(log: str) -> dict[str, Any] | None:
+    if not Path(log).exists():
+        return None
+    opened = open_log(log)
+    try:
+        reading = read(opened)
+    finally:
+        opened.close()
+    spent = sum(each.calls for each in reading.learning.values())
+    return local.figures(list(reading.cases()), spent)

@@ -1,0 +1,43 @@
+"""The `bench prefix` command."""
+
+from __future__ import annotations
+
+import io
+from contextlib import closing, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from schemas.usage import total
+from streams.interfaces.cli.main import main
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.output import out, out_json
+from streams.research.analysis.cases import read
+from streams.research.bench import prefix
+from streams.research.bench.local import Walk, log_of
+
+
+def run(*, backbone: str, problems: int, only: list[str], json: bool) -> int:
+    """Work in a folder that goes again, and print the table."""
+    policies = [name for name in prefix.POLICIES if not only or name in only]
+    with TemporaryDirectory(prefix="metalogue-") as made:
+        folder = Path(made)
+        with redirect_stdout(io.StringIO()):
+            prefix.run(
+                lambda arguments: main(list(arguments)),
+                policies,
+                folder=folder,
+                backbone=backbone,
+                problems=problems,
+            )
+        rows = [(policy, _figures(log_of(folder, Walk(policy, policy)))) for policy in policies]
+    if json:
+        out_json({"backbone": backbone, "problems": problems, "policies": dict(rows)})
+    else:
+        out(prefix.markdown(rows))
+    return 0
+
+
+def _figures(log: str) -> dict[str, Any]:
+    with closing(open_log(log)) as opened:
+        return prefix.figures(total(case.closed.usage for case in read(opened).cases()))

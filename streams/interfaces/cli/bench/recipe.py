@@ -1,0 +1,379 @@
+"""`bench run`: produce a recipe's cells, work on them to the end, and write what came of it.
+
+Its state is the log: run again after a crash, it produces what is missing, resumes what is open, and
+writes the same report.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import orjson
+
+from schemas.identity import names_a_file
+from streams.answering.grading.grader import Grading
+from streams.interfaces.cli.draining import finished
+from streams.interfaces.cli.errors import OK, usage
+from streams.interfaces.cli.opening import is_missing, open_log
+from streams.interfaces.cli.output import out, out_json, say
+from streams.interfaces.cli.places import folder_of
+from streams.interfaces.cli.prompting import reworded
+from streams.interfaces.cli.setup import Models, WorkerConfig, world_of
+from streams.interfaces.cli.spending import Spending
+from streams.research.analysis.plots import Form, files
+from streams.research.bench.asides import complete, has_asides, run_asides
+from streams.research.bench.exports import exports, measured_csv, whole_latex
+from streams.research.bench.forecast import forecast, lines
+from streams.research.bench.guided import add_fits, has_fits
+from streams.research.bench.matching import matched_limits
+from streams.research.bench.pages import figures, html, markdown
+from streams.research.bench.plan import (
+    STAND_IN,
+    Cell,
+    Options,
+    Planner,
+    Source,
+    sources,
+    with_limits,
+)
+from streams.research.bench.recipe import BadRecipe, Recipe, load
+from streams.research.bench.report import report
+from streams.research.bench.results import Results, gather
+
+if TYPE_CHECKING:
+    from schemas.problem import Limits
+    from streams.answering.grading.own import OwnGrader
+    from streams.answering.world import Totals
+
+DEFAULT_LOG = "sqlite:bench.db"
+Printed: TypeAlias = Literal["page", "json", "csv", "latex"]
+"""In which form a report is printed; its files hold every one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The options of the command line."""
+
+    recipe: Recipe
+    words: Sequence[str]
+    """How the command line begins: the command, and on which data."""
+    log: str | None
+    models: Models
+    options: Options
+    limits: Limits
+    out: str
+    max_concurrency: int
+    totals: Totals | None = None
+    judge: str | None = None
+    """Who is asked about answers that no grader can decide."""
+    run_code: bool = False
+    grader: OwnGrader | None = None
+    """A grader of the user's own."""
+    prompts: Sequence[str] = ()
+    """Prompts in other words: of every run, or ``RUN=`` of one."""
+    own: Sequence[str] = ()
+    """The user's own policies, by file."""
+    plan: bool = False
+    """Whether only to say what would be done."""
+    plots: Form | None = "svg"
+    """How plots are kept; nothing draws none."""
+
+    def command(self) -> str:
+        """The command line that runs this again."""
+        models, options = self.models, self.options
+        said: list[tuple[str, Any]] = [
+            ("--backbone", models.backbone),
+            *(("--role", each) for each in models.roles),
+            *(("--price", each) for each in models.prices),
+            ("--model", models.model),
+            ("--base-url", models.base_url),
+            ("--tools", models.tools),
+            ("--judge", self.judge),
+            ("--run-code", self.run_code),
+            ("--grader", self.grader and self.grader.spelled),
+            *(("--policy", file) for file in self.own),
+            *(("--prompts", each) for each in self.prompts),
+            ("--reduced", options.stand_in),
+            ("--limit", options.problems),
+            ("--seeds", options.seeds),
+            *((f"--{LIMITS[which]}-limit", most) for which, most in self.limits),
+        ]
+        told = [part for name, value in said for part in _option(name, value)]
+        return shlex.join(["metalogue", *self.words, *told])
+
+    @property
+    def said(self) -> Recipe:
+        """The recipe within the limits of the command line, and in its words."""
+        limits = self.limits.over(self.recipe.limits)
+        return reworded(self.recipe.model_copy(update={"limits": limits}), self.prompts)
+
+
+def begun(recipe: str, files: Mapping[str, str]) -> tuple[str, ...]:
+    """How a command line that runs a recipe on these files begins."""
+    data = (("--data", f"{name}={path}") for name, path in files.items())
+    return ("bench", "run", recipe, *(part for each in data for part in each))
+
+
+LIMITS = {"calls": "call", "tokens": "token", "cost": "cost", "seconds": "time"}
+
+
+def _option(name: str, value: Any) -> list[str]:
+    if value is None or value is False:
+        return []
+    return [name] if value is True else [name, str(value)]
+
+
+def located(given: Sequence[str]) -> dict[str, str]:
+    """``NAME=PATH`` options; a hub's data set is fetched and becomes a file. Raises a ``CliError``."""
+    from streams.interfaces.cli.config import load
+    from streams.support.datasets.hub import NoHub, fetch, is_hub
+
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, path = each.partition("=")
+        if not equals or not path:
+            raise usage(f"{each!r} is not NAME=PATH", field="--data")
+        try:
+            home = Path(load().home).expanduser() / "datasets"
+            found[name] = str(fetch(path, home)) if is_hub(path) else path
+        except NoHub as error:
+            raise usage(str(error), field="--data", error="input.hub") from error
+    ranks = load().game24_csv
+    return ({"game24": ranks} if ranks else {}) | found
+
+
+def run(wanted: Wanted, printed: Printed) -> int:
+    """Run a recipe and write its report; the exit code of the work."""
+    recipe, log = wanted.said, wanted.log or DEFAULT_LOG
+    world = world_of(wanted.models)
+    try:
+        found = sources(recipe, wanted.options)
+        planner = Planner(recipe, found, wanted.options, _find, world.description)
+        stages = planner.stages()
+    except ValueError as error:
+        raise usage(str(error), field="RECIPE", error="bench.recipe") from error
+    _need_files(planner)
+    if wanted.plan:
+        return _foretell(planner, log, judge=wanted.judge is not None, json=printed == "json")
+    _say_what(recipe, found, stages)
+    folder, code = folder_of(wanted.out, "--out"), OK
+    spending = Spending(wanted.totals)
+    for stage in stages:
+        _produce(log, recipe, stage, stages, found)
+        code = _work(log, wanted, spending) or code
+    _regrade(log, wanted)
+    if wanted.judge is not None:
+        from streams.interfaces.cli.judging import judge_log
+
+        judge_log(log, wanted.models, wanted.judge, spending)
+    if has_asides(recipe):
+        _beside(log, recipe, planner, wanted, spending)
+    said = {**_provenance(wanted, planner), "embedder": world.embedder.name}
+    with closing(open_log(log)) as opened, Grading(own=wanted.grader) as grading:
+        results = gather(opened, planner.cells(), found, grading.remembered())
+        results.absent = frozenset(planner.absent)
+        complete(results, recipe, opened.text)
+        if has_fits(recipe):
+            finished(world, add_fits(results, world.embedder))
+        made = report(recipe, results, found, said)
+    _tell(made, write(made, folder, recipe.recipe, wanted.plots), printed)
+    return code
+
+
+def _regrade(log: str, wanted: Wanted) -> None:
+    """Let the user's grader grade what an earlier run of this log graded otherwise. Raises a ``CliError``."""
+    if wanted.grader is None or log.startswith("kafka://"):
+        return
+    from streams.interfaces.cli.regrading import Told, graded_anew
+
+    told = Told(wanted.grader.reference)
+    with closing(open_log(log, writes=True)) as opened:
+        done = graded_anew(opened, Grading(own=wanted.grader), told).done
+    if done.given:
+        say(
+            f"graded anew by {told.grader}: {done.given} answers, {len(done.changed)} outcomes changed"
+        )
+    for each in told.failed[:3]:
+        say(f"{each} [grader.failed]")
+
+
+def _beside(log: str, recipe: Recipe, planner: Planner, wanted: Wanted, spending: Spending) -> None:
+    """Make the side runs that the recipe asks for, once its episodes are closed. Raises a ``CliError``."""
+    from streams.core.backbone import BackboneError
+    from streams.interfaces.cli.setup import as_cli
+
+    world = spending.add(world_of(wanted.models, patient=False, totals=spending.left()))
+    with closing(open_log(log, writes=True)) as opened:
+        results = gather(opened, planner.cells(), planner.sources)
+        try:
+            count = finished(world, run_asides(opened, recipe, results, world))
+        except BackboneError as error:
+            raise as_cli(error) from error
+    say(f"{recipe.recipe}: {count} side runs on the log")
+
+
+def _foretell(planner: Planner, log: str, *, judge: bool, json: bool) -> int:
+    """Say what would be done, from the log as it is; no call is made, and no log."""
+    results = Results(())
+    if not is_missing(log):
+        with closing(open_log(log)) as opened:
+            results = gather(opened, planner.cells(), planner.sources)
+            complete(results, planner.recipe, opened.text)
+    results.absent = frozenset(planner.absent)
+    made = forecast(planner, results, judge=judge)
+    if json:
+        out_json(made)
+    else:
+        out("\n".join(lines(made)))
+    return OK
+
+
+def recipe_of(name: str) -> Recipe:
+    """A recipe by its name or file. Raises a usage error for one that cannot be read."""
+    try:
+        return load(name)
+    except BadRecipe as error:
+        raise usage(str(error), field="RECIPE", error="bench.recipe") from error
+
+
+def _find(name: str) -> Any:
+    from streams.engine.policies import find
+
+    return find(name)
+
+
+def _need_files(planner: Planner) -> None:
+    """Raises a usage error where the recipe names a policy's file that the command line did not give."""
+    for name in sorted(filter(names_a_file, planner.absent)):
+        raise usage(
+            f"{planner.recipe.recipe}: {name!r:.200} names a file, and no recipe may name what runs",
+            field="RECIPE",
+            error="policy.unknown",
+            hint="Give it on the command line: --policy FILE.py:NAME",
+        )
+
+
+def _say_what(
+    recipe: Recipe, found: Mapping[str, Source], stages: Sequence[Sequence[Cell]]
+) -> None:
+    missing = [source for source in found.values() if source.read is None]
+    for source in missing:
+        say(f"{recipe.recipe}: {source.name} is {source.note}")
+    if not stages:
+        hint = f"Or try it on Game of 24 in their place, as CI does: --reduced ({STAND_IN})"
+        raise usage("no data set of this recipe is here", field="--data", hint=hint)
+
+
+def _produce(
+    log: str,
+    recipe: Recipe,
+    stage: Sequence[Cell],
+    stages: Sequence[Sequence[Cell]],
+    found: Mapping[str, Source],
+) -> None:
+    """Announce the cells of a stage; what is there already is known and skipped."""
+    from streams.interfaces.cli.producing import refusals, say_refused
+    from streams.producing.produce import Producer
+
+    with closing(open_log(log, create=True)) as opened:
+        for cell in stage:
+            source, matched = found[cell.data], recipe.runs[cell.run].matched
+            lines = source.lines()
+            if matched is not None:
+                limits = matched_limits(opened, matched, cell, [c for s in stages for c in s])
+                lines = with_limits(lines, limits)
+            told = refusals(source.name, log, dry=False)
+            say_refused(opened, told, Producer(opened, cell.plan).run(lines).refused, dry=False)
+            told.sum_up()
+
+
+def _work(log: str, wanted: Wanted, spending: Spending) -> int:
+    """Work on what was announced, within what the stages before it left of the totals."""
+    from streams.interfaces.cli.bench.progress import watching_bench
+
+    config = WorkerConfig(
+        until_idle=True,
+        settle=True,
+        max_concurrency=wanted.max_concurrency,
+        totals=spending.left(),
+        run_code=wanted.run_code,
+        grader=wanted.grader,
+    )
+    if log.startswith("kafka://"):
+        from streams.interfaces.cli.kafka_working import work as work_on_kafka
+
+        return work_on_kafka(log, wanted.models, config)
+    from streams.interfaces.cli.working import work
+
+    with watching_bench(log) as watch:
+        return work(
+            log,
+            wanted.models,
+            config,
+            on_change=watch,
+            on_start=lambda worker: spending.add(worker.world),
+        )
+
+
+# ── The report ───────────────────────────────────────────────────────────────────────────────
+
+
+def _provenance(wanted: Wanted, planner: Planner) -> dict[str, Any]:
+    """Where figures come from: nothing in it hangs on when or how often this was run."""
+    return {
+        "command": wanted.command(),
+        "backbones": planner.backbones,
+        "seeds": list(planner.seeds),
+        "changed": wanted.options.changed,
+        "version": version("metalogue"),
+        "commit": commit(),
+    }
+
+
+def commit() -> str:
+    """The commit of this checkout, with a mark if files were changed since; else unknown."""
+    here = Path(__file__).parent
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+            cwd=here, capture_output=True, text=True, timeout=10, check=False,
+        )  # fmt: skip
+    except OSError:
+        return "unknown"
+    return told.stdout.strip() or "unknown"
+
+
+def write(made: Mapping[str, Any], folder: Path, name: str, form: Form | None) -> list[Path]:
+    """The report in three forms, and beside it a folder of its tables and plots. ``form``: of plots, if any."""
+    data = orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
+    page = html(made, plots=form is not None).encode()
+    texts = {f"{name}.md": markdown(made).encode(), f"{name}.json": data, f"{name}.html": page}
+    parts = {file: text.encode() for file, text in exports(made)}
+    parts |= {} if form is None else dict(files(figures(made), form))
+    (folder / name).mkdir(exist_ok=True)
+    for file, content in (texts | {f"{name}/{file}": each for file, each in parts.items()}).items():
+        (folder / file).write_bytes(content)
+    return [*(folder / file for file in texts), folder / name]
+
+
+def _tell(made: dict[str, Any], written: Sequence[Path], printed: Printed) -> None:
+    """The report on standard output; where its files lie stands under a page, else among the messages."""
+    where = "written " + " ".join(str(path) for path in written)
+    if printed == "page":
+        out(f"{markdown(made).rstrip()}\n\n{where}")
+        return
+    if printed == "json":
+        out_json(made)
+    else:
+        out(_PRINTS[printed](made).rstrip())
+        say(where)
+
+
+_PRINTS = {"csv": measured_csv, "latex": whole_latex}

@@ -1,0 +1,68 @@
+"""The command `budgets`: what each tenant spent on the last days, of what, and whether its problems wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from schemas.budget import ANYBODY, Budget
+from state.folds.budgets import DAY_MS, NOTHING, BudgetsFold, DaySpent, day_of
+from streams.answering.budgets import spent_since
+from streams.interfaces.cli.errors import OK
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.output import flush, out, out_json
+from streams.interfaces.cli.setup import Models, budgets_of
+from streams.runtime.embedded.log import now_ms
+from streams.views.words import kilo, pad
+
+UNLIMITED = Budget()
+
+
+def show(log: str | None, given: Sequence[str], *, days: int, json: bool) -> int:
+    """Print a line a day and tenant; the exit code."""
+    budgets = budgets_of(Models(budgets=list(given)))
+    limits = {} if budgets is None else dict(budgets.limits)
+    at_ms, fold = now_ms(), BudgetsFold()
+    with closing(open_log(log)) as opened:
+        begins = (at_ms // DAY_MS - days + 1) * DAY_MS
+        for each in spent_since(opened.db, begins):
+            fold.feed(*each)
+    today = day_of(at_ms)
+    rows = [(each, day, spent) for each, day, spent in fold.days()]
+    known = {each for each, day, _ in rows if day == today}
+    rows += [(each, today, NOTHING) for each in sorted(limits) if each not in {ANYBODY, *known}]
+    for tenant, day, spent in rows:
+        budget = limits.get(tenant, limits.get(ANYBODY, UNLIMITED))
+        if json:
+            out_json(_row(tenant, day, spent, budget))
+        else:
+            out(_line(tenant, day, spent, budget))
+    if not rows and not json:
+        out("no tenant has spent anything")
+    flush()
+    return OK
+
+
+def _row(tenant: str, day: str, spent: DaySpent, budget: Budget) -> dict[str, Any]:
+    return {
+        "tenant": tenant,
+        "day": day,
+        "calls": spent.calls,
+        "tokens": spent.known_tokens,
+        "cost": spent.known_cost,
+        "budget": {"calls": budget.calls, "tokens": budget.tokens, "cost": budget.cost},
+        "spent": spent.over(budget),
+    }
+
+
+def _line(tenant: str, day: str, spent: DaySpent, budget: Budget) -> str:
+    calls = f"{spent.calls:,}" + ("" if budget.calls is None else f" of {budget.calls:,}")
+    tokens = kilo(spent.known_tokens) + (
+        "" if budget.tokens is None else f" of {kilo(budget.tokens)}"
+    )
+    cost = "unknown" if spent.known_cost is None else f"{spent.known_cost:.4g}"
+    cost += "" if budget.cost is None else f" of {budget.cost:g}"
+    over = spent.over(budget)
+    ends = "" if over is None else f"   spent ({over}): its problems wait for the next day"
+    return f"{day}  {pad(tenant, 16)}  calls {calls}   tokens {tokens}   cost {cost}{ends}"

@@ -1,0 +1,147 @@
+"""Commands over what was learned: projector, rebuild, export, forget."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from streams.interfaces.cli.app import Json, Log, app
+from streams.interfaces.cli.options import By, ModelOptions, Otlp, OtlpText, Own, Reason, grouped
+
+# ruff: noqa: UP045 - typer reads these annotations at run time on every supported Python
+
+Tables = Annotated[
+    list[str],
+    typer.Option("--tables", metavar="NAMES", help="Only these, by commas; none for none."),
+]
+Scope = Annotated[Optional[str], typer.Option("--scope", metavar="NAME", help="Whose memory.")]
+
+
+@app.command()
+def projector(
+    log: Log = None,
+    attached: Annotated[
+        bool, typer.Option("--attached", hidden=True, help="End when standard input closes.")
+    ] = False,
+    otlp: Otlp = None,
+    otlp_text: OtlpText = False,
+) -> int:
+    """Keep the tables of a log up with it, until stopped."""
+    from streams.interfaces.cli.projecting import project
+
+    return project(log, attached=attached, otlp=otlp, texts=otlp_text)
+
+
+@app.command()
+def rebuild(
+    log: Log = None,
+    to: Annotated[
+        Optional[int], typer.Option("--to", min=0, metavar="VERSION", help="A memory version.")
+    ] = None,
+    scope: Scope = None,
+    tables: Tables = [],  # noqa: B006 - typer copies it
+    snapshot: Annotated[
+        bool, typer.Option("--snapshot", help="Begin at the snapshot instead of at nothing.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Fold the whole log, write tables anew, print the hash."""
+    from streams.interfaces.cli.projecting import rebuild as run
+
+    return run(log, to=to, scope=scope, tables=tables, snapshot=snapshot, json=json)
+
+
+@app.command()
+def export(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="FOLDER|grpo|evidence",
+            help="Where the files go; grpo: for training; evidence: one episode, to stand alone.",
+        ),
+    ],
+    file: Annotated[
+        Optional[str],
+        typer.Argument(
+            metavar="FILE|EPISODE", help="With grpo: where the groups go. With evidence: of what."
+        ),
+    ] = None,
+    log: Log = None,
+    episode: Annotated[
+        Optional[str],
+        typer.Option("--episode", metavar="ID", help="One episode, with all that it refers to."),
+    ] = None,
+    reward: Annotated[
+        str, typer.Option("--reward", help="With grpo: exact_match, or f1 for questions.")
+    ] = "exact_match",
+    to: Annotated[
+        Optional[str],
+        typer.Option("--out", metavar="FILE", help="With evidence: where it goes; - to print it."),
+    ] = None,
+    sign: Annotated[
+        Optional[str],
+        typer.Option("--sign", metavar="PEM", help="With evidence: an Ed25519 key to sign with."),
+    ] = None,
+    own: Own = [],  # noqa: B006
+    json: Json = False,
+) -> int:
+    """Write Parquet files for offline analysis.
+
+    Beside them: what every column is, and queries to begin with.
+    """
+    if folder == "grpo":
+        from streams.interfaces.cli.export_grpo import export as groups
+
+        return groups(log, file or "-", reward=reward, json=json)
+    if folder == "evidence":
+        from streams.interfaces.cli.packing import export as pack
+        from streams.interfaces.cli.packing import need_file
+
+        return pack(log, file or episode, need_file(to), sign=sign, json=json)
+    from streams.interfaces.cli.exporting import export as run
+
+    return run(log, folder, episode=episode, json=json)
+
+
+@app.command()
+@grouped
+def forget(
+    *,
+    problem: Annotated[str, typer.Option("--problem", metavar="ID", help="The problem's id.")],
+    domain: Annotated[
+        Optional[str],
+        typer.Option("--domain", metavar="NAME", help="Its domain, where several have the id."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do it; without, only say what it would do.")
+    ] = False,
+    reason: Reason = None,
+    by: By = None,
+    answering: ModelOptions,
+    own: Own = [],  # noqa: B006
+    call_limit: Annotated[
+        Optional[int],
+        typer.Option("--call-limit", metavar="N", min=1, help="Model calls a version."),
+    ] = None,
+    log: Log = None,
+    json: Json = False,
+) -> int:
+    """Withdraw what was learned from a problem.
+
+    Later memory versions are closed again without it. The log keeps its text.
+    """
+    from streams.interfaces.cli.forgetting import forget as run
+    from streams.interfaces.cli.setup import limits_of
+
+    return run(
+        log,
+        problem,
+        domain=domain,
+        models=answering.models(),
+        limits=limits_of(call_limit, None, None, None),
+        by=by,
+        reason=reason,
+        yes=yes,
+        json=json,
+    )

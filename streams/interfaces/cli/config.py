@@ -1,0 +1,230 @@
+"""Configuration: environment, then ``.env``, then the YAML file; strangers are refused by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from schemas.identity import names_a_file
+from streams.interfaces.cli.config_sources import (
+    PREFIX,
+    SettingSource,
+    environment,
+    place_of,
+    said,
+    strongest,
+)
+from streams.interfaces.cli.errors import SETUP, CliError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from streams.interfaces.cli.config_model import Config
+
+ENDPOINT = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
+LOG_HINT = (
+    "It names the event log to work on: sqlite:PATH, kafka://HOST:PORT or jsonl:PATH. "
+    "How much is said is set by --log-level LEVEL."
+)
+_SECRET_NAME = re.compile(r"key|password|token|secret", re.IGNORECASE)
+_SECRET_PART = re.compile(r"((?:key|password|token|secret)=)[^&,\s]+", re.IGNORECASE)
+_QUOTED = re.compile(r'field "(\w+)"')
+_USER_PART = re.compile(r"(://)[^/@\s]*@")
+
+
+def load() -> Config:
+    """The configuration, read once a working directory and environment. Raises a ``CliError``."""
+    ours = {name: value for name, value in os.environ.items() if name.upper().startswith(PREFIX)}
+    return _load(os.getcwd(), tuple(sorted(ours.items())))
+
+
+@lru_cache(maxsize=2)
+def _load(folder: str, variables: tuple[tuple[str, str], ...]) -> Config:
+    from pydantic import ValidationError
+    from pydantic_settings import SettingsError
+
+    from streams.interfaces.cli.config_model import Config, free_names, names
+
+    found = list(said())
+    known = names()
+    for each in found:
+        if each.name not in known and not each.name.startswith(free_names()):
+            _unknown(each, known)
+    try:
+        config = Config()
+    except ValidationError as error:
+        _wrong(error, found)
+    except SettingsError as error:
+        raise _no_group(error, found) from error
+    for name, (runs, option) in RUNS.items():
+        where = strongest(name)
+        if where is not None and where.found and runs(getattr(config, name) or ""):
+            raise _runs(where, option)
+    return config
+
+
+def keep_password(*settings: str) -> None:
+    """Raises a ``CliError`` where a file of the working directory would choose who is told the password.
+
+    It may say the password itself; one from elsewhere goes where the command line or environment say.
+    """
+    password = strongest("kafka.sasl_password")
+    if password is None or password.found:
+        return
+    for each in filter(None, map(strongest, settings)):
+        if each.found:
+            raise CliError(
+                f"{password.place} holds a password, and a file of the working directory may not say "
+                "where and how it is sent",
+                error="config.secret",
+                exit=SETUP,
+                where=each.place,
+                field=each.spelled,
+                hint=f"Say it in the environment, {_variable(each.name)}; a log also by --log.",
+            )
+
+
+def _runs_command(tools: str) -> bool:
+    """Whether tools are a command that is started."""
+    kind, _, what = tools.strip().partition(":")
+    return kind == "mcp" and not what.startswith(("http://", "https://"))
+
+
+RUNS: Mapping[str, tuple[Callable[[str], bool], str]] = {
+    "policy": (names_a_file, "--policy"),
+    "tools": (_runs_command, "--tools"),
+}
+"""Settings by whose value code may run, each with the option that says it on a command line."""
+
+
+def _runs(each: SettingSource, option: str) -> CliError:
+    variable = PREFIX + each.name.upper()
+    return CliError(
+        "this would run, and a file of the working directory may name nothing that runs",
+        error="config.runs",
+        exit=SETUP,
+        where=each.place,
+        field=each.spelled,
+        hint=f"Say it on the command line, {option}, or in the environment, {variable}.",
+    )
+
+
+def _no_group(error: Exception, found: list[SettingSource]) -> CliError:
+    """The error for a variable that should hold a group of settings, and holds no JSON."""
+    name = next(iter(_QUOTED.findall(str(error))), "")
+    place = next((each.place for each in found if each.name == name), name)
+    hint = "A group of settings is written as a JSON object, or one variable each."
+    return CliError(
+        "expected a JSON object", error="config.value", exit=SETUP, where=place, hint=hint
+    )
+
+
+def _unknown(each: SettingSource, known: list[str]) -> NoReturn:
+    from difflib import get_close_matches
+
+    close = get_close_matches(each.name, known, n=1, cutoff=0.5)
+    variable = each.spelled.upper().startswith(PREFIX)
+    spelled = [_variable(name) if variable else name for name in (close or sorted(known))]
+    hint = f"Did you mean {spelled[0]}?" if close else f"There are {', '.join(spelled)}."
+    raise CliError(
+        f"no setting is called {each.spelled}",
+        error="config.unknown",
+        exit=SETUP,
+        where=each.place,
+        field="" if each.place == each.spelled else each.spelled,
+        hint=hint,
+    )
+
+
+def _variable(name: str) -> str:
+    return PREFIX + name.upper().replace(".", "__")
+
+
+def _wrong(error: ValidationError, found: list[SettingSource]) -> NoReturn:
+    from streams.interfaces.cli.config_model import Config, names
+
+    first = error.errors(include_url=False)[0]
+    name = ".".join(map(str, first["loc"]))
+    each = next((s for s in found if name == s.name or name.startswith(f"{s.name}.")), None)
+    place, spelled = (name, name) if each is None else (each.place, each.spelled)
+    if first["type"] == "extra_forbidden":
+        _unknown(SettingSource(name, place, name), names())
+    default = _at(Config.model_construct().model_dump(mode="json"), name)
+    mend = "Mend it or take it out" + (f": the default is {default}." if default else ".")
+    shown = "" if _SECRET_NAME.search(name) else f"{str(first['input'])[:60]!r}: "
+    raise CliError(
+        shown + first["msg"].removeprefix("Value error, "),
+        error="config.value",
+        exit=SETUP,
+        where=place,
+        field="" if place == spelled else spelled,
+        hint=LOG_HINT if name == "log" else mend,
+    )
+
+
+def masked(name: str, value: object) -> object:
+    """A value that may be shown: secrets are only said to be set."""
+    if value is None or not isinstance(value, str):
+        return value
+    if _SECRET_NAME.search(name):
+        return "set"
+    return _SECRET_PART.sub(r"\1***", _USER_PART.sub(r"\1***@", value))
+
+
+def shown() -> dict[str, dict[str, Any]]:
+    """Every setting with its value, secrets masked, and where it comes from."""
+    from streams.interfaces.cli.config_model import leaves
+
+    values = load().model_dump(mode="json")
+    places: dict[str, str] = {}
+    for each in said():
+        places.setdefault(each.name, each.place)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in leaves():
+        group = name.partition(".")[0]
+        inner = (place for spelled, place in places.items() if spelled.startswith(f"{name}."))
+        source = places.get(name) or places.get(group) or next(inner, "default")
+        rows[name] = {"value": masked(name, _at(values, name)), "source": source}
+    return rows | endpoint()
+
+
+def _at(values: Any, name: str) -> object:
+    """A setting's value; none where users make up the name, as of a model's price."""
+    for part in name.split("."):
+        values = None if values is None else values.get(part)
+    return values
+
+
+def endpoint() -> dict[str, dict[str, Any]]:
+    """The variables that an endpoint is found by; of the key only whether there is one."""
+    variables = environment()
+    return {
+        name: {
+            "value": masked(name, variables.get(name) or None),
+            "source": place_of(name) or "unset",
+        }
+        for name in ENDPOINT
+    }
+
+
+def show(log: str | None, *, as_json: bool) -> None:
+    """``config show``."""
+    from streams.interfaces.cli.output import out, out_json
+
+    rows = shown()
+    if log is not None:
+        rows["log"] = {"value": masked("log", log), "source": "--log"}
+    if as_json:
+        out_json(rows)
+        return
+    width = max(map(len, rows))
+    longest = max(len(_text(row["value"])) for row in rows.values())
+    for name, row in rows.items():
+        out(f"{name:<{width}}  {_text(row['value']):<{longest}}  {row['source']}")
+
+
+def _text(value: object) -> str:
+    return "-" if value is None else str(value)

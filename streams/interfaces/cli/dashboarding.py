@@ -1,0 +1,156 @@
+"""The `dashboard` command: which log, where to listen, and who may change anything."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streams.interfaces.cli.errors import OK, CliError, usage
+from streams.interfaces.cli.observing import need_extra, place_of, taken
+from streams.interfaces.cli.opening import log_path, log_url, open_log
+from streams.interfaces.cli.output import say
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.imported import KafkaLog
+    from streams.support.web.hosts import Hosts
+
+NOTED_S = 2.0
+"""So often it is asked how far workers on Kafka have read."""
+
+
+def dashboard(log: str | None, *, listen: str | None, names: Iterable[str], browser: bool) -> int:
+    """Serve the dashboard of a log until told to end; the exit code."""
+    from streams.interfaces.cli.config import load
+
+    need_extra("starlette", "web")
+    said = load().dashboard
+    host, port = place_of(listen or said.listen, "--listen")
+    hosts = hosts_of(host, [*names] or said.allowed_hosts)
+    url = log_url(log)
+    path, catch_up = _followed(url)
+    listening = listening_at(host, port)
+    from streams.interfaces.dashboard.app import Dashboard
+    from streams.interfaces.dashboard.live_log import LiveLog
+    from streams.interfaces.dashboard.serve import serve
+
+    _warn(hosts)
+    pages = Dashboard(LiveLog(path, catch_up), url, lambda: open_log(url), said.token)
+    address = f"http://{named(host)}:{listening.getsockname()[1]}/"
+    serve(pages.app(hosts), listening, lambda: _ready(address, browser=browser))
+    return OK
+
+
+def hosts_of(listening: str, names: Iterable[str]) -> Hosts:
+    """The hosts that are answered. Raises a usage error for a name that is none."""
+    from streams.support.web.hosts import Hosts
+
+    try:
+        return Hosts.of(listening, names)
+    except ValueError as error:
+        hint = "Give the name alone, such as pages.example.org, without a scheme or port"
+        raise usage(str(error), field="--allow-host", hint=hint) from error
+
+
+def _warn(hosts: Hosts) -> None:
+    """Say who can read what is served where others can reach it, and by which names."""
+    from streams.support.web.hosts import is_loopback
+
+    if is_loopback(hosts.listening):
+        return
+    place = hosts.listening
+    say(f"listening on {place}: whoever reaches it can read every problem, prompt and answer")
+    if hosts.wide and not hosts.names:
+        say("only addresses and localhost are answered: give other names by --allow-host NAME")
+
+
+def _followed(url: str) -> tuple[Path, Callable[[], object] | None]:
+    """The SQLite file that the pages read, and what keeps it up with its source."""
+    if url.startswith("kafka://"):
+        importing = Importing(url)
+        return importing.path, importing
+    open_log(url).close()  # says what is wrong with it, if anything is
+    if url.startswith("jsonl:"):
+        return _copied(url), None
+    return Path(log_path(url)), None
+
+
+class Importing:
+    """Brings the local file of a log on Kafka up to date, in the thread that asks for it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.log: KafkaLog | None = None
+        self.noted_s = 0.0
+        self.steps = 0
+        """Grows with whatever was brought in."""
+        first = open_log(url)
+        self.path = first.path
+        first.close()
+
+    def __call__(self) -> None:
+        """Take in what is new. Raises a ``CliError`` where the broker is away."""
+        from streams.interfaces.cli.kafka_log import open_kafka, reached
+
+        if self.log is None:
+            self.log = open_kafka(self.url)
+        reached(self.log.place, self._refresh)
+        if time.monotonic() - self.noted_s >= NOTED_S:
+            self.noted_s = time.monotonic()
+            with suppress(
+                CliError
+            ):  # a group without a coordinator hides how far workers are, no more
+                reached(self.log.place, self.log.note_intake)
+
+    def _refresh(self) -> None:
+        assert self.log is not None
+        self.log.refresh(self._step)
+
+    def _step(self) -> None:
+        self.steps += 1
+
+
+def _copied(url: str) -> Path:
+    """A log of JSON Lines as a file of its own, gone with this process."""
+    import atexit
+    import sqlite3
+    import tempfile
+    from contextlib import closing
+
+    folder = tempfile.TemporaryDirectory(prefix="metalogue-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / "log.db"
+    with closing(open_log(url)) as read, closing(sqlite3.connect(path)) as file:
+        read.db.backup(file)
+        file.execute("pragma journal_mode=wal")
+    return path
+
+
+def listening_at(host: str, port: int) -> socket.socket:
+    """Listens already, so that a port that is taken is told at once. Raises a ``CliError``."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise taken(host, port, error, "--listen") from error
+
+
+def named(host: str) -> str:
+    """A host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _ready(address: str, *, browser: bool) -> None:
+    say(f"ready: {address}   Ctrl-C ends it")
+    seen = sys.platform == "darwin" or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()
+    if browser and seen:
+        import threading
+        import webbrowser
+
+        # A browser in a terminal would hold up whoever starts it.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

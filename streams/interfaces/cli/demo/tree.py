@@ -1,0 +1,77 @@
+"""One answer as a tree: a line for each try, and which answers are worth showing so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from schemas.events.base import Event
+from schemas.events.episode import Completed
+from schemas.events.learning import Reflected
+from schemas.events.reasoning import ControllerActed, KnowledgeReached
+from streams.interfaces.cli.show.library import Library
+from streams.views.facts import is_settled, says
+from streams.views.rows import Row, rows
+from streams.views.sheet import Sheet
+from streams.views.words import ranges
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+QUOTED, SAID = ' "', ': "'
+"""Where a quotation begins in what a fact says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One try of an episode."""
+
+    text: str
+    guided: str
+    """By which memory item, where there is room for it."""
+
+
+def branches(sheet: Sheet) -> list[Branch]:
+    """The tries of an episode, oldest first."""
+    tries: dict[int, list[Row]] = {}
+    for row in rows(sheet.numbered):
+        if row.called and row.round is not None:
+            tries.setdefault(row.round, []).append(row)
+    return [_branch(number + 1, found, sheet) for number, found in tries.items()]
+
+
+def _branch(number: int, found: Sequence[Row], sheet: Sheet) -> Branch:
+    said = [(fact, sheet.journal.get(row.at)) for row in found for _, fact in row.said]
+    words = [_short(fact, reply) for fact, reply in said if not isinstance(fact, KnowledgeReached)]
+    guides = [fact for fact, _ in said if isinstance(fact, KnowledgeReached) and fact.items]
+    items = next((fact.items for fact in guides if fact.role == "reasoner"), ())
+    nearest = next((item for item in items if "." in item), ranges(items))
+    guided = f"  by {nearest}" if items else ""
+    return Branch(f"{number} " + "  ".join(words), guided)
+
+
+def _short(fact: Event, reply: Event | None) -> str:
+    """What a fact says, without what a model wrote; an accepted answer is the reasoner's."""
+    heard = reply if isinstance(reply, Completed) else None
+    who, what, _ = says(fact, heard)
+    if isinstance(fact, ControllerActed) and fact.action == "accept":
+        return "ACCEPT" if is_settled(heard) else f"{who} ACCEPT"
+    return f"{who} {what.partition(SAID)[0].partition(QUOTED)[0]}"
+
+
+def examples(log: SqliteLog, library: Library) -> list[str]:
+    """Episodes worth showing, best first: put right by advice, under guidance, late in the run."""
+    found: list[tuple[Any, str]] = []
+    for record in log.records("learning", kinds=("reflected",)):
+        event = record.event
+        if isinstance(event, Reflected):
+            found.append((_worth(event, library.known(record.episode).outcome), record.episode))
+    return [episode for _, episode in sorted(found, reverse=True)]
+
+
+def _worth(event: Reflected, outcome: str) -> tuple[bool, bool, bool, bool, int]:
+    summary = event.summary
+    mended = summary.get("flags") == ["YES", "NO"] and summary.get("actions") == [3, 1]
+    lessons = any("." in item for item in event.items)
+    return (outcome == "right", mended, lessons, bool(event.items), event.position or 0)

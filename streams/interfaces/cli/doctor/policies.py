@@ -1,0 +1,73 @@
+"""The doctor's look at whose policies a log needs: a scope without its policy waits, and says so nowhere else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from shlex import quote
+
+from schemas.events.base import Event
+from schemas.events.codec import BadEvent, decode
+from schemas.events.episode import ProblemAdmitted
+from schemas.events.learning import Reflected, SeriesOpened
+from streams.engine.learner import Learner
+from streams.engine.policies import NoPolicy, find
+from streams.interfaces.cli.doctor.checks import Check, warn
+from streams.runtime.embedded.log import SqliteLog
+from streams.views.words import plural
+
+FIRST = """
+select kind, body from records where offset in (
+  select min(offset) from records where kind in ('problem.admitted', 'reflected', 'series.opened')
+  group by kind, json_extract(body, '$.scope'))
+"""
+UNDECIDED = """
+select a.episode, json_extract(a.body, '$.scope') from records a where a.kind = 'problem.admitted'
+  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
+  and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
+    and json_extract(v.body, '$.void'))
+  order by a.offset
+"""
+"""Episodes that are neither closed nor taken out, with their scopes."""
+WHAT_TO_DO = "Give it to a worker, or mend it: what waits goes on. What was begun is parked"
+
+
+def checks(log: SqliteLog, option: str) -> Iterator[Check]:
+    """A line for each scope whose policy is not here, or cannot have it."""
+    held = Counter(waiting(log).values())
+    for scope, why in lost(log).items():
+        detail = f"{scope}: nothing is begun or learned in it: {why}"
+        if not held[scope]:
+            yield warn("policy", detail, WHAT_TO_DO)
+            continue
+        never = f"metalogue doctor --void {quote(scope)}{option}"
+        todo = f"{WHAT_TO_DO}. If it never comes back: {never}, or one EPISODE of it"
+        yield warn("policy", f"{detail}; {plural(held[scope], 'problem')} open", todo)
+
+
+def waiting(log: SqliteLog) -> dict[str, str]:
+    """Open episodes of scopes whose policy is not here, with these scopes."""
+    without = lost(log)
+    found = ((str(episode), str(scope)) for episode, scope in log.db.execute(UNDECIDED))
+    return {episode: scope for episode, scope in found if scope in without}
+
+
+def lost(log: SqliteLog) -> dict[str, str]:
+    """Scopes by name, and why a worker that starts here could do nothing for them."""
+    learner = Learner(find)
+    for kind, body in log.db.execute(FIRST):
+        with suppress(BadEvent, NoPolicy):  # what cannot be read is what `verify` tells of
+            _meet(learner, decode(kind, body))
+    return {scope: each.why for scope, each in learner.lost.items()}
+
+
+def _meet(learner: Learner, event: Event) -> None:
+    if isinstance(event, ProblemAdmitted):
+        from streams.interfaces.cli.config import load
+
+        problem = event.problem
+        policy = problem.policy or load().policy
+        learner.scope(event.scope, policy, problem.profile, problem.settings)
+    elif isinstance(event, (Reflected, SeriesOpened)):
+        learner.meet(event.scope, event)

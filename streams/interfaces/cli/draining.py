@@ -1,0 +1,71 @@
+"""Ending when told: the first signal drains, the second stops at once; what was answered is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from streams.interfaces.cli.errors import INTERRUPTED, OK, SPENT, CliError
+from streams.interfaces.cli.output import say
+
+if TYPE_CHECKING:
+    from streams.answering.world import World
+
+R = TypeVar("R")
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def code_of(received: signal.Signals) -> int:
+    """What a command that was told to end ends with."""
+    return INTERRUPTED if received == signal.SIGINT else OK
+
+
+def total_spent(which: str) -> CliError:
+    """What a command that may spend no more ends with."""
+    total = f"--total-{'time' if which == 'seconds' else which}"
+    return CliError(
+        f"{which} spent",
+        error="budget.spent",
+        exit=SPENT,
+        hint=f"Give the same command again with a higher {total}: what is open goes on.",
+    )
+
+
+def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> None:
+    """In the running loop: ask nothing new after the first signal, and end with the second."""
+
+    def told(received: signal.Signals) -> None:
+        if world.draining:
+            os._exit(code_of(received))
+        say("draining: calls in flight are recorded, then it stops; again to stop at once")
+        drain(received)
+
+    for each in SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(each, told, each)
+
+
+def finished(world: World, work: Awaitable[R]) -> R:
+    """What some work comes to. Raises a ``CliError`` where it was told to end before that, or a total is spent."""
+    from streams.answering.calls import Draining
+
+    received: list[signal.Signals] = []
+
+    def drain(told: signal.Signals) -> None:
+        received.append(told)
+        world.draining = True
+
+    async def until_told() -> R:
+        drain_when_told(world, drain)
+        return await world.during(work)
+
+    try:
+        return asyncio.run(until_told())
+    except Draining as error:
+        if world.exhausted is not None:
+            raise total_spent(world.exhausted) from error
+        hint = "What was answered is recorded: the same command goes on from there."
+        code = code_of(received[0]) if received else INTERRUPTED
+        raise CliError("stopped before its end", error="drained", exit=code, hint=hint) from error

@@ -1,0 +1,115 @@
+"""The `lessons embed` command: another embedder for a memory that has vectors already."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from handlers.learning.embedding import Anew
+from schemas.events.learning import EmbedderChanged
+from schemas.identity import digest
+from schemas.memory import Memory
+from state.folds.remeasuring import sought_by
+from streams.interfaces.cli.errors import OK, usage
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.output import out, out_json
+from streams.interfaces.cli.setup import Models, backbone_config, embedder_of
+from streams.interfaces.cli.show.library import Library, Shelf
+from streams.views.words import plural
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+OPEN = """
+select a.episode from records a where a.kind = 'problem.admitted'
+  and json_extract(a.body, '$.scope') = ?
+  and exists (select 1 from records o where o.episode = a.episode and o.address = 'opened')
+  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
+  order by a.offset
+"""
+
+
+def change(
+    log: str | None,
+    wanted: str,
+    *,
+    scope: str | None,
+    reason: str | None,
+    by: str | None,
+    yes: bool,
+    json: bool,
+) -> int:
+    """Put the choice on record; the next worker makes the vectors anew. The exit code."""
+    name = embedder_of(wanted, backbone_config(Models())).name
+    with closing(open_log(log, writes=True)) as opened:
+        shelf = _shelf(Library.read(opened), scope)
+        memory = _changeable(shelf, name)
+        _need_none_open(opened, shelf.scope, yes)
+        event = EmbedderChanged(scope=shelf.scope, embedder=name, by=by, reason=reason)
+        address = f"embedder.{digest([name, _times(opened, shelf.scope)])}"
+        measured = len(_measures(shelf).lacks)
+        opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
+    lessons = len(memory.embedded())
+    if json:
+        told = {"scope": shelf.scope, "from": memory.embedder, "to": name}
+        out_json(told | {"lessons": lessons, "measured": measured})
+    elif name == memory.embedder:
+        out(f"{shelf.scope} stays with {name}: what was begun of another change does not count")
+    else:
+        what = f"{plural(lessons, 'lesson')} and {plural(measured, 'measured text')}"
+        out(f"{what} of {shelf.scope} leave {memory.embedder} for {name}")
+        out(f"metalogue worker --role embedder={wanted} makes their vectors before anything else")
+    return OK
+
+
+def _shelf(library: Library, scope: str | None) -> Shelf:
+    """The scope that is meant: of this name, or the only one that holds vectors. Raises a usage error."""
+    if scope is None and not any(map(_holds_vectors, library.shelves.values())):
+        detail = "no memory of this log holds vectors yet: start a worker with any embedder"
+        raise usage(detail, field="EMBEDDER", error="embedder.none")
+    return library.one(scope, _holds_vectors)
+
+
+def _holds_vectors(shelf: Shelf) -> bool:
+    if shelf.memory.latest.embedder is not None:
+        return True
+    sought = _measures(shelf)
+    return bool(sought.lacks or sought.unsaid)
+
+
+def _measures(shelf: Shelf) -> Anew:
+    """What the newest version measured on vectors: texts, and how many of them nothing says."""
+    memory = shelf.memory.latest
+    return sought_by(shelf.memory, memory) if memory.learned else Anew()
+
+
+def _changeable(shelf: Shelf, name: str) -> Memory:
+    """The newest version. Raises a usage error where another embedder has nothing to do, or cannot."""
+    memory = shelf.memory.latest
+    if not _holds_vectors(shelf):
+        detail = f"{shelf.scope} holds no vectors yet: start a worker with any embedder"
+        raise usage(detail, field="EMBEDDER", error="embedder.none")
+    if name == (shelf.memory.changing or memory.embedder):
+        detail = f"{shelf.scope} is found by {name} already"
+        raise usage(detail, field="EMBEDDER", error="embedder.same")
+    if memory.embedder is None or _measures(shelf).unsaid:
+        what = "of what they are made" if memory.embedder else "by which embedder they are"
+        detail = f"an earlier build measured vectors in {shelf.scope} and did not say {what}"
+        hint = "Begin another memory: --memory NAME"
+        raise usage(detail, field="EMBEDDER", error="embedder.unsaid", hint=hint)
+    return memory
+
+
+def _times(log: SqliteLog, scope: str) -> int:
+    """How often this scope's embedder was changed: each choice is an event of its own."""
+    said = (record.event for record in log.records("learning", kinds=("embedder.changed",)))
+    return sum(isinstance(each, EmbedderChanged) and each.scope == scope for each in said)
+
+
+def _need_none_open(log: SqliteLog, scope: str, yes: bool) -> None:
+    """Raises a usage error where open episodes would be parked, unless that is agreed to."""
+    episodes = [row[0] for row in log.db.execute(OPEN, (scope,))]
+    if episodes and not yes:
+        detail = f"{plural(len(episodes), 'episode')} of {scope} are open, {episodes[0]} among them"
+        hint = "Let a worker finish them first; with --yes they are parked if they need a vector"
+        raise usage(detail, field="EMBEDDER", error="embedder.open", hint=hint)

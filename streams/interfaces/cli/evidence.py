@@ -1,0 +1,102 @@
+"""The `evidence` command: every figure of a page derived anew from the logs that it names, with no model."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from streams.interfaces.cli.errors import DIVERGED, OK, CliError, usage
+from streams.interfaces.cli.output import complain, out, out_json
+from streams.research.evidence.figures import figures
+from streams.research.evidence.page import Block, blocks, renewed, tables_of
+from streams.research.evidence.segments import BadSegment, Segments
+from streams.runtime.embedded.log import SqliteLog
+from streams.views.words import plural
+
+SHOWN = 6
+"""Lines of a difference that are printed."""
+
+
+def evidence(page: str, *, write: bool, json: bool) -> int:
+    """Derive and compare, or ``write``, the tables of a page; 3 where one differs."""
+    path = Path(page)
+    try:
+        shown = list(blocks(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise usage(
+            f"no page at {page}", field="PAGE", hint="Name one: metalogue evidence PAGE"
+        ) from error
+    if not shown:
+        raise usage(f"{page} names no logs", field="PAGE", hint="<!-- evidence: FOLDER -->")
+    try:
+        read = _all(list(dict.fromkeys(block.folder for block in shown)))
+    except BadSegment as error:
+        raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
+    derived = {folder: each.tables for folder, each in read.items()}
+    if write:
+        path.write_text(renewed(path, derived), encoding="utf-8")
+        shown = list(blocks(path))
+    diverged = [where for each in read.values() for where in each.diverged]
+    odd = [block for block in shown if block.tables != derived[block.folder]]
+    if json:
+        told = {"differ": [str(block.folder) for block in odd], "diverged": diverged}
+        out_json({"logs": len(read), **told, "model_calls": 0})
+        return DIVERGED if odd or diverged else OK
+    for folder, tables in derived.items():
+        out(f"{folder.name}\n\n{tables}")
+    for block in odd:
+        complain(_difference(page, block, derived[block.folder]))
+    for where in diverged[:SHOWN]:
+        complain(f"{where} would go another way now: metalogue verify says how")
+    if odd or diverged:
+        said = f"{len(odd)} of {plural(len(shown), 'log')} with other figures than {page}"
+        out(f"{said}, {len(diverged)} places diverge, 0 model calls")
+        return DIVERGED
+    out(f"{plural(len(read), 'log')}, every figure of {page} derived again, 0 model calls")
+    return OK
+
+
+def _all(folders: Sequence[Path]) -> dict[Path, Derived]:
+    """Each log's tables; several logs side by side."""
+    if len(folders) == 1:
+        return {folders[0]: derive(folders[0])}
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as others:
+        return dict(zip(folders, others.map(derive, folders), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Results from one log: its tables, and where this build would act otherwise than the log says."""
+
+    tables: str
+    diverged: tuple[str, ...]
+
+
+def derive(folder: Path) -> Derived:
+    """The tables of the log whose segments lie in a folder."""
+    segments = Segments(folder)
+    sizes = {file.name: file.stat().st_size for file in segments.files()}
+    if not sizes:
+        raise BadSegment(f"{folder}: no segment of a log is there")
+    with TemporaryDirectory() as place, closing(SqliteLog(f"{place}/log.db", create=True)) as log:
+        segments.restore(log)
+        found = figures(log)
+        return Derived(tables_of(found, segments.hashes(), sizes), found.diverged)
+
+
+def _difference(page: str, block: Block, derived: str) -> str:
+    lines = [
+        line
+        for line in difflib.unified_diff(
+            block.tables.splitlines(), derived.splitlines(), lineterm="", n=0
+        )
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    shown = "\n".join(f"  {line}" for line in lines[:SHOWN])
+    return f"{block.folder.name}: {page} says (-) what its log does not (+)\n{shown}"

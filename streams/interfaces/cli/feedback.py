@@ -1,0 +1,167 @@
+"""Feedback from a file: each line is checked and published; what is refused is kept as it came."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from schemas.identity import canonical, digest
+from schemas.problem import Feedback
+from schemas.written import feedback_of
+from streams.interfaces.cli.dead_letters import option
+from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
+from streams.interfaces.cli.letters import kept_as
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.output import flush, out, out_json, say
+from streams.interfaces.cli.refusals import Refusals
+from streams.producing.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
+from streams.runtime.room import need_room
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+TOPIC = "feedback"
+BATCH = 1_000
+SHOWN = 3
+
+
+@dataclass(slots=True)
+class Told:
+    """Counts of what became of the lines."""
+
+    refusals: Refusals
+    published: int = 0
+    known: int = 0
+    refused: int = 0
+    refusing: list[tuple[Line, BadLine]] = field(default_factory=list[tuple[Line, BadLine]])
+    waiting: list[Feedback] = field(default_factory=list[Feedback])
+    verdicts: dict[str, Feedback] = field(default_factory=dict[str, Feedback])
+    """Verdicts that were known, by their names."""
+    episodes: set[str] = field(default_factory=set[str])
+    """Episodes that were named."""
+
+
+def message(feedback: Feedback) -> tuple[str, str, dict[str, Any], bytes]:
+    """Feedback as a message, keyed by its content: saying it twice is saying it once."""
+    value = feedback.model_dump(mode="json", exclude_none=True)
+    return TOPIC, digest(value), {}, canonical(value)
+
+
+def feedback(source: str, *, log: str | None, json: bool) -> int:
+    """Publish a file of judgements, or standard input (``-``); the exit code."""
+    if built_in(source):
+        raise usage(f"{source}: no such file", field="FILE", error="input.source")
+    opened = open_log(log, writes=True)
+    kept = f"Each is a dead letter: metalogue dlq list{option(log)}"
+    told = Told(Refusals(source, kept))
+    try:
+        for line in lines_of(source, None):
+            _take(opened, source, line, told)
+            if len(told.waiting) + len(told.refusing) >= BATCH:
+                _publish(opened, source, told)
+        _publish(opened, source, told)
+        told.refusals.sum_up()
+        _say_what_waits(opened, told)
+        _say_what_is_overruled(opened, told)
+    except NoSource as error:
+        raise usage(str(error), field="FILE", error="input.source") from error
+    finally:
+        opened.close()
+    figures = {name: getattr(told, name) for name in ("published", "known", "refused")}
+    if json:
+        out_json(figures)
+    else:
+        out(" ".join(f"{name} {number}" for name, number in figures.items()))
+    flush()
+    return FAILED if told.refused else OK
+
+
+def _take(log: SqliteLog, source: str, line: Line, told: Told) -> None:
+    try:
+        said = parse_as(Feedback, line.raw)
+        need_room(log.room, label=said)
+        told.waiting.append(said)
+    except BadLine as error:
+        told.refused += 1
+        told.refusing.append((line, error))
+
+
+def _publish(log: SqliteLog, source: str, told: Told) -> None:
+    if told.refusing:
+        _refuse(log, source, told)
+    messages = [message(each) for each in told.waiting]
+    for each, (_, name, _, _) in zip(told.waiting, messages, strict=True):
+        if each.judges(None) and each.reference is None and log.has_message(TOPIC, name):
+            told.verdicts[name] = each
+        if each.episode is not None:
+            told.episodes.add(each.episode)
+    new = log.publish(messages)
+    told.published += new
+    told.known += len(messages) - new
+    told.waiting.clear()
+
+
+def _say_what_waits(log: SqliteLog, told: Told) -> None:
+    """A judgement may come before its episode, but a misspelt name would wait for ever."""
+    known = log.holding(told.episodes, "admitted") | log.holding(told.episodes, "taken")
+    unknown = sorted(told.episodes - known)
+    if unknown:
+        named = ", ".join(unknown[:SHOWN]) + (", …" if len(unknown) > SHOWN else "")
+        say(f"{len(unknown)} of the episodes that are named are not on this log: {named}")
+        say("  What was said of them is kept, and counts once they are.")
+
+
+def _say_what_is_overruled(log: SqliteLog, told: Told) -> None:
+    """A verdict that was known before says nothing new, although another came after it."""
+    if not told.verdicts:
+        return
+    newest: dict[tuple[str | None, ...], str] = {}
+    for _, name, _, value in log.messages(TOPIC):
+        with suppress(ValidationError):
+            said = feedback_of(value)
+            if said.reference is None and said.judges(None):
+                newest[_subject(said)] = name
+    overruled = sum(newest.get(_subject(each)) != name for name, each in told.verdicts.items())
+    if overruled:
+        say(f"{overruled} known, and a later verdict on the same answer stands.")
+        say('  To overrule it give the line again with "at", the time when it was judged.')
+
+
+def _subject(said: Feedback) -> tuple[str | None, ...]:
+    return said.domain, said.problem_id, said.episode
+
+
+def _refuse(log: SqliteLog, source: str, told: Told) -> None:
+    """Keep the refused lines as they came, in one commit; then say which they are."""
+    keys = [f"{TOPIC}:{source}:{line.number}:{digest(line.raw.hex())}" for line, _ in told.refusing]
+    kept = zip(keys, told.refusing, strict=True)
+    log.publish([("dead-letters", key, _why(source, *each), each[0].raw) for key, each in kept])
+    for key, (line, error) in zip(keys, told.refusing, strict=True):
+        told.refusals.tell(error, partial(_refused, log, source, key, line, error))
+    told.refusing.clear()
+
+
+def _why(source: str, line: Line, error: BadLine) -> dict[str, Any]:
+    return {
+        "__metalogue.errors.topic": TOPIC,
+        "__metalogue.errors.source": source,
+        "__metalogue.errors.offset": line.number,
+        "__metalogue.errors.exception": error.code,
+        "__metalogue.errors.message": str(error),
+    }
+
+
+def _refused(log: SqliteLog, source: str, key: str, line: Line, error: BadLine) -> CliError:
+    return CliError(
+        error.what,
+        error=error.code,
+        exit=FAILED,
+        where=f"{source}:{line.number}:{error.column}",
+        field=error.field,
+        hint=f"{kept_as(log, key)} "
+        "Mend the line, then give the file again: what is known is skipped.",
+    )

@@ -1,0 +1,182 @@
+"""Which episode is meant: a problem's id, an episode's, a unique beginning of either, or the latest.
+
+One resolver for every command that takes an id. Nothing on a log, an id of nothing and an id of several
+things are wrong command lines: what finds nothing must not look like what found nothing to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from schemas.identity import episode_parts
+from schemas.settings import near
+from streams.interfaces.cli.errors import USAGE, CliError, usage
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+SHOWN = 6
+LATEST = "select key from messages where topic = 'answers' order by offset desc limit 1"
+NEWEST = "select episode from records where kind = 'episode.opened' order by offset desc limit 1"
+ADMITTED = """
+select episode, exists (
+    select 1 from records c where c.episode = a.episode and c.address = 'closed')
+  from records a where address = 'admitted' and instr(episode, ?) order by offset
+"""
+BEGUN_SO = """
+select distinct episode from records where address in ('admitted', 'opened', 'batch', 'taken')
+  and episode >= ?1 and episode < ?1 || char(1114111)
+"""
+HELD = """
+select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.closed') limit 1
+"""
+WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch', 'taken')"
+QUEUED = "select 1 from messages where topic = 'problems' and instr(key, ?) limit 1"
+KEPT = """
+select exists (select 1 from records where episode = ?1)
+  or exists (select 1 from messages where key = ?1)
+"""
+HINT = "An ID is a problem's id, an episode's, or a unique beginning. All: metalogue consume"
+START = "Start a worker: metalogue worker --backbone B --until-idle"
+
+
+def find_episode(log: SqliteLog, wanted: str | None) -> str:
+    """The episode that is meant. Raises a ``CliError``, with the choices if there are several."""
+    if wanted is None:
+        return _latest(log)
+    if not _is_text(wanted):
+        raise usage(f"no episode {wanted!r}", field="ID", error="episode.unknown", hint=HINT)
+    if log.db.execute("select 1 from records where episode = ?", (wanted,)).fetchone():
+        return wanted
+    runs = runs_of(log, wanted) or _named_with_domain(log, wanted)
+    if len({episode_parts(episode)[0] for episode in runs}) > 1:
+        raise _several(wanted, _by_domain(runs), "problems")
+    if runs:
+        return runs[-1]
+    found = _by_beginning(log, wanted)
+    if len(found) == 1:
+        return found[0]
+    raise _several(wanted, found, "episodes") if found else _unknown(log, wanted)
+
+
+def find_kept(log: SqliteLog, wanted: str) -> str:
+    """As ``find_episode``, but whatever bears this very name is meant: claims, series, texts, messages too."""
+    if _is_text(wanted) and log.db.execute(KEPT, (wanted,)).fetchone()[0]:
+        return wanted
+    return find_episode(log, wanted)
+
+
+def runs_of(log: SqliteLog, problem_id: str, domain: str | None = None) -> list[str]:
+    """The episodes of a problem, those that are closed last, oldest first."""
+    rows = log.db.execute(ADMITTED, (f"/{quote(problem_id, safe='')}/",)).fetchall()
+    named = [
+        (closed, episode)
+        for episode, closed in rows
+        if (parts := _parts(episode)) and parts[1] == problem_id and domain in (None, parts[0])
+    ]
+    return [episode for _, episode in sorted(named, key=lambda row: row[0])]
+
+
+def problems_of(log: SqliteLog) -> set[str]:
+    """Ids of all problems that have episodes."""
+    admitted = (str(row[0]) for row in log.db.execute(ADMITTED, ("p/",)))
+    return {parts[1] for episode in admitted if (parts := _parts(episode))}
+
+
+def need_records(log: SqliteLog) -> None:
+    """Raises a ``CliError`` where nothing was recorded yet."""
+    if log.end() == 0:
+        raise _nothing(log, "nothing is on record yet")
+
+
+def need_episodes(log: SqliteLog, wanted: str | None = None) -> None:
+    """Raises a ``CliError`` where nothing was worked on yet, or not on the episode that is wanted."""
+    if wanted is None and log.db.execute(HELD).fetchone() is None:
+        raise _nothing(log, "no episode yet")
+    if wanted is not None and log.db.execute(WORKED_ON, (wanted,)).fetchone() is None:
+        raise _nothing(log, f"{wanted} was not worked on yet")
+
+
+def one_of(wanted: str, names: Iterable[str]) -> str | None:
+    """The name that is meant: this very one, or the only one that begins so; none if there is none.
+
+    Raises a usage error where several begin so.
+    """
+    known = sorted(set(names))
+    found = [wanted] if wanted in known else [name for name in known if name.startswith(wanted)]
+    if len(found) > 1:
+        raise _several(wanted, found, "ids")
+    return found[0] if found else None
+
+
+def _latest(log: SqliteLog) -> str:
+    for query in (LATEST, NEWEST):
+        row = log.db.execute(query).fetchone()
+        if row is not None:
+            return str(row[0])
+    raise _nothing(log, "no episode yet")
+
+
+def _nothing(log: SqliteLog, what: str) -> CliError:
+    return CliError(what, error="episode.none", exit=USAGE, where=str(log.path), hint=START)
+
+
+def _is_text(wanted: str) -> bool:
+    """Whether bytes of the command line could be read: what could not is the name of nothing."""
+    return wanted.isascii() or not any("\ud800" <= char <= "\udfff" for char in wanted)
+
+
+def _parts(episode: str) -> tuple[str, str, str] | None:
+    try:
+        return episode_parts(episode)
+    except ValueError:
+        return None
+
+
+def _named_with_domain(log: SqliteLog, wanted: str) -> list[str]:
+    """The runs of a problem that is named as ``domain/id``, as lessons name what they came from."""
+    domain, slash, problem_id = wanted.removeprefix("p/").rstrip("/").partition("/")
+    return runs_of(log, problem_id, domain) if slash and problem_id else []
+
+
+def _by_domain(runs: Iterable[str]) -> list[str]:
+    parts = map(episode_parts, runs)
+    return sorted({f"{domain}/{problem}" for domain, problem, _ in parts})
+
+
+def _by_beginning(log: SqliteLog, wanted: str) -> list[str]:
+    """Episodes whose own name begins so; else those of problems whose id does, of a single one the newest."""
+    found = [str(row[0]) for row in log.db.execute(BEGUN_SO, (wanted,))]
+    if found:
+        return found
+    admitted = [str(row[0]) for row in log.db.execute(ADMITTED, ("p/",))]
+    named = [(parts, episode) for episode in admitted if (parts := _parts(episode))]
+    matching = {episode: parts[:2] for parts, episode in named if parts[1].startswith(wanted)}
+    if len({*matching.values()}) == 1:
+        ((domain, problem_id),) = {*matching.values()}
+        return runs_of(log, problem_id, domain)[-1:]
+    return list(matching)
+
+
+def _several(wanted: str, found: list[str], what: str) -> CliError:
+    more = ", …" if len(found) > SHOWN else ""
+    return usage(
+        f"{wanted!r} begins {len(found)} {what}",
+        field="ID",
+        error="episode.ambiguous",
+        hint=f"Say more of it: {', '.join(found[:SHOWN])}{more}",
+    )
+
+
+def _unknown(log: SqliteLog, wanted: str) -> CliError:
+    """The error for an id of nothing, with the nearest there is."""
+    if log.db.execute(QUEUED, (f"/{quote(wanted, safe='')}/",)).fetchone():
+        return _nothing(log, f"{wanted} is queued: no worker has admitted it")
+    admitted = [str(row[0]) for row in log.db.execute(ADMITTED, ("p/",))]
+    if not admitted:
+        return _nothing(log, "no episode yet")
+    said = near(wanted, admitted if "/" in wanted else problems_of(log))
+    hint = f"{said[:1].upper()}{said[1:]} {HINT}".lstrip()
+    return usage(f"no episode {wanted!r}", field="ID", error="episode.unknown", hint=hint)

@@ -1,0 +1,59 @@
+"""The flags that may stand anywhere on a command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.interfaces.cli.errors import usage
+
+DISPLAYS = ("full", "plain", "none")
+LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(slots=True)
+class Flags:
+    """Flags that are understood anywhere on a command line."""
+
+    quiet: bool = False
+    display: str = "full"
+    log_level: str = "warning"
+    log_format: str = "text"
+    debug: bool = False
+    json: bool = False
+    allow_policies: str = ""
+    log: str = ""
+    """The file of the log that the command works on: SQLite's errors name none."""
+
+
+FLAGS = Flags()
+ALLOW = "--allow-policies"
+_VALUED = {"--display": DISPLAYS, "--log-level": LEVELS, "--log-format": ("text", "json")}
+
+
+def take_flags(arguments: list[str]) -> list[str]:
+    """Set ``FLAGS`` from the arguments, and return those that are left for the command."""
+    FLAGS.allow_policies = ""  # what one command may run is no other's business
+    left: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if argument == "--":
+            left.extend((argument, *rest))
+        elif argument in ("-q", "--quiet"):
+            FLAGS.quiet, FLAGS.display = True, "none"
+        elif argument == "--debug":
+            FLAGS.debug = True
+        elif name in _VALUED:
+            _set(name, value if equals else next(rest, ""))
+        elif name == ALLOW:
+            FLAGS.allow_policies = value if equals else next(rest, "")
+        else:
+            FLAGS.json = FLAGS.json or argument == "--json"
+            left.append(argument)
+    return left
+
+
+def _set(name: str, value: str) -> None:
+    if value not in _VALUED[name]:
+        raise usage(f"{value!r} is not one of {', '.join(_VALUED[name])}", field=name)
+    setattr(FLAGS, name[2:].replace("-", "_"), value)

@@ -1,0 +1,128 @@
+"""The `import traces` command: other tools' traces as cases of a scope, with a line for each that was refused."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from streams.engine.policies import SHELF, find
+from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
+from streams.interfaces.cli.letters import kept_as
+from streams.interfaces.cli.opening import is_missing, open_log
+from streams.interfaces.cli.options import pairs
+from streams.interfaces.cli.output import flush, out, out_json, say
+from streams.interfaces.cli.producing import check_names, refusals
+from streams.interfaces.cli.prompting import given
+from streams.interfaces.cli.setup import policy_of, tools_wanted
+from streams.producing.sources import NoSource, built_in, lines_of
+from streams.producing.traces.reading import Refused
+from streams.producing.traces.taking import Plan, Taken, Taker, letter_key
+from streams.runtime.embedded.log import SqliteLog
+
+if TYPE_CHECKING:
+    from streams.interfaces.cli.options import PolicyOptions
+
+DEFAULT_POLICY = "mc2"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line says beside the policy and its settings."""
+
+    source: str
+    tenant: str | None
+    tool: str | None
+    evaluation: str | None
+    dry: bool
+
+
+def traces(wanted: Wanted, log: str | None, way: PolicyOptions, *, json: bool) -> int:
+    """Take a file of traces in; the exit code. Raises ``CliError`` for a wrong command line or source."""
+    if built_in(wanted.source):
+        raise usage(f"{wanted.source}: no such file", field="FILE", error="input.source")
+    plan = _plan(wanted, way)
+    try:
+        lines = list(lines_of(wanted.source, None))  # before there is a log
+    except NoSource as error:
+        raise usage(str(error), field="FILE", error="input.source") from error
+    with closing(_opened(log, dry=wanted.dry)) as opened:
+        done = Taker(opened, plan).run(lines, dry=wanted.dry)
+        _say_refused(opened, wanted, log, done)
+    return _summary(done, json)
+
+
+def _opened(log: str | None, *, dry: bool) -> SqliteLog:
+    if dry and is_missing(log):
+        return SqliteLog(":memory:", create=True)
+    return open_log(log, create=True)
+
+
+def _plan(wanted: Wanted, way: PolicyOptions) -> Plan:
+    """For whom traces are taken in. Raises a usage error for a policy that learns nothing from them."""
+    from streams.interfaces.cli.config import load
+
+    values = pairs(way.settings, "--set")
+    policy = policy_of(way.policy or DEFAULT_POLICY, way.profile, values)
+    if policy.takes is None:
+        able = ", ".join(each.name for each in SHELF.all() if each.takes is not None)
+        detail = f"{policy.name} learns nothing from traces of other tools"
+        raise usage(detail, field="--policy", hint=f"These do: {able}")
+    check_names(way, wanted.tenant)
+    return Plan(
+        source=wanted.source,
+        find=find,
+        policy=way.policy or DEFAULT_POLICY,
+        profile=way.profile,
+        values=values,
+        domain=way.domain,
+        memory=way.memory,
+        tenant=wanted.tenant,
+        tool=wanted.tool,
+        evaluation=wanted.evaluation,
+        tools=tools_wanted() is not None,
+        prompts=given(way.prompts),
+        statements=load().statements,
+    )
+
+
+def _say_refused(log: SqliteLog, wanted: Wanted, url: str | None, done: Taken) -> None:
+    told = refusals(wanted.source, url, dry=wanted.dry)
+    for refused in done.refused:
+        told.tell(refused[1], partial(_refused, log, wanted, refused))
+    told.sum_up()
+
+
+def _refused(log: SqliteLog, wanted: Wanted, refused: Refused) -> CliError:
+    line, error = refused
+    kept = "A dry run: nothing is kept."
+    if not wanted.dry:
+        kept = kept_as(log, letter_key(wanted.source, refused))
+    return CliError(
+        error.what,
+        error=error.code,
+        exit=FAILED,
+        where=f"{wanted.source}:{line.number}:{error.column}",
+        field=error.field,
+        hint=kept,
+    )
+
+
+def _summary(done: Taken, json: bool) -> int:
+    figures = {
+        "taken": done.taken,
+        "known": done.known,
+        "refused": len(done.refused),
+        "labelled": done.labelled,
+    }
+    if json:
+        out_json({**figures, "scopes": sorted(done.scopes)})
+    else:
+        if done.taken > done.labelled:
+            silent = done.taken - done.labelled
+            say(f"{silent} without a verdict: they do not say what to do and what to avoid.")
+            say("  Give it later: metalogue feedback FILE, with episode and verdict.")
+        out(" ".join(f"{name} {count}" for name, count in figures.items()))
+    flush()
+    return FAILED if done.refused else OK

@@ -1,0 +1,224 @@
+"""A log on Kafka at the command line: its place, its local import, its topics."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from streams.interfaces.cli.errors import FAILED, OK, SETUP, UNREACHABLE, CliError, usage
+from streams.interfaces.cli.kafka_refused import Overheard, denied, not_taken, overhearing
+from streams.interfaces.cli.output import out, out_json, say
+from streams.views.words import plural
+
+if TYPE_CHECKING:
+    from streams.runtime.kafka.imported import KafkaLog
+    from streams.runtime.kafka.place import Place
+    from streams.runtime.kafka.rights import Who
+
+T = TypeVar("T")
+HINT_S: Final = 3.0
+"""Whoever waits for so long is told what for."""
+
+
+def is_kafka(url: str) -> bool:
+    """Whether a log lies on Kafka."""
+    return url.startswith("kafka://")
+
+
+def place_of(url: str) -> Place:
+    """The place that a URL and the configuration name. Raises a usage error."""
+    from streams.interfaces.cli.config import keep_password, load
+    from streams.runtime.kafka.place import BadPlace, Place, clients_of
+
+    said = load().kafka
+    keep_password("kafka.security_protocol", "kafka.sasl_mechanism", "kafka.ssl_ca")
+    try:
+        clients = clients_of(
+            protocol=said.security_protocol,
+            mechanism=said.sasl_mechanism,
+            username=said.sasl_username,
+            password=said.sasl_password,
+            ca=said.ssl_ca,
+            certificate=said.ssl_certificate,
+            key=said.ssl_key,
+        )
+        return Place.of(url, clients)
+    except (BadPlace, OSError) as error:
+        hint = "Write kafka://HOST:PORT[,HOST:PORT][/PREFIX]"
+        raise usage(str(error), field="--log", hint=hint) from error
+
+
+def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
+    """What talking to the broker gives. Raises a ``CliError`` where it is not there or lacks topics."""
+    from streams.runtime.kafka import aio
+    from streams.runtime.kafka.group import quiet
+    from streams.runtime.kafka.refusals import RefusedByBroker
+    from streams.runtime.kafka.sending import Unrecorded
+    from streams.runtime.kafka.topics import NoTopics
+
+    quiet(100)
+    heard = Overheard()
+    try:
+        with overhearing(printed=printed) as heard:
+            return work()
+    except NoTopics as error:
+        hint = f"Make them: metalogue topics create --partitions 8 --log {place.url}"
+        raise usage(str(error), field="--log", error="log.missing", hint=hint) from error
+    except RefusedByBroker as error:
+        raise not_taken(error, place.url) from error
+    except Unrecorded as error:
+        hint = (
+            "What was answered and is not recorded is asked again; what was to be sent, send again."
+        )
+        raise CliError(
+            str(error), error="log.unreachable", exit=UNREACHABLE, where=place.url, hint=hint
+        ) from error
+    except (aio.kafka_error(), OSError) as error:
+        raise _of_home(error) or denied(heard, place.url) or _away(place, error) from error
+
+
+def _away(place: Place, error: Exception) -> CliError:
+    """The error for people where brokers did not do what was asked: who answered, and what was missing."""
+    from streams.runtime.kafka import roll
+
+    called = roll.call(place)
+    reason = str(error).removeprefix(type(error).__name__ + ": ") or type(error).__name__
+    told = called.told() if called.answered else "no broker answered"
+    hint = "Is the broker up? For a local one: make broker"
+    if called.answered:
+        hint = (
+            "Too few brokers may be up, or one has just gone: the same command may do in a minute."
+        )
+    return CliError(
+        f"{told}: {reason}"[:400],
+        error="log.unreachable",
+        exit=UNREACHABLE,
+        where=place.url,
+        hint=hint,
+    )
+
+
+def _of_home(error: Exception) -> CliError | None:
+    """The error for people, if it was not the broker's: only files of the local import have a name."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return None
+    hint = "Local imports of clusters are kept there: name a folder that can be written."
+    said = f"{error.filename}: {error.strerror}"
+    where = "METALOGUE_HOME"
+    return CliError(said, error="config.value", exit=SETUP, where=where, hint=hint)
+
+
+@contextmanager
+def hinting(place: Place) -> Generator[Callable[[], None]]:
+    """Say once, on stderr, what is waited for if it takes long. What is given says that it is there."""
+
+    def hint() -> None:
+        from streams.runtime.kafka import roll
+
+        said = roll.call(place).told()
+        if not over.is_set():
+            say(f"{place.url}: {said}; still waiting")
+
+    over = threading.Event()
+    waiting = threading.Timer(HINT_S, hint)
+    waiting.daemon = True
+    waiting.start()
+
+    def done() -> None:
+        over.set()
+        waiting.cancel()
+
+    try:
+        yield done
+    finally:
+        done()
+
+
+def run(place: Place, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine against the broker. Raises a ``CliError`` as ``reached`` does."""
+    with hinting(place):
+        return reached(place, lambda: asyncio.run(work()))
+
+
+def open_kafka(url: str) -> KafkaLog:
+    """The local file of a log on Kafka, brought up to date."""
+    from streams.interfaces.cli.config import load
+    from streams.runtime.kafka.imported import KafkaLog
+
+    place = place_of(url)
+    home = Path(load().home).expanduser()
+    with hinting(place):
+        return reached(place, lambda: KafkaLog(place, home))
+
+
+def create(
+    url: str, partitions: int, replicas: int | None, min_isr: int | None, *, json: bool
+) -> None:
+    """``topics create``. Raises a usage error for copies that the cluster does not allow."""
+    from streams.runtime.kafka import topics
+    from streams.runtime.kafka.soundness import CannotCopy
+
+    place = place_of(url)
+    try:
+        made = run(place, lambda: topics.create(place, partitions, replicas, min_isr))
+    except CannotCopy as error:
+        raise usage(str(error), field=error.field) from error
+    copies = made.copies
+    if json:
+        told = {"replicas": copies.replicas, "min_isr": copies.min_isr, "note": copies.note}
+        out_json({"log": place.url, "topics": place.topics(), "created": made.topics, **told})
+        return
+    there = len(place.topics()) - len(made.topics)
+    out(f"{place.url}: {len(made.topics)} topics made, {there} were there")
+    if made.topics:
+        out(
+            f"each partition {plural(copies.replicas, 'replica')}, {copies.min_isr} in sync to append"
+        )
+        if copies.note:
+            say(f"not safe: {copies.note} [topics.copies]")
+
+
+def check(url: str, *, json: bool) -> int:
+    """``topics check``; the exit code."""
+    from streams.runtime.kafka import topics
+    from streams.runtime.kafka.soundness import faults, untold
+
+    place = place_of(url)
+    cluster = run(place, lambda: topics.described(place))
+    wrong, hidden = faults(place, cluster.topics, cluster.brokers), untold(cluster.topics)
+    if json:
+        found = [topic.as_json(name) for name, topic in cluster.topics.items()]
+        partitions = {each["topic"]: each["partitions"] for each in found}
+        told = {"brokers": cluster.brokers, "topics": found, "unknown": hidden}
+        out_json({"ok": not wrong, "faults": wrong, "partitions": partitions, **told})
+        return FAILED if wrong else OK
+    for fault in wrong:
+        say(f"{fault} [topics.fault]")
+    for name in hidden:
+        say(
+            f"{name}: its settings may not be asked for, so its retention is unknown [topics.unknown]"
+        )
+    for name in cluster.others:
+        say(
+            f"{name}: dead letters of an earlier build, which are not read any more [topics.before]"
+        )
+    out(f"{len(cluster.topics)} topics, {plural(cluster.brokers, 'broker')}, {len(wrong)} faults")
+    return FAILED if wrong else OK
+
+
+def rights(url: str, who: Who | None, principal: str, *, json: bool) -> None:
+    """``topics acls``: nothing is asked of the cluster."""
+    from streams.runtime.kafka.rights import ABOUT, lines
+
+    place = place_of(url)
+    for each in ABOUT if who is None else (who,):
+        if json:
+            out_json({"who": each, "about": ABOUT[each], "lines": [*lines(place, each, principal)]})
+            continue
+        out(f"# {each}: {ABOUT[each]}")
+        for line in lines(place, each, principal):
+            out(line)

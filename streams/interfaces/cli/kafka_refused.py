@@ -1,0 +1,90 @@
+"""Refusals of a broker, told to people: an append by its name, and whether it let anybody in at all.
+
+Why it let nobody in, aiokafka's client says in its log alone, and raises that nobody answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from typing import Any
+
+from streams.interfaces.cli.chatter import damping
+from streams.interfaces.cli.errors import SETUP, CliError
+from streams.runtime.kafka.refusals import RefusedByBroker
+
+CLIENT, KEPT = "aiokafka", 20
+DENIED = (
+    "AuthenticationFailedError",
+    "AuthenticationMethodNotSupported",
+    "SaslAuthenticationFailed",
+    "UnsupportedSaslMechanismError",
+    "IllegalSaslStateError",
+)
+
+HINTS = {
+    "size": "Raise max.message.bytes of {topic}. What was recorded is kept; a restart goes on.",
+    "record": "What a topic takes is said by its settings: look at those of {topic}.",
+    "right": "Give this user the right to write to {topic}. What was recorded is kept.",
+}
+"""What to do, by why a broker refused an append."""
+
+
+class Overheard(logging.Handler):
+    """The latest errors that a client told its log of."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.reasons = deque[BaseException](maxlen=KEPT)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the errors among what a line was made of."""
+        told = record.args if isinstance(record.args, tuple) else ()
+        self.reasons.extend(each for each in told if isinstance(each, BaseException))
+
+
+@contextmanager
+def overhearing(*, printed: bool) -> Generator[Overheard]:
+    """Listen to the client for a while; what it says is printed too, or not."""
+    log, heard = logging.getLogger(CLIENT), Overheard()
+    before = log.level, log.propagate
+    log.setLevel(logging.ERROR)
+    log.propagate = False
+    log.addHandler(heard)
+    try:
+        with damping() if printed else nullcontext():
+            yield heard
+    finally:
+        log.removeHandler(heard)
+        log.level, log.propagate = before
+
+
+def denied(heard: Overheard, where: str) -> CliError | None:
+    """The error for people, if it was a matter of credentials or certificates."""
+    errors: Any = import_module("aiokafka.errors")
+    kinds = tuple(getattr(errors, name) for name in DENIED)
+    for reason in heard.reasons:
+        if isinstance(reason, kinds):
+            return _error(
+                where, "the broker refused the credentials", "SASL_USERNAME", "SASL_PASSWORD"
+            )
+        if isinstance(reason, ssl.SSLError):
+            return _error(where, f"no trusted connection: {reason.reason}", "SSL_CA")
+    return None
+
+
+def not_taken(error: RefusedByBroker, where: str) -> CliError:
+    """The error for people where a broker answered and refused an append."""
+    hint = HINTS[error.why].format(topic=error.topic)
+    return CliError(str(error), error="log.refused", exit=SETUP, where=where, hint=hint)
+
+
+def _error(where: str, what: str, *names: str) -> CliError:
+    settings = " and ".join(f"METALOGUE_KAFKA__{name}" for name in names)
+    return CliError(
+        what, error="log.credentials", exit=SETUP, where=where, hint=f"Check {settings}"
+    )

@@ -1,0 +1,172 @@
+"""Dead letters as they lie on a log: what was refused, where it came from and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from streams.core.topology import TOPICS
+from streams.interfaces.cli.errors import usage
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+TOPIC = "dead-letters"
+TRACES = "traces"
+"""No topic of a log: lines of files that other tools wrote are refused before they are on one."""
+ERRORS = "__metalogue.errors."
+CUT = "__metalogue.cut."
+ALL = """
+select row_number() over (order by offset), offset, key, at_ms, headers, value
+  from messages where topic = 'dead-letters' order by offset
+"""
+SENT_ON = "select offset from consumers where topic = 'dead-letters' and name like 'dlq/%'"
+NUMBER = """
+select count(*) from messages where topic = 'dead-letters'
+  and offset <= (select offset from messages where topic = 'dead-letters' and key = ?)
+"""
+IS_CUT = f"""
+select 1 from messages where topic = 'dead-letters' and key = ?
+  and json_extract(headers, '$."{CUT}bytes"') is not null
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The description of a whole letter of which only the first bytes were kept, since its topic took no more."""
+
+    size: int
+    digest: str
+    headers: int
+    """How many headers that came with it were left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One dead letter. ``number`` counts from 1 in the order in which they were refused."""
+
+    number: int
+    offset: int
+    key: str
+    at_ms: int
+    headers: dict[str, Any]
+    value: bytes
+    sent_on: bool
+    """Whether it was replayed since."""
+
+    @property
+    def topic(self) -> str:
+        """The topic that it was meant for."""
+        said = str(self.headers.get(f"{ERRORS}topic", ""))
+        known = {topic.name for topic in TOPICS} | {TRACES}
+        first = self.key.partition("/")[0]
+        return next((name for name in (said, first) if name in known), "problems")
+
+    @property
+    def place(self) -> str:
+        """Where it came from: a line of a file, or an offset of a topic."""
+        source = self.headers.get(f"{ERRORS}source") or self.headers.get(f"{ERRORS}topic")
+        offset = self.headers.get(f"{ERRORS}offset")
+        return self.key.rpartition("/")[0] if offset is None else f"{source}:{offset}"
+
+    @property
+    def cut(self) -> Cut | None:
+        """What of it is missing, if anything is."""
+        size, digest = self.headers.get(f"{CUT}bytes"), self.headers.get(f"{CUT}digest")
+        if not isinstance(digest, str) or not str(size).isdecimal():
+            return None
+        left_out = str(self.headers.get(f"{CUT}headers", 0))
+        return Cut(int(str(size)), digest, int(left_out) if left_out.isdecimal() else 0)
+
+    @property
+    def size(self) -> int:
+        """The bytes of what was refused, of which a cut letter holds fewer."""
+        return len(self.value) if self.cut is None else self.cut.size
+
+    @property
+    def missing(self) -> str:
+        """What of it is missing, in words; nothing of a whole one."""
+        cut = self.cut
+        if cut is None:
+            return ""
+        left_out = f", and none of its {cut.headers} headers" if cut.headers else ""
+        return (
+            f"cut: the first {len(self.value):,} of {cut.size:,} bytes{left_out}; "
+            f"the whole (sha256 {cut.digest}) {self._whole_lies}"
+        )
+
+    @property
+    def _whole_lies(self) -> str:
+        lies = self.lies
+        if lies is None:
+            return f"came from {self.place}"
+        return f"lies on topic {lies[0]}, partition {lies[1]}, offset {lies[2]}"
+
+    @property
+    def lies(self) -> tuple[str, int, int] | None:
+        """Topic, partition and offset on Kafka of what was refused; nothing of what never was there."""
+        found = [str(self.headers.get(f"{ERRORS}{name}", "")) for name in ("partition", "offset")]
+        if not all(each.isdecimal() for each in found):
+            return None
+        return self.topic, int(found[0]), int(found[1])
+
+    @property
+    def reason(self) -> str:
+        """Why it was refused."""
+        return str(self.headers.get(f"{ERRORS}message", "refused by the reader of its topic"))
+
+    @property
+    def at(self) -> str:
+        """When, in UTC."""
+        return datetime.fromtimestamp(self.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def text(self) -> str:
+        """Its bytes as text; what is no UTF-8 is shown by escapes."""
+        return self.value.decode("utf-8", "backslashreplace")
+
+    def record(self) -> dict[str, Any]:
+        """What a listing says of it."""
+        return {
+            "number": self.number,
+            "at": self.at,
+            "topic": self.topic,
+            "place": self.place,
+            "reason": self.reason,
+            "bytes": self.size,
+            "kept": len(self.value),
+            "replayed": self.sent_on,
+        }
+
+
+def letters(log: SqliteLog) -> Iterator[Letter]:
+    """Every dead letter, oldest first."""
+    import orjson
+
+    sent_on = {row[0] for row in log.db.execute(SENT_ON)}
+    for number, offset, key, at_ms, headers, value in log.db.execute(ALL):
+        raw = value if isinstance(value, bytes) else str(value).encode()
+        said = orjson.loads(headers)
+        yield Letter(number, offset, key, at_ms, said, raw, offset in sent_on)
+
+
+def number_of(log: SqliteLog, key: str) -> int:
+    """The number of the dead letter with this key; 0 if there is none."""
+    return int(log.db.execute(NUMBER, (key,)).fetchone()[0])
+
+
+def kept_as(log: SqliteLog, key: str) -> str:
+    """What is kept of a refused line, by its letter's key: all of its bytes, unless the log takes fewer."""
+    number = number_of(log, key)
+    is_cut = log.db.execute(IS_CUT, (key,)).fetchone() is not None
+    whole = "the first of its bytes: the log takes no more" if is_cut else "bytes unchanged"
+    return f"Kept as dead letter {number}, {whole}."
+
+
+def letter(log: SqliteLog, number: int) -> Letter:
+    """One dead letter. Raises a usage error if there is none of this number."""
+    found = list(letters(log))
+    if not 1 <= number <= len(found):
+        raise usage(f"no dead letter {number}; there are {len(found)}", error="dlq.missing")
+    return found[number - 1]

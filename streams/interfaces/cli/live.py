@@ -1,0 +1,178 @@
+"""Progress on standard error: a live view on a terminal, else a plain line now and then."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.opening import log_path, log_url
+from streams.interfaces.cli.output import complain
+
+if TYPE_CHECKING:
+    from streams.engine.progress import Progress
+    from streams.telemetry.figures import Figures, Reader
+
+REFRESH_S = 0.25
+PLAIN_S = 10.0
+
+Watch = Callable[["Progress"], None]
+
+
+class View(Protocol):
+    """Draws figures somewhere."""
+
+    every: float
+    """Seconds between two drawings at least."""
+
+    def draw(self, figures: Figures, running: int, elapsed: float) -> None:
+        """Show the present figures."""
+        ...
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+class Watcher:
+    """A watcher is called at every change. It looks at the clock, and draws if a drawing is due.
+
+    A view that fails (its terminal is gone) is given up; the work goes on.
+    """
+
+    def __init__(self, path: str, view: View, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path, self.view, self.clock = path, view, clock
+        self.began = self.due = clock()
+        self.reader: Reader | None = None
+        self.running = 0
+        self.why: Callable[[], list[str]] = list
+        self.failed = False
+
+    def __call__(self, progress: Progress) -> None:
+        self.running, self.why = progress.running, progress.why
+        now = self.clock()
+        if now >= self.due and not self.failed:
+            self._try(now)
+
+    def _try(self, now: float) -> None:
+        try:
+            self.refresh(now)
+        except (OSError, sqlite3.Error):
+            self.failed = True
+
+    def refresh(self, now: float) -> None:
+        """Read what is new and draw it."""
+        reader = self._reader()
+        if reader is None:
+            return
+        reader.read()
+        reader.figures.waits = self.why()
+        self.view.draw(reader.figures, self.running, now - self.began)
+        self.due = self.clock() + self.view.every
+
+    def _reader(self) -> Reader | None:
+        if self.reader is None and Path(self.path).exists():
+            from streams.telemetry.figures import Reader
+
+            self.reader = Reader(self.path)
+        return self.reader
+
+    def close(self) -> None:
+        """Draw once more, if anything was drawn, and let go of the log."""
+        self.running, self.why = 0, list
+        if self.reader is not None and not self.failed:
+            self.reader.read_all()
+            self._try(self.clock())
+        self.view.end()
+        if self.reader is not None:
+            self.reader.close()
+
+
+@contextmanager
+def watching(
+    log: str | None, make: Callable[[], View | None] | None = None
+) -> Generator[Watch | None]:
+    """What a worker on this log should call; nothing where nobody watches."""
+    view = (make or chosen)()
+    if view is None:
+        yield None
+        return
+    watcher = Watcher(log_path(log_url(log)), view)
+    try:
+        yield watcher
+    finally:
+        watcher.close()
+
+
+def chosen() -> View | None:
+    """The view that ``--display`` and the terminal call for."""
+    if FLAGS.display == "none":
+        return None
+    if FLAGS.display == "full" and sys.stderr.isatty():
+        return Full()
+    return Plain()
+
+
+class Plain:
+    """One line every ten seconds."""
+
+    every = PLAIN_S
+
+    def __init__(self) -> None:
+        self.line = self.written = ""
+
+    def draw(self, figures: Figures, running: int, elapsed: float) -> None:
+        """Write a line when its time has come."""
+        from streams.interfaces.cli.show.board import plain_line
+        from streams.views.words import clock
+
+        self.line = f"{clock(elapsed)}  {plain_line(figures, running)}"
+        if elapsed >= self.every / 2:
+            self._write()
+
+    def _write(self) -> None:
+        if self.line != self.written:
+            complain(self.line)
+            self.written = self.line
+
+    def end(self) -> None:
+        """Write how it ended."""
+        self._write()
+
+
+class Full:
+    """A view that is drawn over itself, at most four times a second."""
+
+    every = REFRESH_S
+
+    def __init__(self, draw: Callable[[Figures, int, float, int], Any] | None = None) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self.live = Live(console=self.console, auto_refresh=False, transient=draw is not None)
+        self.board = draw
+        self.live.start()
+
+    def draw(self, figures: Figures, running: int, elapsed: float) -> None:
+        """Draw the board anew."""
+        from rich.console import Group
+
+        from streams.interfaces.cli.show.board import board
+        from streams.interfaces.cli.show.page import rich_line
+
+        page = (self.board or board)(figures, running, elapsed, self.console.width)
+        lines = page.lines[: max(self.console.height - 1, 1)]
+        drawn = [rich_line(line) for line in lines]
+        for each in drawn:
+            each.no_wrap, each.overflow = True, "crop"
+        self.live.update(Group(*drawn), refresh=True)
+
+    def end(self) -> None:
+        """Leave the last drawing, or wipe it where a screen of its own follows."""
+        self.live.stop()

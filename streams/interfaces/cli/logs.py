@@ -1,0 +1,169 @@
+"""The `log` and `state` commands."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schemas.settings import meant
+from streams.core.topology import TOPICS
+from streams.interfaces.cli.errors import OK, USAGE, CliError, sentence, usage
+from streams.interfaces.cli.finding import find_kept
+from streams.interfaces.cli.opening import is_missing, log_path, log_url, open_log
+from streams.interfaces.cli.output import as_json, out, out_json
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+ANYTHING = "select exists (select 1 from records) or exists (select 1 from messages)"
+PARKED = """
+select coalesce(sum(max(0, times)), 0) from (
+  select sum(case kind when 'episode.parked' then 1 else -1 end) as times from records
+    where kind in ('episode.parked', 'episode.adopted') group by episode)
+"""
+"""An episode that was taken out while it waited or ran had never been parked. Every record is looked at for it."""
+COUNTS = {
+    "problems": "select count(*) from messages where topic = 'problems'",
+    "answers": "select count(*) from messages where topic = 'answers'",
+    "dead_letters": "select count(*) from messages where topic = 'dead-letters'",
+}
+
+
+def counts(log: SqliteLog) -> dict[str, int]:
+    """What `log stats` prints."""
+    from schemas.events.union import FACT_KINDS
+    from streams.runtime.embedded.marks import counted
+
+    found = {name: int(log.db.execute(query).fetchone()[0]) for name, query in COUNTS.items()}
+    records, kinds = counted(log), Counter[str]()
+    for (_, kind), count in records.items():
+        kinds[kind] += count
+    found["events"] = kinds.total()
+    found["opened"], found["completions"] = kinds["episode.opened"], kinds["completed"]
+    found["closed"] = records.get(("events", "episode.closed"), 0)
+    found["learning_episodes"] = records.get(("learning", "episode.closed"), 0)
+    found["parked"] = log.db.execute(PARKED).fetchone()[0] if kinds["episode.parked"] else 0
+    found["facts"] = sum(kinds[kind] for kind in FACT_KINDS)
+    found["repeated_completions"] = log.counter("repeated")
+    found["stale_completions"] = log.counter("stale")
+    pages = log.db.execute("select page_count * page_size from pragma_page_count, pragma_page_size")
+    found["bytes"] = int(pages.fetchone()[0])
+    order = (
+        "problems opened closed answers completions repeated_completions stale_completions facts"
+    )
+    order += " learning_episodes dead_letters parked events bytes"
+    return {name: found[name] for name in order.split()}
+
+
+def stats(url: str | None, *, json: bool) -> int:
+    """Print the counts of a log."""
+    log = open_log(url)
+    found = counts(log)
+    if json:
+        out_json(found)
+    else:
+        for name, count in found.items():
+            out(f"{name:<21}{count:>14,}")
+    return OK
+
+
+def digest(url: str | None, *, json: bool) -> int:
+    """Print the digest of a log."""
+    from streams.replay.digest import log_digest
+
+    found = log_digest(open_log(url))
+    out_json({"digest": found}) if json else out(found)
+    return OK
+
+
+def path(url: str | None) -> int:
+    """Print the log's file."""
+    where = log_url(url)
+    if where.startswith("jsonl:"):
+        out(where.removeprefix("jsonl:"))
+    else:
+        out(str(open_log(url).path) if where.startswith("kafka://") else log_path(where))
+    return OK
+
+
+def cat(url: str | None, *, topic: str | None, episode: str | None, learned: bool = False) -> int:
+    """Print every record and message, one JSON object a line; of one episode what belongs to it."""
+    from streams.runtime.embedded.lines import lines_of
+
+    log = open_log(url)
+    if learned and episode is None:
+        raise usage("--learned is of one episode", field="--learned", hint="Give --episode ID")
+    _check_topic(log, topic)
+    need_anything(log)
+    found = None
+    if episode is not None:
+        from streams.replay.cut import cut_out
+
+        found = cut_out(log, find_kept(log, episode), learned=learned)
+    for line in lines_of(log, topic, found):
+        _write(line)
+    return OK
+
+
+def need_anything(log: SqliteLog) -> None:
+    """Raises a ``CliError`` for a log with neither records nor messages."""
+    if not log.db.execute(ANYTHING).fetchone()[0]:
+        hint = "Put problems on it: metalogue produce SOURCE"
+        where = str(log.path)
+        raise CliError(
+            "nothing is on this log", error="log.empty", exit=USAGE, where=where, hint=hint
+        )
+
+
+def _check_topic(log: SqliteLog, topic: str | None) -> None:
+    """Raises a usage error for a topic that neither this build nor the log knows."""
+    if topic is None:
+        return
+    known = {each.name for each in TOPICS}
+    known.update(name for (name,) in log.db.execute("select distinct topic from messages"))
+    if topic not in known:
+        raise usage(f"no topic {topic!r}", field="--topic", hint=sentence(meant(topic, known)))
+
+
+def _write(value: dict[str, Any]) -> None:
+    sys.stdout.write(as_json(value) + "\n")
+
+
+def pack(url: str | None, folder: str) -> int:
+    """Write what a log holds beyond the segments of a folder as another one."""
+    from streams.interfaces.cli.places import folder_of
+    from streams.research.evidence.segments import BadSegment, Segments
+
+    log = open_log(url)
+    need_anything(log)
+    try:
+        added = Segments(folder_of(folder, "FOLDER")).add(log)
+    except BadSegment as error:
+        raise usage(str(error), field="FOLDER", error="log.segment") from error
+    out("nothing new" if added is None else str(added))
+    return OK
+
+
+def unpack(url: str | None, folder: str) -> int:
+    """Make a log of the segments of a folder; what was begun there goes on."""
+    from streams.research.evidence.segments import BadSegment, Segments
+
+    where = log_url(url)
+    if not is_missing(where):
+        hint = "Name a log that is not there yet: --log sqlite:PATH"
+        raise usage(f"{where} is there already", field="--log", error="log.exists", hint=hint)
+    try:
+        found = Segments(Path(folder))
+        if not found.files():
+            raise BadSegment(f"{folder}: no segment of a log is there")
+        with closing(open_log(where, create=True)) as log:
+            count = found.restore(log)
+    except BadSegment as error:
+        if not is_missing(where):  # nothing was on it yet
+            Path(log_path(where)).unlink()
+        raise usage(str(error), field="FOLDER", error="log.segment") from error
+    out(f"{count:,} lines restored to {where}")
+    return OK

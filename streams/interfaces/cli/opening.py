@@ -1,0 +1,116 @@
+"""The log that ``--log`` names: its URL, its path, and how it is opened."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from streams.interfaces.cli.errors import CliError, usage
+from streams.interfaces.cli.flags import FLAGS
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+DEFAULT_LOG = "sqlite:metalogue.db"
+OTHER_LOG = "Name another file. A log of another build is read by what that build's log cat writes: jsonl:PATH"
+
+
+def log_path(url: str) -> str:
+    """The path of an embedded log. Raises a usage error that says how to spell it right."""
+    if url.startswith("sqlite:///"):
+        right = "sqlite:" + url.removeprefix("sqlite://")
+        raise usage(f"{url} is not spelled right", field="--log", hint=f"Write {right}")
+    if url.startswith("jsonl:"):
+        raise _read_only(url)
+    if url.startswith("sqlite:") and len(url) > len("sqlite:"):
+        return url.removeprefix("sqlite:")
+    if url.endswith(".db") and ":" not in url:
+        return url
+    raise usage(
+        f"{url!r} names no log",
+        field="--log",
+        hint="Write sqlite:PATH, a path that ends in .db, kafka://HOST:PORT or jsonl:PATH",
+    )
+
+
+def _read_only(url: str) -> CliError:
+    return usage(f"{url} can only be read", field="--log", hint="Give a log that can be written")
+
+
+def log_url(given: str | None) -> str:
+    """The log's URL: as given, else from the configuration."""
+    if given is not None:
+        return given
+    from streams.interfaces.cli.config import keep_password, load
+
+    url = load().log
+    if url.startswith("kafka://"):
+        keep_password("log")
+    return url
+
+
+def existing(given: str | None) -> str | None:
+    """A log's URL as given, before anything is loaded to work with. Raises if it has no file."""
+    if given is not None and is_missing(given):
+        raise missing(log_path(given), given)
+    return given
+
+
+def is_missing(given: str | None) -> bool:
+    """Whether a log has no file yet. Raises a usage error for a URL that names none."""
+    url = log_url(given)
+    return not url.startswith(("kafka://", "jsonl:")) and not os.path.exists(log_path(url))
+
+
+def missing(path: str, url: str) -> CliError:
+    """There is no log, and this command may not make one."""
+    hint = "Make one: metalogue produce SOURCE --log " + url
+    return usage(f"no log at {path}", field="--log", error="log.missing", hint=hint)
+
+
+def open_log(given: str | None, *, create: bool = False, writes: bool = False) -> SqliteLog:
+    """The log that a command works on. Raises a ``CliError`` that names what is wrong with it.
+
+    A command that ``writes``, or may ``create`` one, is refused a log that can only be read.
+    """
+    url = log_url(given)
+    if url.startswith("kafka://"):
+        from streams.interfaces.cli.kafka_log import open_kafka
+
+        imported = open_kafka(url)
+        FLAGS.log = str(imported.path)
+        return imported
+    if url.startswith("jsonl:"):
+        if create or writes:
+            raise _read_only(url)
+        return _imported(url.removeprefix("jsonl:"))
+    path = FLAGS.log = log_path(url)
+    if create:
+        need_folder(path)
+    from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog
+
+    try:
+        return SqliteLog(path, create=create, writes=writes)
+    except NoLog as error:
+        raise missing(path, url) from error
+    except NotALog as error:
+        raise usage(str(error), field="--log", error="log.format", hint=OTHER_LOG) from error
+
+
+def need_folder(path: str) -> None:
+    """Raises a usage error where a log's file would lie in no folder."""
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        hint = f"Make it: mkdir -p {folder}"
+        raise usage(f"no folder {folder}", field="--log", error="log.missing", hint=hint)
+
+
+def _imported(path: str) -> SqliteLog:
+    from streams.runtime.embedded.imported import BadLine, import_jsonl
+
+    try:
+        return import_jsonl(path)
+    except OSError as error:
+        raise usage(f"no log at {path}", field="--log", error="log.missing") from error
+    except BadLine as error:
+        raise usage(str(error), field="--log", error="log.format") from error

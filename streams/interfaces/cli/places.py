@@ -1,0 +1,64 @@
+"""Files, folders and texts of a command line: what is wrong with one is no defect of ours."""
+
+from __future__ import annotations
+
+import os
+from errno import EACCES, EDQUOT, EFBIG, ENOSPC
+from pathlib import Path
+
+from streams.interfaces.cli.errors import FAILED, CliError, usage
+
+TEXT_CHARS = 10_000
+"""A reason, or who somebody is, needs no more."""
+NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
+
+
+def refused(error: OSError, field: str = "") -> CliError:
+    """The error for people, naming the path."""
+    return usage(f"{error.filename}: {error.strerror}", field=field, error="path")
+
+
+def unnamed(error: OSError) -> CliError | None:
+    """The error for people where the system names no path: a full disk under what was being written."""
+    if error.errno not in NO_ROOM:
+        return None
+    hint = "Make room where the results go, then run the same command again."
+    return CliError(str(error.strerror), error="disk.full", exit=FAILED, hint=hint)
+
+
+def text_of(said: str | None, field: str) -> str | None:
+    """A text that goes on record. Raises a usage error where its bytes were no UTF-8, or it is too long."""
+    if len(said or "") > TEXT_CHARS:
+        raise usage(f"longer than {TEXT_CHARS:,} characters", field=field)
+    try:
+        (said or "").encode()
+    except UnicodeEncodeError as error:
+        raise usage("not UTF-8", field=field) from error
+    return said
+
+
+def folder_of(path: str, field: str) -> Path:
+    """A folder to write to, made now: before there is anything to lose. Raises a usage error."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise usage(f"{path} is a file", field=field, error="path", hint="Name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES), path)
+    except OSError as error:
+        raise refused(error, field) from error
+    return folder
+
+
+EVIDENCE = b'{"format":"metalogue evidence"'
+"""How a file of evidence begins."""
+
+
+def is_evidence(path: str) -> bool:
+    """Whether there is a file of evidence at a path."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(EVIDENCE)) == EVIDENCE
+    except (OSError, ValueError):
+        return False

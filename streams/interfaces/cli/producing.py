@@ -1,0 +1,219 @@
+"""The `produce` command: a source to the log, with a line for each thing refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from schemas.identity import digest
+from schemas.problem import Limits
+from streams.engine.policies import find
+from streams.interfaces.cli.dead_letters import option
+from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
+from streams.interfaces.cli.letters import kept_as
+from streams.interfaces.cli.opening import is_missing, open_log
+from streams.interfaces.cli.options import pairs
+from streams.interfaces.cli.output import flush, out, out_json, say
+from streams.interfaces.cli.prompting import given
+from streams.interfaces.cli.refusals import Refusals
+from streams.interfaces.cli.setup import policy_of, tools_wanted
+from streams.producing.others import Others
+from streams.producing.produce import Plan, Produced, Producer, Refusal
+from streams.producing.sources import Line, NoSource, built_in, lines_of
+from streams.runtime.embedded.log import SqliteLog
+
+if TYPE_CHECKING:
+    from handlers.policies.base import Policy
+    from schemas.problem import Profile
+    from streams.interfaces.cli.options import PolicyOptions, ReadOptions, SeriesOptions
+
+
+def produce(
+    source: str,
+    log: str | None,
+    way: PolicyOptions,
+    learning: SeriesOptions,
+    reading: ReadOptions,
+    *,
+    limits: Limits,
+    json: bool,
+) -> int:
+    """Produce a source; the exit code. Raises ``CliError`` for a wrong command line or source."""
+    if reading.follow and source != "-":
+        raise usage("only standard input can be followed: produce - --follow", field="--follow")
+    if learning.series is not None and way.policy is None:
+        raise usage("a series is of one policy: name it with --policy", field="--series")
+    plan = _plan(source, way, learning, limits)
+    lines = _lines(source, reading)
+    if reading.follow:
+        with closing(_opened(log, reading)) as opened:
+            told = refusals(source, log, dry=reading.dry_run, streamed=True)
+            return _follow(opened, replace(plan, finite=False), lines, told, reading.dry_run, json)
+    whole = list(lines)  # before there is a log: a source that cannot be read makes none
+    if source == "-":
+        plan = replace(plan, content=digest([line.raw.hex() for line in whole]))
+    with closing(_opened(log, reading)) as opened:
+        done = Producer(opened, plan).run(whole, dry=reading.dry_run)
+        told = refusals(source, log, dry=reading.dry_run)
+        return _report(opened, plan, done, told, reading.dry_run, json)
+
+
+def _opened(log: str | None, reading: ReadOptions) -> SqliteLog:
+    """The log; where there is none, a dry run looks at an empty one in memory."""
+    if reading.dry_run and is_missing(log):
+        return SqliteLog(":memory:", create=True)
+    return open_log(log, create=True)
+
+
+def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limits) -> Plan:
+    """What holds of every line. Raises a usage error for a policy, setting or name that cannot be."""
+    from streams.interfaces.cli.config import load
+
+    values = pairs(way.settings, "--set")
+    if way.policy is not None:
+        _warn(policy_of(way.policy, way.profile, values), way.profile, values)
+    check_names(way, learning.tenant)
+    return Plan(
+        source=source,
+        find=find,
+        policy=way.policy,
+        domain=way.domain,
+        profile=way.profile,
+        values=values,
+        limits=limits,
+        seed=way.seed,
+        walk=learning.walk,
+        memory=way.memory,
+        tenant=learning.tenant,
+        priority=learning.priority,
+        series=learning.series,
+        timing=learning.timing,
+        order=learning.order,
+        perturb=learning.perturb,
+        tools=tools_wanted() is not None,
+        statements=load().statements,
+        prompts=given(way.prompts),
+    )
+
+
+def _warn(policy: Policy[Any], profile: Profile, values: dict[str, Any]) -> None:
+    """Say so where these settings can teach nothing: a run costs as much whether it teaches or not."""
+    chosen = {**policy.usual(profile, tools_wanted() is not None), **values}
+    why = policy.unlearnable(policy.resolve(profile, chosen))
+    if why is not None:
+        say(f"warning: {policy.name} will learn nothing from this: {why}")
+
+
+def _lines(source: str, reading: ReadOptions) -> Iterator[Line]:
+    """The source's first lines. Raises a usage error where there is no such source."""
+    data = reading.data
+    if data is None and built_in(source) and source.startswith("game24"):
+        data = _ranks()
+    try:
+        yield from islice(lines_of(source, data), reading.limit)
+    except NoSource as error:
+        raise usage(str(error), field="SOURCE", error="input.source") from error
+
+
+def _ranks() -> str | None:
+    from streams.interfaces.cli.config import load
+
+    return load().game24_csv
+
+
+def check_names(way: PolicyOptions, tenant: str | None) -> None:
+    """Raises a usage error where no problem could bear what is said of all of them."""
+    from pydantic import ValidationError
+
+    from schemas.problem import Problem
+
+    said: dict[str, Any] = {
+        "domain": way.domain or "default",
+        "memory": way.memory,
+        "seed": way.seed,
+    }
+    said["tenant"] = tenant
+    try:
+        Problem.model_validate({"id": "-", "problem": "-"} | said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        detail = first["msg"].removeprefix("Value error, ")
+        raise usage(detail, field=f"--{first['loc'][0]}") from error
+
+
+def _follow(log: SqliteLog, plan: Plan, lines: Any, told: Refusals, dry: bool, json: bool) -> int:
+    total, others = Produced(), Others(log)
+    for line in lines:
+        done = Producer(log, plan, others).run([line], dry=dry)
+        total.produced += done.produced
+        total.known += done.known
+        total.refused += done.refused
+        say_refused(log, told, done.refused, dry=dry)
+    told.sum_up()
+    return _summary(total, json)
+
+
+def _report(
+    log: SqliteLog, plan: Plan, done: Produced, told: Refusals, dry: bool, json: bool
+) -> int:
+    say_refused(log, told, done.refused, dry=dry)
+    told.sum_up()
+    if done.produced and plan.series_id is None:
+        say("no series: without --policy the worker's own decides, and problems go as they come")
+    if len(done.scopes) > 1:
+        parts = ", ".join(f"{scope} {count}" for scope, count in sorted(done.scopes.items()))
+        say(f"{len(done.scopes)} scopes, each of which learns from its own problems alone: {parts}")
+    if done.known and plan.limits != Limits():
+        say(f"{done.known} known: they keep the limits that they were first produced with.")
+        say("  Limits make no other episode; --seed N or --pass N does.")
+    if done.refused and not json:  # to scripts the line below says it
+        others, taken = done.produced + done.known, "would be taken" if dry else "taken"
+        say(
+            f"  {others} other lines {taken}. Mend the refused ones, then run the same command again:"
+        )
+        say("  what is known is skipped.")
+    return _summary(done, json)
+
+
+def _summary(done: Produced, json: bool) -> int:
+    figures = {"produced": done.produced, "known": done.known, "refused": len(done.refused)}
+    if json:
+        out_json({**figures, "series": sorted(set(done.series))})
+    else:
+        out(" ".join(f"{name} {count}" for name, count in figures.items()))
+    flush()
+    return FAILED if done.refused else OK
+
+
+def refusals(source: str, log: str | None, *, dry: bool, streamed: bool = False) -> Refusals:
+    """What was refused of a source so far: nothing."""
+    kept = "A dry run: nothing is kept. All of them: --json"
+    if not dry:
+        kept = f"Each is a dead letter: metalogue dlq list{option(log)}"
+    return Refusals(source, kept, streamed)
+
+
+def say_refused(log: SqliteLog, told: Refusals, refused: list[Refusal], *, dry: bool) -> None:
+    """Tell what a produce refused."""
+    for refusal in refused:
+        told.tell(refusal.error, partial(_refused, log, told.source, refusal, dry))
+
+
+def _refused(log: SqliteLog, source: str, refusal: Refusal, dry: bool) -> CliError:
+    """A refusal for people, with the number that it has among the dead letters."""
+    error = refusal.error
+    kept = "A dry run: nothing is kept."
+    if not dry:
+        kept = kept_as(log, refusal.key)
+    return CliError(
+        error.what,
+        error=error.code,
+        exit=FAILED,
+        where=f"{source}:{refusal.line.number}:{error.column}",
+        field=error.field,
+        hint=kept,
+    )

@@ -1,0 +1,90 @@
+"""Refused lines as they are told: the first of each cause in full, then how many each cause has.
+
+A file of the wrong form is refused line by line: six thousand times the same two lines hide the one
+refusal that is another. Scripts get all of them, an object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from streams.interfaces.cli.errors import CliError
+from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.output import complain
+from streams.producing.sources import BadLine
+
+FIRST: Final = 10
+"""Lines that are told in full whatever is wrong with them."""
+SHOWN: Final = 3
+"""Lines of each further cause that are told in full."""
+CAUSES: Final = 12
+"""Causes that are told one by one."""
+_VARIES: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d,.]*")
+Name: TypeAlias = tuple[str, str, str]
+"""Code, field, and what is wrong, less what is quoted of the line."""
+
+
+@dataclass(slots=True)
+class Cause:
+    """Refusals that say the same."""
+
+    what: str
+    lines: int = 0
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Refusals of one source. ``kept`` says where those are that are not told."""
+
+    source: str
+    kept: str
+    streamed: bool = False
+    """Whether the source has no end at which they could be summed up."""
+    causes: dict[Name, Cause] = field(default_factory=dict[Name, Cause])
+    told: int = 0
+
+    def tell(self, error: BadLine, said: Callable[[], CliError]) -> None:
+        """Count a refusal, and say it where it is one of the first of its cause."""
+        name = error.code, error.field, _VARIES.sub("…", error.what)
+        cause = self.causes.setdefault(name, Cause(error.what))
+        cause.lines += 1
+        if cause.what != error.what:
+            cause.what = name[2]
+        among_first = cause.lines <= SHOWN and len(self.causes) <= CAUSES
+        if FLAGS.json or among_first or self.told < FIRST:
+            self.told += 1
+            say_error(said())
+        elif self.streamed and str(cause.lines).strip("0") == "1":
+            complain(f"{self.source}: {cause.lines:,} refused so far: {_words(name, cause)}")
+
+    def sum_up(self) -> None:
+        """Say how many each cause has, where not all of them were told."""
+        total = sum(cause.lines for cause in self.causes.values())
+        if total == self.told:
+            return
+        complain(f"{self.source}: {total:,} refused, by cause:")
+        found = sorted(self.causes.items(), key=lambda each: -each[1].lines)
+        for name, cause in found[:CAUSES]:
+            complain(f"{cause.lines:>9,}  {_words(name, cause)}")
+        if others := found[CAUSES:]:
+            lines = sum(cause.lines for _, cause in others)
+            complain(f"{lines:>9,}  of {len(others):,} other causes")
+        complain(f"  {self.kept}")
+
+
+def _words(name: Name, cause: Cause) -> str:
+    code, place, _ = name
+    return f"{place}: {cause.what} [{code}]" if place else f"{cause.what} [{code}]"
+
+
+def say_error(error: CliError) -> None:
+    """An error that does not end the command."""
+    if FLAGS.json:
+        sys.stderr.write(json.dumps(error.record()) + "\n")
+    else:
+        complain(error.text().replace(f", exit {error.exit}]", "]"))

@@ -1,0 +1,268 @@
+"""The `regrade` command: the answers of a log graded anew, with no reasoning call."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from handlers.answers.grade import CHECKERS, Grade
+from streams.answering.grading.grader import Grading
+from streams.answering.grading.own import Failed, OwnGrader, given_of
+from streams.engine.policies import find
+from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
+from streams.interfaces.cli.kafka_log import is_kafka
+from streams.interfaces.cli.opening import log_url, open_log
+from streams.interfaces.cli.output import out, out_json, say
+from streams.interfaces.cli.own_graders import grader_of
+from streams.interfaces.cli.working import only_worker
+from streams.replay.grades import SAID_IN
+from streams.research.analysis.cases import Case, chosen, read
+from streams.runtime.embedded.regrading import Put, Regrading
+from streams.views.words import plural
+
+if TYPE_CHECKING:
+    from streams.answering.world import Totals
+    from streams.interfaces.cli.spending import Spending
+    from streams.runtime.embedded.log import SqliteLog
+
+SHOWN = 5
+GIVEN_UP = 10
+"""After so many failures on end a grader is asked no more: each may take the whole time limit."""
+OURS = "ours"
+
+
+class GivenUp(Exception):
+    """A grader failed too often on end."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What a command comes to, besides what changed."""
+
+    grader: str
+    failed: list[str] = field(default_factory=list[str])
+    unput: int = 0
+    """Answers that have no reference to be held against."""
+    judge_calls: int = 0
+    closed_again: list[str] = field(default_factory=list[str])
+    waiting: list[str] = field(default_factory=list[str])
+
+    def text(self, done: Regrading) -> Iterator[str]:
+        """For people."""
+        it = done.done
+        said = ", ".join(f"{name} {it.said[name]}" for name in sorted(it.said))
+        graded = plural(it.given + it.known, "answer")
+        yield f"graded {graded} by {self.grader}{f': {said}' if said else ''}"
+        yield (
+            f"{it.given} new on the log, {it.known} known; {plural(len(it.changed), 'outcome')} changed; "
+            f"{self.judge_calls} judge calls, 0 reasoning calls"
+        )
+        for episode, before, now in it.changed[:SHOWN]:
+            yield f"  {episode}: {before} -> {now}"
+        if len(it.changed) > SHOWN:
+            yield f"  and {len(it.changed) - SHOWN} more"
+        if self.closed_again:
+            yield f"closed again: {' '.join(self.closed_again)}"
+
+    def record(self, done: Regrading) -> dict[str, Any]:
+        """As plain values."""
+        it = done.done
+        changed = [{"episode": e, "before": before, "now": now} for e, before, now in it.changed]
+        return {
+            "grader": self.grader,
+            "graded": it.given + it.known,
+            "outcomes": it.said,
+            "new": it.given,
+            "known": it.known,
+            "changed": changed,
+            "by_person": it.by_person,
+            "unput": self.unput,
+            "failed": self.failed,
+            "closed_again": self.closed_again,
+            "waiting": self.waiting,
+            "judge_calls": self.judge_calls,
+            "reasoning_calls": 0,
+        }
+
+
+def regrade(
+    log: str | None,
+    *,
+    run: str | None,
+    grader: str | None,
+    judge: str | None,
+    totals: Totals | None,
+    json: bool,
+) -> int:
+    """Grade anew by a grader, by those of this build where none is named, or by a judge. The exit code."""
+    if is_kafka(log_url(log)):
+        raise usage(
+            "no log on Kafka is graded anew: its learner's worker alone may append grades",
+            field="--log",
+            error="regrade.kafka",
+            hint="A worker grades what comes from now on: metalogue worker --grader FILE.py:NAME",
+        )
+    own = None if judge is not None and grader is None else grader_of(grader)
+    with closing(open_log(log, writes=True)) as opened, Grading(own=own) as grading:
+        told = Told(OURS if own is None else own.reference)
+        done = None
+        if judge is None or grader is not None:
+            done = graded_anew(opened, grading, told, run)
+        if judge is not None:
+            done = judged_anew(opened, judge, told, run, totals)
+        assert done is not None
+    if json:
+        out_json(told.record(done))
+    else:
+        out("\n".join(told.text(done)))
+        _say_the_rest(done, told)
+    return FAILED if told.failed else OK
+
+
+def _say_the_rest(done: Regrading, told: Told) -> None:
+    for each in told.failed[:SHOWN]:
+        say(f"{each} [grader.failed]")
+    if len(told.failed) > SHOWN:
+        say(f"and {len(told.failed) - SHOWN} more failed; what is on record of them stays")
+    if told.unput:
+        say(f"{plural(told.unput, 'answer')} without a reference: nothing was held against it")
+    if done.done.by_person:
+        say(f"{plural(done.done.by_person, 'answer')} judged by a person, whose verdict stands")
+    for scope in told.waiting:
+        say(f"{scope}: the next worker closes its versions again")
+
+
+def graded_anew(log: SqliteLog, grading: Grading, told: Told, run: str | None = None) -> Regrading:
+    """Have a grader grade every answer that it can, and what was learned follow. Raises a ``CliError``."""
+    with only_worker(str(log.path)):
+        done = _begun(log)
+        try:
+            _grade(log, grading, told, done, _chosen(log, run))
+        except GivenUp:
+            told.failed.append(
+                f"{told.grader} failed {GIVEN_UP} times on end: the rest was not put"
+            )
+        _record(done, told)
+        return done
+
+
+def _begun(log: SqliteLog) -> Regrading:
+    """The log as it is. Raises a ``CliError`` where a policy is missing by which its memory could follow."""
+    done = Regrading(log, find)
+    for scope, why in done.lost().items():
+        hint = "Give it on the command line: --policy FILE.py:NAME"
+        raise CliError(f"{scope}: {why}", error="policy.unknown", exit=2, hint=hint)
+    return done
+
+
+def _chosen(log: SqliteLog, run: str | None) -> set[str] | None:
+    """The episodes of a run; nothing where all are meant. Raises a usage error where there is none."""
+    if run is None:
+        return None
+    cases = {case.episode for case in chosen(read(log).cases(), run)}
+    if not cases:
+        raise usage(f"no closed episode of {run!r}", field="--run", error="run.unknown")
+    return cases
+
+
+def _grade(
+    log: SqliteLog, grading: Grading, told: Told, done: Regrading, among: set[str] | None
+) -> None:
+    on_end = 0
+    for put in done.answers():
+        if among is not None and put.episode not in among:
+            continue
+        if put.reference is None and not _needs_none(grading.own, put):
+            told.unput += 1
+            continue
+        try:
+            grade = _graded(grading, put)
+        except Failed as error:
+            told.failed.append(f"{put.episode}: {error}")
+            on_end += 1
+            if on_end == GIVEN_UP:
+                raise GivenUp from error
+        else:
+            on_end = 0
+            done.grade(put, grade)
+
+
+def _needs_none(own: OwnGrader | None, put: Put) -> bool:
+    return put.judged.domain in CHECKERS if own is None else own.unlabelled
+
+
+def _graded(grading: Grading, put: Put) -> Grade:
+    """The grade of an answer. Raises ``Failed``."""
+    judged, dataset = put.judged, put.judged.dataset or put.judged.domain
+    if grading.own is not None:
+        assert judged.answer is not None
+        return grading.own.decide(
+            given_of(judged.answer, put.reference, dataset=dataset, problem=judged.problem)
+        )
+    checker = CHECKERS.get(judged.domain)
+    if checker is not None:
+        return checker(judged.problem, judged.answer)
+    assert put.reference is not None
+    return grading.grade_now(judged.answer, put.reference, dataset=dataset, problem=judged.problem)
+
+
+def judged_anew(
+    log: SqliteLog, judge: str, told: Told, run: str | None = None, totals: Totals | None = None
+) -> Regrading:
+    """Ask a judge about what no grader could decide, and let its verdicts count. Raises a ``CliError``."""
+    from streams.interfaces.cli.judging import judge_on
+    from streams.interfaces.cli.setup import Models
+    from streams.interfaces.cli.spending import Spending
+
+    spending = Spending(totals)
+    judge_on(log, Models(), judge, run, spending)
+    told.judge_calls = _calls(spending)
+    with only_worker(str(log.path)):
+        done = _begun(log)
+        told.grader = _let_count(done, _verdicts(log, run)) or f"a judge, {judge}"
+        _record(done, told)
+        return done
+
+
+def _calls(spending: Spending) -> int:
+    return sum(world.calls_begun for world in spending.worlds)
+
+
+def _verdicts(log: SqliteLog, run: str | None) -> list[Case]:
+    """Answers that no grader could decide and a judge did."""
+    cases = chosen(read(log).cases(), run)
+    return [
+        case
+        for case in cases
+        if case.standing == "undecided"
+        and case.verdict is not None
+        and case.verdict.said != "unclear"
+    ]
+
+
+def _let_count(done: Regrading, cases: Sequence[Case]) -> str | None:
+    """Let verdicts count as grades; the judge's name and model. Each names the side run in which it was given."""
+    by = {case.episode: case.verdict for case in cases}
+    named: str | None = None
+    for put in done.answers():
+        verdict = by.get(put.episode)
+        if verdict is None or verdict.said == "unclear":
+            continue
+        named = verdict.by
+        grade = Grade(outcome=verdict.said, grader=verdict.grader, detail=f"{SAID_IN}{verdict.run}")
+        done.grade(put, grade, source=verdict.model, evidence={"run": verdict.run})
+    return named
+
+
+def _record(done: Regrading, told: Told) -> None:
+    name = f"regrade:{os.getpid()}"
+
+    async def both() -> None:
+        await done.write(name)
+        told.closed_again, told.waiting = await done.close_again(name)
+
+    asyncio.run(both())

@@ -1,0 +1,205 @@
+"""The `serve` and `mcp` commands: who is let in, what is offered, where it listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streams.interfaces.cli.dashboarding import hosts_of, listening_at, named
+from streams.interfaces.cli.errors import OK, USAGE, CliError, usage
+from streams.interfaces.cli.observing import need_extra, place_of
+from streams.interfaces.cli.opening import log_url
+from streams.interfaces.cli.output import say
+from streams.interfaces.cli.setup import Models, policy_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from starlette.types import ASGIApp
+
+    from schemas.problem import Limits
+    from streams.interfaces.door.client import Client
+    from streams.interfaces.door.errors import Error
+    from streams.interfaces.door.service import Service
+    from streams.support.web.hosts import Hosts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """The offer of a server, and for whom it is."""
+
+    policies: Sequence[str] = ()
+    names: Sequence[str] = ()
+    origins: Sequence[str] = ()
+    tokens: str | None = None
+    limits: Limits
+    max_concurrency: int = 256
+    patience_s: float | None = None
+
+
+def serve(log: str | None, models: Models, wanted: Serving, *, listen: str) -> int:
+    """Serve programs until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
+    need_extra("fastapi", "serve")
+    need_extra("uvicorn", "serve")
+    from streams.interfaces.door.http.app import app_of
+
+    return _over_http(log, models, wanted, listen, app_of, "/v1")
+
+
+def mcp(log: str | None, models: Models, wanted: Serving, *, listen: str | None) -> int:
+    """Serve assistants until told to end; the exit code. Raises a ``CliError`` where the set-up is wrong."""
+    need_extra("mcp", "mcp")
+    if listen is not None:
+        from streams.interfaces.door.mcp.server import PATH, app_of
+
+        return _over_http(log, models, wanted, listen, app_of, PATH)
+    from streams.interfaces.door.mcp.server import speak
+
+    for option, given in (
+        ("--tokens", wanted.tokens),
+        ("--allow-host", wanted.names),
+        ("--allow-origin", wanted.origins),
+    ):
+        if given:
+            hint = "Serve over HTTP: --listen 127.0.0.1:8801"
+            raise usage(
+                "on standard input there is nobody but who started it", field=option, hint=hint
+            )
+    service = _service(log, models, wanted)
+
+    async def spoken() -> None:
+        async with service.client:
+            await speak(service)
+
+    _run(spoken())
+    return OK
+
+
+def _over_http(
+    log: str | None,
+    models: Models,
+    wanted: Serving,
+    listen: str,
+    app_of: Callable[[Service, Hosts, Sequence[str]], ASGIApp],
+    path: str,
+) -> int:
+    host, port = place_of(listen, "--listen")
+    hosts = hosts_of(host, wanted.names)
+    service = _service(log, models, wanted, hosts)
+    app = app_of(service, hosts, wanted.origins)
+    with listening_at(host, port) as listening:
+        address = f"http://{named(host)}:{listening.getsockname()[1]}{path}"
+        _run(_served(app, service.client, listening, lambda: _ready(address, service.client)))
+    return OK
+
+
+def _service(
+    log: str | None, models: Models, wanted: Serving, hosts: Hosts | None = None
+) -> Service:
+    """What is served, to whom. Raises a ``CliError`` where others could reach what lets anybody in."""
+    from streams.interfaces.door.access import access_of
+    from streams.interfaces.door.errors import Error
+    from streams.interfaces.door.service import PATIENCE_S, Offer, Service
+
+    try:
+        access = access_of(wanted.tokens)
+    except Error as error:
+        raise _as_cli(error) from error
+    if hosts is not None:
+        _need_tokens(hosts, is_open=access.is_open)
+    offer = Offer(policies=_offered(wanted.policies), patience_s=wanted.patience_s or PATIENCE_S)
+    return Service(_client(log_url(log), models, offer.policies[0], wanted), offer, access)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end. Raises a ``CliError`` for what programs would be told."""
+    from streams.interfaces.door.errors import Error
+
+    try:
+        asyncio.run(work)
+    except Error as error:
+        raise _as_cli(error) from error
+
+
+async def _served(
+    app: ASGIApp, client: Client, listening: socket.socket, told: Callable[[], None]
+) -> None:
+    """Serve while the client is open: what is wrong with its log is said before anybody can come in."""
+    from streams.interfaces.dashboard.serve import end_when_told, serving
+
+    async with client:
+        end_when_told()
+        await serving(app, listening, told)
+
+
+def _as_cli(error: Error) -> CliError:
+    """What programs would be told, as the command line's own."""
+    if isinstance(error.__cause__, CliError):
+        return error.__cause__
+    return CliError(
+        error.detail,
+        error=error.code,
+        exit=USAGE,
+        where=error.where,
+        field=error.field,
+        hint=error.hint,
+    )
+
+
+def _offered(given: Sequence[str]) -> Sequence[str]:
+    """The policies that a door offers: those that were named, else all of ours. Raises a usage error."""
+    if given:
+        return [policy_of(name).name for name in given]
+    from streams.engine.policies import SHELF
+
+    default = policy_of(None).name
+    return [default, *(each.name for each in SHELF.all() if each.name != default)]
+
+
+def _client(url: str, models: Models, policy: str, wanted: Serving) -> Client:
+    """Works on a SQLite log itself; on Kafka, where workers are, it only hands on."""
+    if url.startswith("kafka://"):
+        if models.backbone is not None or models.roles:
+            hint = "Start workers beside it: metalogue worker --log URL --backbone B"
+            raise usage("a door before Kafka asks no model itself", field="--backbone", hint=hint)
+        from streams.interfaces.door.client import Client
+
+        return Client(url, policy=policy, **_limits(wanted.limits))
+    from streams.interfaces.cli.setup import need_budget_prices, need_prices, world_of
+    from streams.interfaces.door.engine import Engine
+
+    world = world_of(models)  # says now what is wrong with it, if anything is
+    if wanted.limits.cost is not None:
+        need_prices(world, "--cost-limit")
+    need_budget_prices(world)
+    engine = Engine(
+        url, policy=policy, max_concurrency=wanted.max_concurrency, **_limits(wanted.limits)
+    )
+    engine.models = models
+    return engine
+
+
+def _limits(limits: Limits) -> dict[str, Any]:
+    """Limits as a client takes them."""
+    return {
+        "call_limit": limits.calls,
+        "token_limit": limits.tokens,
+        "cost_limit": limits.cost,
+        "time_limit": limits.seconds,
+    }
+
+
+def _need_tokens(hosts: Hosts, *, is_open: bool) -> None:
+    """Raises a usage error where others could reach a door that lets anybody in."""
+    from streams.support.web.hosts import is_loopback
+
+    if is_open and not is_loopback(hosts.listening):
+        hint = "Name who may come in: --tokens FILE. Without one it listens on loopback alone"
+        raise usage("anybody who reaches it could spend your calls", field="--listen", hint=hint)
+
+
+def _ready(address: str, client: Client) -> None:
+    simulated = "   SIMULATED: no model answers" if client.is_simulated else ""
+    say(f"ready: {address}   log {client.log}{simulated}   Ctrl-C ends it")

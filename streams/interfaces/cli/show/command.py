@@ -1,0 +1,107 @@
+"""The `show` command."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.asking import Diverged
+from schemas.events.traces import TraceTaken
+from schemas.settings import BadSetting
+from streams.engine.policies import NoPolicy
+from streams.interfaces.cli.errors import OK, CliError, usage
+from streams.interfaces.cli.finding import find_episode, runs_of
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.output import out, out_json
+from streams.views.sheet import Sheet, read
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+def show(
+    wanted: str | None, *, at: str | None, log: str | None, json: bool, tree: str | None = None
+) -> int:
+    """Print an episode, or one address of it, or write its tree; the exit code."""
+    with closing(open_log(log)) as opened:
+        sheet = read(opened, find_episode(opened, wanted))
+        taken = sheet.journal.get("taken")
+        if isinstance(taken, TraceTaken):
+            return _taken(sheet, taken, log, json=json)
+        if sheet.admitted is None and sheet.learned_from is None:
+            raise usage(f"{sheet.episode} is no episode", field="ID", error="episode.unknown")
+        if tree is not None:
+            return _tree(sheet, tree)
+        if at is not None:
+            return _moment(opened, sheet, at, json)
+        if json:
+            from streams.interfaces.cli.show.plain import episode_json, history_json
+
+            out_json(episode_json(sheet) | history_json(sheet))
+            return OK
+        return _page(opened, sheet, log)
+
+
+def _taken(sheet: Sheet, taken: TraceTaken, log: str | None, *, json: bool) -> int:
+    """A case from elsewhere: it has no addresses and no tree."""
+    from streams.interfaces.cli.show import taken as case
+
+    if json:
+        out_json(case.case_json(sheet.episode, taken, sheet.journal))
+    else:
+        case.page_of(sheet.episode, taken, sheet.journal, log).show()
+    return OK
+
+
+def _tree(sheet: Sheet, file: str) -> int:
+    from streams.interfaces.cli.show.tree import write
+
+    write(sheet, Path(file))
+    out(f"written {file}")
+    return OK
+
+
+def _page(opened: SqliteLog, sheet: Sheet, log: str | None) -> int:
+    from streams.interfaces.cli.show.episode import page_of
+
+    name, runs = sheet.episode, list[str]()
+    if sheet.admitted is not None:
+        asked = sheet.admitted.problem
+        runs = runs_of(opened, asked.id, asked.domain)
+        if runs[-1:] == [sheet.episode] and runs == runs_of(opened, asked.id):
+            name = asked.id  # which means this one then, and nothing in another domain
+    page_of(sheet, log, name, len(set(runs) - {sheet.episode})).show()
+    return OK
+
+
+def _moment(log: SqliteLog, sheet: Sheet, at: str, json: bool) -> int:
+    from streams.engine.episode import PolicyChanged
+    from streams.interfaces.cli.show.moment import moment
+
+    try:
+        found = moment(log, sheet, at)
+    except Diverged as error:
+        from streams.interfaces.cli.verifying import told
+
+        raise told(log, error) from error
+    except (PolicyChanged, NoPolicy, BadSetting) as error:
+        raise _not_here(sheet, at, error) from error
+    if json:
+        from streams.interfaces.cli.show.plain import moment_json
+
+        out_json(moment_json(sheet, found))
+        return OK
+    from streams.interfaces.cli.show.prompt import page_of
+
+    page_of(sheet, found).show()
+    return OK
+
+
+def _not_here(sheet: Sheet, at: str, error: Exception) -> CliError:
+    return usage(
+        f"{sheet.episode} at {at}: its prompt cannot be derived by this build: {error}",
+        field="--at",
+        error="replay.unverifiable",
+        hint="The replies are still there: the same command without --at, and --json",
+    )

@@ -1,0 +1,263 @@
+"""The `lessons` commands: a list, one lesson, and what two memory versions do not share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from handlers.learning.retire import alike
+from schemas.identity import learning_id
+from schemas.memory import Memory, MemoryItem
+from schemas.settings import meant
+from streams.interfaces.cli.errors import OK, CliError, sentence, usage
+from streams.interfaces.cli.finding import one_of
+from streams.interfaces.cli.output import out_json
+from streams.interfaces.cli.show.arms import arm_of, arms_in, as_json, list_arms, single_arm
+from streams.interfaces.cli.show.library import Library, Shelf, Use
+from streams.interfaces.cli.show.page import Page
+from streams.interfaces.cli.show.paste import command
+from streams.views.facts import headline
+from streams.views.trials import by_itself, trial_line
+from streams.views.words import clean, count, one_line, pad, plural
+
+USES_SHOWN = 8
+TONES = {"do": "good", "avoid": "warn", "both": "note"}
+
+
+def listed(
+    log: str | None, *, scope: str | None, role: str | None, at: int | None, json: bool
+) -> int:
+    """Print the live lessons and the arms of each scope that is meant."""
+    library = Library.of(log)
+    shelves = library.chosen(scope)
+    _check_role(shelves, role)
+    if json:
+        for shelf in shelves:
+            for item in _live(shelf.version(at), role):
+                out_json(_as_json(library, shelf, item))
+            for arm in () if role else arms_in(shelf.version(at)):
+                out_json(as_json(shelf.scope, arm))
+        return OK
+    page = Page()
+    for shelf in shelves:
+        memory = shelf.version(at)
+        if shelf.lessons or not arms_in(memory):
+            _list(page, library, shelf, memory, role)
+        if arms_in(memory) and not role:
+            list_arms(page, shelf, memory)
+    if not shelves:
+        page.line("no lessons yet")
+    elif (first := next(iter(_live(shelves[0].version(at), role)), None)) is not None:
+        page.line()
+        page.line(("one of them  ", "dim"), command("lessons", "show", first.id, log=log))
+    page.show()
+    return OK
+
+
+def _check_role(shelves: Sequence[Shelf], role: str | None) -> None:
+    """Raises a usage error where no lesson was ever learned for a role that is wanted."""
+    ever = {event.role for shelf in shelves for _, event in shelf.lessons.values()}
+    if role is not None and ever and role not in ever:
+        raise usage(f"no lessons for {role!r}", field="--role", hint=sentence(meant(role, ever)))
+
+
+def _live(memory: Memory, role: str | None) -> list[MemoryItem]:
+    return [i for i in memory.items if i.kind == "lesson" and role in (None, i.role)]
+
+
+def _list(page: Page, library: Library, shelf: Shelf, memory: Memory, role: str | None) -> None:
+    live = _live(memory, role)
+    ever = sum(role in (None, event.role) for _, event in shelf.lessons.values())
+    retired = sum(item.kind == "lesson" for _, item in memory.aside)
+    out = f", {retired} retired" if retired else ""
+    head = f"{len(live)} live{out} of {plural(ever, 'lesson')}, version {memory.name}"
+    page.line((shelf.scope, "strong"), f"   {head}")
+    if not live:
+        return
+    page.line(
+        (f"{'id':<8} {'role':<10} {'kind':<5} {'from':<9} {'used':>5} {'right':>5}  says", "dim")
+    )
+    for item in live:
+        uses = shelf.uses_of(item)
+        found = library.outcomes(uses)
+        right, graded = found.get("right", 0), len(uses) - found.get("unknown", 0)
+        said = count(right) if graded == len(uses) else f"{right}/{graded}"
+        page.line(
+            (pad(item.id, 8), "strong"),
+            f" {pad(item.role, 10)} ",
+            (pad(item.polarity or "", 5), TONES.get(item.polarity or "", "")),
+            f" {pad(clean(item.subject.rpartition('/')[2]), 9)} {count(len(uses)):>5} ",
+            f"{said if uses else '':>5}  ",
+            pad(headline(item.text), page.width - 49),
+        )
+        for effect in library.effects(shelf, item):
+            page.wrapped(effect.line, indent=9)
+
+
+def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]:
+    uses = shelf.uses_of(item)
+    return {
+        "id": item.id,
+        "scope": shelf.scope,
+        "kind": item.kind,
+        "role": item.role,
+        "polarity": item.polarity,
+        "batch": item.batch,
+        "subject": item.subject,
+        "evidence": list(item.evidence),
+        "text": item.text,
+        "retired": shelf.is_retired(item),
+        "used": len(uses),
+        "outcomes": library.outcomes(uses),
+        "effects": [each.as_json for each in library.effects(shelf, item)],
+        "by_itself": by_itself(shelf.memory.latest, item),
+    }
+
+
+# ── One lesson, or one rule ──────────────────────────────────────────────────────────────────
+
+
+def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> int:
+    """Print one lesson, rule or arm in full."""
+    library = Library.of(log)
+    shelf = library.one(scope)
+    wanted = one_of(wanted, shelf.ids()) or wanted
+    arm = arm_of(shelf.memory.latest, wanted)
+    if arm is not None:
+        if json:
+            out_json(as_json(shelf.scope, arm))
+        else:
+            single_arm(shelf, arm).show()
+        return OK
+    found = _versions_of(shelf, wanted)
+    if not found and wanted in shelf.lessons:
+        raise _gone(shelf, wanted)
+    if not found:
+        raise shelf.no_such(wanted, log)
+    item = found[-1][1]
+    if json:
+        episodes = [
+            {
+                "episode": use.episode,
+                "memory_version": use.version,
+                "outcome": library.known(use.episode).outcome,
+                "graded": library.standing(use.episode),
+            }
+            for use in shelf.uses_of(item)
+        ]
+        versions = {"live_from": found[0][0], "live_to": found[-1][0]}
+        out_json(_as_json(library, shelf, item) | versions | {"uses": episodes})
+        return OK
+    _single(library, shelf, item, found[0][0], found[-1][0], log).show()
+    return OK
+
+
+def _gone(shelf: Shelf, wanted: str) -> CliError:
+    """Of a lesson that no version holds any more, its text is not shown."""
+    subject = shelf.lessons[wanted][1].subject
+    forgot = subject in shelf.memory.forgetting.subjects.values()
+    why = f"withdrawn, since {subject} was forgotten" if forgot else "in no memory version"
+    return usage(f"{wanted}: {why}", field="ID", error="lesson.withdrawn")
+
+
+def _versions_of(shelf: Shelf, wanted: str) -> list[tuple[int, MemoryItem]]:
+    """The versions in which the newest text of an item stands."""
+    held = [
+        (number, item)
+        for number, memory in sorted(shelf.memory.versions.items())
+        for item in memory.whole()
+        if item.id == wanted
+    ]
+    return [(number, item) for number, item in held if item.text == held[-1][1].text]
+
+
+def _single(
+    library: Library, shelf: Shelf, item: MemoryItem, first: int, last: int, log: str | None
+) -> Page:
+    page = Page()
+    kind = item.kind if item.polarity is None else f"{item.kind}, {item.polarity.upper()}"
+    newest = shelf.memory.latest.number
+    until = "now" if last == newest else str(last)
+    page.line((item.id, "strong"), f"  {kind} for the {item.role}   in versions {first} to {until}")
+    page.line((shelf.scope, "dim"))
+    if shelf.is_retired(item):
+        page.line(("retired", "warn"), "   in no prompt until it is restored")
+    page.line()
+    for line in clean(item.text).split("\n"):
+        page.wrapped(line, indent=2)
+    page.line()
+    for episode in item.evidence:
+        page.line(("from  ", "dim"), f"{episode}   ", library.outcome(episode))
+    if item.kind == "rule":
+        backing = " ".join(shelf.backing(item, last)) or "no lessons"
+        page.wrapped(f"written after batch {shelf.since(item, last)} from {backing}")
+    _uses(page, library, shelf.uses_of(item))
+    effects = library.effects(shelf, item)
+    tried = trial_line(shelf.memory.latest, item)
+    worth = [effect.line for effect in effects] + ([] if tried is None else [tried])
+    for line in worth:
+        page.wrapped(line)
+    if not worth:
+        page.line(("effect  ", "dim"), "not measured: that it was shown says nothing of its worth")
+    again = alike(shelf.memory.latest.standing, item.mark)
+    if again:
+        page.wrapped(f"says the same as {' '.join(again)}: judged and measured as one")
+    page.line()
+    if item.evidence:
+        page.line(("its episode  ", "dim"), command("show", item.evidence[0], log=log))
+    taught = learning_id(shelf.scope, item.batch)
+    page.line(("learned in   ", "dim"), command("show", taught, log=log))
+    if not effects:
+        page.line(("its effect   ", "dim"), command("effect", "lesson", item.id, log=log))
+    return page
+
+
+def _uses(page: Page, library: Library, uses: list[Use]) -> None:
+    if not uses:
+        page.line(("used  ", "dim"), "in no episode yet")
+        return
+    counted = ", ".join(f"{number} {name}" for name, number in library.standings(uses).items())
+    page.line(("used  ", "dim"), f"in {plural(len(uses), 'episode')}: {counted}")
+    for use in uses[:USES_SHOWN]:
+        named = f"      {use.episode}   version {use.version}   "
+        page.line(named, library.outcome(use.episode))
+    if len(uses) > USES_SHOWN:
+        page.line((f"      and {len(uses) - USES_SHOWN} more: --json lists them", "dim"))
+
+
+# ── Two versions ─────────────────────────────────────────────────────────────────────────────
+
+
+def difference(log: str | None, old: int, new: int, *, scope: str | None, json: bool) -> int:
+    """Print what was added, withdrawn and rewritten between two memory versions."""
+    library = Library.of(log)
+    shelf = library.one(scope)
+    before = {i.id: i for i in shelf.version(old, "V1").items}
+    after = {i.id: i for i in shelf.version(new, "V2").items}
+    added = [item for name, item in after.items() if name not in before]
+    gone = [item for name, item in before.items() if name not in after]
+    changed = [(before[n], i) for n, i in after.items() if n in before and before[n].text != i.text]
+    if json:
+        rewritten = [{"id": b.id, "role": b.role, "old": a.text, "new": b.text} for a, b in changed]
+        sides = {name: [_as_json(library, shelf, i) for i in items] for name, items in
+                 (("added", added), ("gone", gone))}  # fmt: skip
+        out_json({"scope": shelf.scope, "old": old, "new": new, **sides, "changed": rewritten})
+        return OK
+    page = Page()
+    page.line((shelf.scope, "strong"), f"   version {old} → {new}")
+    for sign, tone, items in (("+", "good", added), ("-", "bad", gone)):
+        for item in items:
+            said = headline(item.text) if item.kind == "lesson" else one_line(item.text)
+            page.line(
+                (f"{sign} {pad(item.id, 8)}", tone),
+                f" {pad(item.role, 10)} ",
+                pad(said, page.width - 22),
+            )
+    for past, now in changed:
+        page.line((f"~ {pad(now.id, 8)}", "warn"), f" {now.role}")
+        for sign, tone, text in (("-", "bad", past.text), ("+", "good", now.text)):
+            page.line("    ", (f"{sign} ", tone), pad(one_line(text), page.width - 6))
+    if not (added or gone or changed):
+        page.line("no difference")
+    page.show()
+    return OK

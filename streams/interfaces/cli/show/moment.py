@@ -1,0 +1,131 @@
+"""One address of an episode: its prompt derived again, its reply in full, what was made of it.
+
+Nothing is asked: the policy runs over its record in a closed world, and its question is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from handlers.limits import Ledger
+from schemas.asking import Ask, Exhausted, OutOfLimit, Steps
+from schemas.events.base import Event
+from schemas.events.learning import BatchClosed, MemoryVersioned
+from schemas.identity import is_numbered
+from schemas.memory import Memory
+from streams.core.drive import Run, drive, replayed
+from streams.core.questions import Questions
+from streams.engine.episode import prepare
+from streams.engine.learner import Learner
+from streams.engine.policies import find, find_recorded
+from streams.interfaces.cli.errors import usage
+from streams.replay.sets import recorded_set
+from streams.runtime.embedded.records import LogRecords
+from streams.views.rows import Row, rows
+from streams.views.sheet import Sheet
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """The record at one address. A fact or a named record has no question."""
+
+    at: str
+    question: Ask[Any] | None
+    answer: Event | None
+    row: Row | None
+    memory: Memory | None
+
+
+def moment(
+    log: SqliteLog, sheet: Sheet, at: str, memories: Mapping[int, Memory] | None = None
+) -> StepView:
+    """What stands at an address. Raises a ``CliError``, or ``Diverged`` if the policy changed.
+
+    ``memories`` are the versions of the episode's scope, where the caller has folded them already.
+    """
+    answer = sheet.journal.get(at)
+    if answer is None and not is_numbered(at):
+        raise usage(
+            f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
+        )
+    row = next(
+        (row for row in rows(sheet.numbered) if at in (row.at, *(a for a, _ in row.said))), None
+    )
+    if not is_numbered(at):
+        return StepView(at, None, answer, row, None)
+    spy = Questions(at)
+    memory = _replay(log, sheet, spy, memories)
+    if answer is None and at not in spy.found:
+        raise usage(
+            f"no record at {at}", field="--at", error="address.unknown", hint=_choices(sheet)
+        )
+    return StepView(at, spy.found.get(at), answer, row, memory)
+
+
+def _choices(sheet: Sheet) -> str:
+    addresses = [at for at, _ in sheet.numbered]
+    if not addresses:
+        return "The policy has recorded nothing yet"
+    return f"There are {addresses[0]} to {addresses[-1]}: metalogue show {sheet.episode}"
+
+
+def _replay(
+    log: SqliteLog, sheet: Sheet, spy: Questions, memories: Mapping[int, Memory] | None
+) -> Memory | None:
+    if sheet.learned_from is not None:
+        return _learning(log, sheet, sheet.learned_from, spy)
+    if sheet.admitted is None or sheet.opened is None:
+        return None
+    if memories is None:
+        memories = _learner(log, None).memory(sheet.admitted.scope).versions
+    memories = memories or {0: Memory(sheet.admitted.scope, 0)}
+    if sheet.opened.within is not None:
+        return _of_set(log, sheet.opened.within, memories, spy)
+    policy = find_recorded(find, sheet.opened.policy, sheet.opened.policy_version)
+    work = prepare(sheet.episode, sheet.admitted, sheet.journal, policy, memories, "")
+    steps = policy.solve(work.task, work.settings)
+    ledger = Ledger.of(sheet.opened.limits, sheet.opened.prices)
+    _drive(steps, work.run(None, None), ledger, spy)
+    return work.memory
+
+
+def _of_set(log: SqliteLog, episode: str, memories: Mapping[int, Memory], spy: Questions) -> Memory:
+    """The set that an episode was worked on in, replayed as a whole."""
+    work, _ = recorded_set(log, episode, find, lambda scope: memories)
+    _drive(work.steps(), work.run(None, None), work.ledger(), spy)
+    return work.first.memory
+
+
+def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Questions) -> Memory:
+    learner = _learner(log, sheet.episode)
+    scope = learner.known(closed.scope)
+    memory = scope.memory.versions[closed.previous]
+    journal = {at: event for at, event in sheet.journal.items() if is_numbered(at)}
+    run = Run(sheet.episode, journal, closed.seed, memory, "learning")
+    _drive(learner.steps(scope, closed), run, Ledger.of(closed.limits), spy)
+    return memory
+
+
+def _learner(log: SqliteLog, upto: str | None) -> Learner:
+    """What was learned; ``upto`` ends before the memory version of that learning episode."""
+    learner = Learner(find, LogRecords(log))
+    for record in log.records("learning"):
+        if record.episode == upto and isinstance(record.event, MemoryVersioned):
+            break
+        learner.feed(record.episode, record.address, record.event)
+    return learner
+
+
+def _drive(steps: Steps[Any], run: Run, ledger: Ledger, spy: Questions) -> None:
+    try:
+        replayed(drive(spy.watch(steps), run, ledger))
+    except (Exhausted, OutOfLimit):
+        return
+    except Exception:
+        if not spy.found:
+            raise

@@ -1,0 +1,121 @@
+"""The screen of one address: the prompt, the reply and the facts drawn from it, each in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.events.base import Event
+from schemas.events.codec import plain
+from schemas.events.episode import Completed, Recalled
+from schemas.questions import Complete, Embed, Recall
+from streams.interfaces.cli.show.moment import StepView
+from streams.interfaces.cli.show.page import Page
+from streams.views.sheet import Sheet
+from streams.views.words import clean, joined, one_line, pad
+
+
+def page_of(sheet: Sheet, moment: StepView) -> Page:
+    """The whole screen."""
+    page = Page()
+    _header(page, sheet, moment)
+    match moment.question:
+        case Complete() as question:
+            for speaker, text in question.messages():
+                page.rule(speaker)
+                _full(page, text)
+        case Recall() as question:
+            page.rule("recall", f"top {question.top} lessons a role, {', '.join(question.kinds)}")
+            _full(page, question.query)
+        case Embed() as question:
+            for number, text in enumerate(question.texts, 1):
+                page.rule(f"text {number}")
+                _full(page, text)
+        case _:
+            pass
+    _reply(page, moment)
+    return page
+
+
+def _header(page: Page, sheet: Sheet, moment: StepView) -> None:
+    name = sheet.admitted.problem.id if sheet.admitted is not None else sheet.episode
+    words: list[str] = []
+    question = moment.question
+    if isinstance(question, Complete):
+        words += [question.role, f"template {question.template.name} {question.template.digest}"]
+        words += [f"draw {question.draw}", *_sampling(question)]
+    elif moment.answer is not None:
+        words.append(moment.answer.kind)
+    if moment.row is not None and moment.row.round is not None:
+        words.insert(1, f"try {moment.row.round + 1}")
+    page.line((clean(name), "strong"), f" at {moment.at}   ", "   ".join(words[:2]))
+    for line in joined(words[2:], page.width):
+        page.line((line, "dim"))
+
+
+def _sampling(question: Complete) -> list[str]:
+    asked = question.sampling
+    values = {
+        "temperature": asked.temperature,
+        "top_p": asked.top_p,
+        "at most": None if asked.max_tokens is None else f"{asked.max_tokens:,} tokens",
+    }
+    return [f"{name} {value}" for name, value in values.items() if value is not None]
+
+
+def _reply(page: Page, moment: StepView) -> None:
+    match moment.answer:
+        case None:
+            page.rule("no reply yet")
+        case Completed() as answer:
+            page.rule("reply", _cost(answer))
+            _full(page, answer.text or "(nothing)")
+            for at, fact in moment.row.said if moment.row is not None else ():
+                page.rule(f"{fact.kind} at {at}")
+                _fields(page, fact)
+        case Recalled() as answer:
+            _recalled(page, answer, moment)
+        case answer:
+            page.rule(answer.kind)
+            _fields(page, answer)
+
+
+def _cost(answer: Completed) -> str:
+    tokens = [
+        "–" if n is None else f"{n:,}" for n in (answer.prompt_tokens, answer.completion_tokens)
+    ]
+    took = "" if answer.seconds is None else f", {answer.seconds:.1f} s"
+    took += "" if answer.attempts < 2 else f", {answer.attempts} attempts"
+    cut = ", cut at the size cap" if answer.truncated else ""
+    return f"{one_line(answer.model)}, {answer.finish}, {tokens[0]} in {tokens[1]} out{took}{cut}"
+
+
+def _recalled(page: Page, answer: Recalled, moment: StepView) -> None:
+    page.rule("recalled", f"memory version {answer.memory_version}")
+    texts = (
+        {(i.id, i.text_digest): i for i in moment.memory.items} if moment.memory is not None else {}
+    )
+    for name, digest, similarity in answer.items:
+        item = texts.get((name, digest))
+        near = "" if similarity is None else f"cosine {similarity:.4f}"
+        page.line((pad(name, 9), "strong"), pad(item.role if item else "", 12), (near, "dim"))
+        _full(page, item.text if item else "(not in this memory)", "  ")
+
+
+def _full(page: Page, text: str, indent: str = "") -> None:
+    for line in clean(text).split("\n"):
+        page.line(indent, line)
+
+
+def _fields(page: Page, event: Event) -> None:
+    for name, value in plain(event).items():
+        if name not in ("kind", "version"):
+            said = _text(value)
+            page.line((pad(name, 18), "dim"), one_line(said) if "\n" not in said else "")
+            if "\n" in said:
+                _full(page, said, "  ")
+
+
+def _text(value: Any) -> str:
+    import orjson
+
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,0 +1,81 @@
+"""The screen of another tool's trace: where it came from, what was said and done, how it was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import structs
+
+from schemas.events.base import Event
+from schemas.events.learning import Graded
+from schemas.events.traces import Step, TraceTaken
+from state.folds.grades import GradesFold, Known
+from streams.interfaces.cli.show.page import Page, outcome
+from streams.interfaces.cli.show.paste import command
+from streams.views.words import clean, one_line
+
+STEP_CHARS = 2_000
+"""Of a step that are shown; all of it: --json."""
+
+
+def known_of(episode: str, journal: Mapping[str, Event]) -> Known:
+    """What is known of its answer."""
+    fold = GradesFold()
+    for event in journal.values():
+        if isinstance(event, Graded):
+            fold.feed(episode, event)
+    return fold.of(episode)
+
+
+def page_of(episode: str, taken: TraceTaken, journal: Mapping[str, Event], log: str | None) -> Page:
+    """The whole screen."""
+    page = Page()
+    page.line(
+        (taken.problem_id, "strong"), f"  {taken.domain}  ", (f"taken from {_whose(taken)}", "note")
+    )
+    page.wrapped(one_line(taken.problem))
+    page.line()
+    graded = outcome(known_of(episode, journal), taken.answer is not None)
+    page.line("answered ", (one_line(taken.answer or "nothing"), "strong"), "   ", graded)
+    page.line((f"{taken.scope}, no work of ours: in no accuracy, budget or sum of tokens", "dim"))
+    page.line()
+    for number, step in enumerate(taken.steps):
+        page.line((f"{number:>3}  ", "dim"), (_who(step), "strong"))
+        for line in clean(_said(step))[:STEP_CHARS].split("\n"):
+            page.wrapped(line, indent=5)
+    page.line()
+    page.line(("all of it  ", "dim"), command("show", episode, "--json", log=log))
+    return page
+
+
+def case_json(episode: str, taken: TraceTaken, journal: Mapping[str, Event]) -> dict[str, Any]:
+    """The same for programs."""
+    known = known_of(episode, journal)
+    told = {name: value for name, value in structs.asdict(taken).items() if name != "version"}
+    steps = [
+        {k: v for k, v in structs.asdict(step).items() if v is not None} for step in taken.steps
+    ]
+    graded = known.standing(taken.answer is not None)
+    return {"episode": episode, **told, "steps": steps, "outcome": known.outcome, "graded": graded}
+
+
+def _whose(taken: TraceTaken) -> str:
+    named = " ".join(
+        filter(None, (taken.tool or "an unknown tool", taken.model and f"({taken.model})"))
+    )
+    trace = f", trace {taken.trace}" if taken.trace else ""
+    return clean(f"{named}{trace}, in {taken.source}")
+
+
+def _who(step: Step) -> str:
+    if step.by != "tool":
+        return step.by
+    called = f"calls {clean(step.tool or 'a tool')}"
+    return f"{called} with {one_line(step.asked)}" if step.asked else called
+
+
+def _said(step: Step) -> str:
+    if step.text is None:
+        return "(its result is not in the trace)"
+    return f"failed: {step.text}" if step.failed else step.text

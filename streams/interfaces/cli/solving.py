@@ -1,0 +1,211 @@
+"""The `solve` command: one problem, now, on a partition of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+from pydantic import ValidationError
+
+from handlers.answers.plain import plain_text
+from handlers.policies.base import Policy
+from schemas.answer import Judgements
+from schemas.events.base import Event
+from schemas.events.episode import Completed, EpisodeOpened
+from schemas.identity import address_order, is_numbered
+from schemas.problem import PROBLEM_CHARS, Limits, Problem
+from state.journal import Recorder
+from streams.answering.world import World
+from streams.core.backbone import BackboneError
+from streams.core.judgements import judgements, words
+from streams.interfaces.cli.config import load
+from streams.interfaces.cli.dead_letters import option
+from streams.interfaces.cli.draining import finished
+from streams.interfaces.cli.errors import FAILED, OK, SPENT, usage
+from streams.interfaces.cli.expecting import say_expected_of_one
+from streams.interfaces.cli.flags import FLAGS
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.options import pairs
+from streams.interfaces.cli.output import out, out_json, say
+from streams.interfaces.cli.prompting import set_for
+from streams.interfaces.cli.setup import (
+    Models,
+    as_cli,
+    need_prices,
+    policy_of,
+    tools_wanted,
+    world_of,
+)
+from streams.interfaces.cli.spent import spent
+from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.solving import Onlooker, Solved, solve_on, text_id
+from streams.views.facts import says
+from streams.views.rows import rows
+from streams.views.words import one_line, plural, sure
+
+if TYPE_CHECKING:
+    from streams.interfaces.cli.options import PolicyOptions
+
+
+def solve(
+    text: str,
+    log: str | None,
+    way: PolicyOptions,
+    models: Models,
+    *,
+    limits: Limits,
+    json: bool,
+) -> int:
+    """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
+    settings = pairs(way.settings, "--set")
+    found = policy_of(way.policy, way.profile, settings)
+    usual = found.usual(way.profile, tools_wanted(models) is not None)
+    settings = {**usual, **set_for(found, way.prompts), **settings}
+    problem = _problem(
+        sys.stdin.read(PROBLEM_CHARS + 1) if text == "-" else text,
+        domain=way.domain or "default",
+        statement=load().statements.get(way.domain or "default"),
+        policy=found.name,
+        profile=way.profile,
+        settings=settings,
+        limits=limits,
+        seed=way.seed,
+        memory=way.memory,
+    )
+    world = world_of(models, patient=False)
+    if limits.cost is not None:
+        need_prices(world, "--cost-limit")
+    with closing(open_log(log, create=True)) as opened:
+        try:
+            solved = finished(
+                world, solve_on(opened, found, problem, world, Terminal(found, problem, world))
+            )
+        except BackboneError as error:
+            raise as_cli(error) from error
+        journal = opened.journal(solved.episode)
+        code = _tell(solved, judgements(journal.values()), world, json)
+        if code == SPENT:
+            raise spent(solved.episode, journal, solved.closed, option(log))
+    return code
+
+
+def _problem(text: str, **given: Any) -> Problem:
+    try:
+        return Problem(id=text_id(text), problem=text, **given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = str(first["loc"][0]) if first["loc"] else "PROBLEM"
+        raise usage(
+            first["msg"].removeprefix("Value error, "),
+            field=field.upper() if field == "problem" else f"--{field}",
+        ) from error
+
+
+class Terminal(Onlooker):
+    """A terminal is told on standard error how a problem is solved, and shows each event as it is recorded."""
+
+    def __init__(self, policy: Policy[Any], problem: Problem, world: World) -> None:
+        self.policy, self.problem, self.world = policy, problem, world
+
+    def waits(self, why: str) -> None:
+        """Say who works on the same episode."""
+        say(why)
+
+    def is_known(self, episode: str, journal: Mapping[str, Event]) -> None:
+        """Say which of the given options were not used."""
+        say_known(episode, journal, self.problem, self.world)
+
+    def begins(self, log: SqliteLog) -> None:
+        """Say what the work is expected to take."""
+        say_expected_of_one(self.world, log, self.policy, self.problem)
+
+    def resumes(self, limits: Limits) -> None:
+        """Say which limits hold."""
+        say(f"resumed with the limits it was begun with: {worded(limits)}")
+
+    def recorder(self, writer: Writer) -> Recorder:
+        """Return a recorder that shows what it records."""
+        return Live(writer)
+
+
+def say_known(episode: str, journal: Mapping[str, Event], problem: Problem, world: World) -> None:
+    """Say that nothing is asked, which of the given options made no other episode, and how to ask anew."""
+    say("known: solved on this log before; the recorded answer follows, and nothing was asked")
+    opened = journal.get("opened")
+    if not isinstance(opened, EpisodeOpened):
+        return
+    told = [("limits", worded(opened.limits), worded(problem.limits))]
+    told.append(("backbone", opened.backbones, world.description))
+    for name, before, now in told:
+        if before != now:
+            say(f"  its {name} then: {before}; not used: {now}")
+    last = max((at for at in journal if is_numbered(at)), key=address_order, default="0")
+    say(f"  anew: --seed {problem.seed + 1}, or another --log")
+    say(f"  go on from it: metalogue fork {episode} --at {last}, with --backbone or limits")
+
+
+def worded(limits: Limits) -> str:
+    """Limits in words."""
+    said = limits.model_dump(exclude_none=True)
+    return ", ".join(f"{name} {most:g}" for name, most in said.items()) or "none"
+
+
+class Live:
+    """A recorder that shows each event on a terminal as it is recorded."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.commit, self.keep, self.send = writer.commit, writer.keep, writer.send
+        self.shown = FLAGS.display == "full" and sys.stderr.isatty()
+        self.steps: list[tuple[str, Event]] = []
+
+    def state(self, topic: str, episode: str, address: str, event: Event) -> None:
+        """Record and show."""
+        self.writer.state(topic, episode, address, event)
+        if self.shown and is_numbered(address):
+            self.steps.append((address, event))
+            say(told(self.steps))
+
+
+def told(steps: Sequence[tuple[str, Event]]) -> str:
+    """The newest step in a line, as `show` says it: who was asked and what it took, or what was made of a reply."""
+    at, event = steps[-1]
+    source = getattr(event, "source", None)
+    reply = next((e for where, e in reversed(steps) if where == source), None)
+    if isinstance(reply, Completed):
+        who, what, _ = says(event, reply)
+        return f"{at:>8}  {who:<12} {one_line(what)}"
+    (row,) = rows([(at, event)])
+    if not row.called:
+        return f"{at:>8}  {row.asked:<12} {one_line(row.answered)}"
+    tokens = f"{row.prompt_tokens or 0:,} in  {row.completion_tokens or 0:,} out"
+    took = "" if row.seconds is None else f"  {row.seconds:.1f} s"
+    unknown = row.prompt_tokens is None or row.completion_tokens is None
+    return f"{at:>8}  {row.asked:<12} replied  {'tokens unknown' if unknown else tokens}{took}"
+
+
+def _tell(solved: Solved, judged: Judgements, world: World, json: bool) -> int:
+    closed = solved.closed
+    plain = None if closed.answer is None else plain_text(closed.answer)
+    if json:
+        body = closed.told() | {"plain": plain}
+        del body["items"]
+        who = {"episode": solved.episode, "simulated": world.simulated, "known": solved.known}
+        told = {**who, **body}
+        out_json({**told, "judgements": structs.asdict(judged)})
+    else:
+        if plain is not None:
+            out(plain)
+        said = sure(closed.confidence, closed.confidence_source, closed.calibrated)
+        simulated = " SIMULATED" if world.simulated else ""
+        calls = plural(closed.usage.calls, "call")
+        say(f"{closed.status} by {closed.ended_by}, {said}, {calls}{simulated}")
+        if judged.unread:
+            say(f"  {words(judged)}: metalogue show says what came instead")
+        say(f"  metalogue show {solved.episode}")
+    if closed.status == "exhausted":
+        return SPENT
+    return OK if closed.status == "answered" else FAILED

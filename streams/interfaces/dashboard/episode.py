@@ -1,0 +1,202 @@
+"""One episode: who it was, how it ended, its budget, its steps in time and as a tree, what guided it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from handlers.learning.likeness import likeness_of
+from schemas.events.episode import Recalled
+from schemas.events.reasoning import KnowledgeReached
+from schemas.identity import episode_parts
+from schemas.memory import Memory, MemoryItem
+from state.folds.state import State
+from streams.core.judgements import words
+from streams.interfaces.cli.show.tree import judge_of, tree_in
+from streams.interfaces.dashboard.timeline import STRIP, lane_of, stepped, timeline, times
+from streams.research.analysis.drawing import headline
+from streams.research.analysis.tree_page import (
+    LEGEND,
+    VERDICTS,
+    Drawing,
+    Judge,
+    Node,
+    placed,
+    searched,
+)
+from streams.runtime.embedded.log import SqliteLog
+from streams.views.rows import Row, grouped, items_of, rows
+from streams.views.sheet import Sheet
+from streams.views.words import one_line
+
+JUDGING: Final = ("good", "bad", "warn", "note")
+"""Tones of steps that judge an answer or decide on it."""
+OTHERS = """
+select episode from records where episode >= ? and episode < ? and address = 'admitted'
+  and episode <> ? limit 20
+"""
+PROBES = """
+select episode from records where episode >= ? and episode < ? and address = 'opened' limit 50
+"""
+
+
+# ── As a tree ────────────────────────────────────────────────────────────────────────────────
+
+
+def tree(sheet: Sheet, found: Sequence[Row]) -> tuple[str, Drawing | None]:
+    """What the tree is of, and its drawing: a search's thoughts, else tries, else lanes of forks; none of one node."""
+    search, judge = tree_in(sheet), judge_of(sheet)
+    if search is not None:
+        about = f"{headline(search)}; the thick line is the way that the answer came"
+        return about, placed(searched(search, judge))
+    if grouped(found):
+        about, nodes = "tries, each with the answer it came to", _tries(found, judge)
+    else:
+        about, nodes = "lanes, each with the answer it came to", _lanes(found, judge)
+    final = one_line((sheet.closed.answer if sheet.closed is not None else None) or "")
+    came = [node for node in nodes if final and node.answer == final]
+    for node in came[-1:]:
+        node.chosen = True
+    return about, placed([Node("the problem", tone="root", children=nodes)]) if nodes else None
+
+
+def _tries(found: Sequence[Row], judge: Judge) -> list[Node]:
+    by_round: dict[int, list[Row]] = {}
+    for row in found:
+        if row.round is not None:
+            by_round.setdefault(row.round, []).append(row)
+    return [_outcome(f"try {number + 1}", rows, judge) for number, rows in by_round.items()]
+
+
+def _lanes(found: Sequence[Row], judge: Judge) -> list[Node]:
+    """A node a lane of the outermost forks; what is not in a lane is no branch."""
+    by_lane: dict[str, list[Row]] = {}
+    for row in found:
+        parts = row.at.split(".")
+        if len(parts) > 2:
+            by_lane.setdefault(".".join(parts[:2]), []).append(row)
+    nodes = [_outcome(f"lane {lane_of(lane)}", rows, judge) for lane, rows in by_lane.items()]
+    return nodes if any(node.answer for node in nodes) else []
+
+
+def _outcome(title: str, rows: Sequence[Row], judge: Judge) -> Node:
+    """The last answer of some steps, and what was said of it."""
+    answers = [
+        (row.at, answer)
+        for row in rows
+        for _, fact in row.said
+        if isinstance(answer := getattr(fact, "answer", None), str)
+    ]
+    at, answer = answers[-1] if answers else (rows[0].at, "")
+    verdict = VERDICTS[judge(answer)] if answer else ""
+    said = "; ".join(f"{row.asked}: {row.answered}" for row in rows if row.tone in JUDGING)
+    return Node(title, one_line(answer), one_line(said), verdict or "open", verdict, at)
+
+
+# ── What guided it, and what is beside it ────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """A memory item that an episode had in its prompts, and where."""
+
+    id: str
+    item: MemoryItem | None
+    roles: tuple[str, ...]
+    """Whose prompts had it; none where it was recalled and then left out."""
+    similarity: float | None
+
+
+def guides(
+    sheet: Sheet, found: Sequence[Row], state: State
+) -> tuple[list[Guide], list[Guide], float]:
+    """What guided it: first what was in its prompts, in the order of use; then the rest of what was recalled.
+
+    Among the rest is what has no real likeness to the problem: below the cosine that is returned, two texts
+    have nothing to do with each other.
+    """
+    memory, near, roles = _memory(sheet, state), dict(_similarities(sheet)), _roles(found)
+    known = {} if memory is None else {item.id: item for item in memory.items}
+    floor = likeness_of(None if memory is None else memory.embedder).floor
+    closed = list(sheet.closed.items) if sheet.closed is not None else []
+    names = dict.fromkeys([*closed, *items_of(found), *near])
+    every = [Guide(name, known.get(name), roles.get(name, ()), near.get(name)) for name in names]
+    used = [
+        each
+        for each in every
+        if each.roles and (each.similarity is None or each.similarity >= floor)
+    ]
+    rest = [each for each in every if each not in used]
+    rest.sort(key=lambda each: (each.similarity is None, -(each.similarity or 0)))
+    return used, rest, floor
+
+
+def _memory(sheet: Sheet, state: State) -> Memory | None:
+    """The memory version that it worked with, if it is known."""
+    if sheet.admitted is None or sheet.opened is None:
+        return None
+    fold = state.memories.get(sheet.admitted.scope)
+    return None if fold is None else fold.versions.get(sheet.opened.memory_version)
+
+
+def _similarities(sheet: Sheet) -> Iterator[tuple[str, float]]:
+    for _, event in sheet.numbered:
+        if isinstance(event, Recalled):
+            yield from ((name, near) for name, _, near in event.items if near is not None)
+
+
+def _roles(found: Sequence[Row]) -> Mapping[str, tuple[str, ...]]:
+    said: dict[str, dict[str, None]] = {}
+    for row in found:
+        for _, fact in row.said:
+            if isinstance(fact, KnowledgeReached):
+                for item in fact.items:
+                    said.setdefault(item, {})[fact.role] = None
+    return {name: tuple(roles) for name, roles in said.items()}
+
+
+def beside(log: SqliteLog, episode: str) -> dict[str, list[str]]:
+    """Other episodes of the same problem, and the forks and probes that were taken from this one."""
+    found: dict[str, list[str]] = {"others": [], "probes": []}
+    try:
+        domain, problem, _ = episode_parts(episode)
+    except ValueError:
+        return found
+    first = f"p/{domain}/{quote(problem, safe='')}/"
+    found["others"] = [row[0] for row in log.db.execute(OTHERS, (first, first[:-1] + "0", episode))]
+    taken = f"q/{episode}/"
+    found["probes"] = [row[0] for row in log.db.execute(PROBES, (taken, taken[:-1] + "0"))]
+    return found
+
+
+def page(log: SqliteLog, state: State, sheet: Sheet) -> dict[str, Any]:
+    """What an episode's page shows."""
+    found = rows(sheet.numbered)
+    about, drawing = tree(sheet, found)
+    used, idle, floor = guides(sheet, found, state)
+    lanes = timeline(found, times(log, sheet))
+    opened = sheet.opened
+    return {
+        "sheet": sheet,
+        "steps": stepped(found, lanes),
+        "lanes": lanes,
+        "strip": STRIP,
+        "tree_about": about,
+        "tree": drawing,
+        "legend": [
+            each
+            for each in LEGEND
+            if drawing and any(s.node.tone == each[0] for s in drawing.spots)
+        ],
+        "guides": used,
+        "idle": idle,
+        "floor": floor,
+        "call_limit": opened.limits.calls if opened is not None else None,
+        "token_limit": opened.limits.tokens if opened is not None else None,
+        "calibrated": getattr(sheet.closed, "calibrated", None),
+        "known": state.outcomes.of,
+        "unread": words(sheet.judged),
+        **beside(log, sheet.episode),
+    }

@@ -1,0 +1,196 @@
+"""The live view that every page looks through: the log's figures, its folds and its open episodes, kept up to date.
+
+One thread reads what is new, a stretch at a time; pages read under the same lock. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from state.folds.budgets import BudgetsFold
+from state.folds.state import State
+from streams.answering.budgets import spent_since
+from streams.interfaces.cli.errors import CliError
+from streams.interfaces.dashboard.rates import Rates
+from streams.interfaces.dashboard.reading import ReadOnlyLog, reading
+from streams.research.analysis.effects import Effects
+from streams.runtime.embedded.rebuild import fold
+from streams.runtime.embedded.rows import now_ms
+from streams.telemetry.counts import Counts
+
+POLL_S = 0.25
+OLD_S = 10.0
+"""What is shown is called old when its source has said nothing for so long."""
+STRETCH = 5_000
+"""Records that are folded at once, so that no page waits for long."""
+MOVES = """
+select episode, kind, at_ms, kind = 'episode.adopted' and json_extract(body, '$.void')
+  from records where offset > ? and offset <= ? and kind in (
+  'episode.opened', 'batch.closed', 'episode.closed', 'episode.parked', 'episode.adopted',
+  'memory.versioned') order by offset
+"""
+MESSAGES = "select topic, count(*), max(offset) from messages where offset > ? group by topic"
+OPENS = frozenset({"episode.opened", "batch.closed", "episode.adopted"})
+
+
+class LiveLog:
+    """Everything known of one log. ``catch_up`` is called before each look, such as to import."""
+
+    def __init__(self, path: Path, catch_up: Callable[[], object] | None = None) -> None:
+        self.path, self.catch_up = path, catch_up
+        self.lock = threading.RLock()
+        self.stopped = threading.Event()
+        self.failed: str | None = None
+        """Why learned state cannot be shown, if it cannot."""
+        self.source: str | None = None
+        self.file_wrong: str | None = None
+        """What was wrong at the last look with what the file follows, and with the file itself."""
+        self.heard_s, self.heard_ms = time.monotonic(), now_ms()
+        """When everything that was there had been read: by the monotonic clock, and Unix time."""
+        self.steps: int = 0
+        self.was_old = False
+        self.version = 0
+        """Grows whenever anything changed."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.file = os.stat(self.path).st_ino
+        self.log = ReadOnlyLog(self.path)
+        self.counts = Counts(self.path)
+        self.state, self.rates, self.effects = State(), Rates(), Effects()
+        self.budgets = BudgetsFold()
+        """What tenants spent on each day."""
+        self.open: dict[str, int] = {}
+        """Episodes under way and when they began, Unix milliseconds."""
+        self.messages: dict[str, int] = {}
+        self.seen = self.moved = self.sent = -1
+
+    # -- keeping up --------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Keep up with the log until stopped; run this in one thread."""
+        try:
+            while not self.stopped.is_set():
+                more = self.look()
+                self.stopped.wait(0.0 if more else POLL_S)
+        finally:
+            self.log.close()
+            self.counts.close()
+
+    def look(self) -> bool:
+        """Take in what is new, as far as it can be read. Returns whether there is more."""
+        self.caught()
+        try:
+            more = self.refresh()
+        except (sqlite3.Error, OSError) as error:
+            self._found(self.source, f"{self.path}: {getattr(error, 'strerror', None) or error}")
+            return False
+        self._found(self.source, None)
+        if self.source is None:
+            self.heard_s, self.heard_ms = time.monotonic(), now_ms()
+        return more
+
+    def caught(self) -> None:
+        """Bring the file up to date, where it follows something else that may be away."""
+        if self.catch_up is None:
+            return
+        try:
+            self.catch_up()
+            self._found(None, self.file_wrong)
+        except CliError as error:
+            self._found(f"{error.where or 'the log'}: {error.detail}", self.file_wrong)
+
+    def _found(self, source: str | None, file: str | None) -> None:
+        self.version += (source, file) != (self.source, self.file_wrong)
+        self.source, self.file_wrong = source, file
+
+    @property
+    def away(self) -> str | None:
+        """Why nothing new can be read, if it cannot: what is shown is older.
+
+        A source may say nothing at all, while whoever asks it waits. One that is read step by step is there.
+        """
+        steps: int = getattr(self.catch_up, "steps", 0)
+        if steps != self.steps:
+            self.steps, self.heard_s = steps, time.monotonic()
+        silent_s = time.monotonic() - self.heard_s
+        silent = f"no answer for {silent_s:.0f} s" if silent_s > OLD_S else None
+        return self.source or self.file_wrong or silent
+
+    def tick(self) -> None:
+        """Let those who follow know when what is shown has become old, or is not any more."""
+        old = self.away is not None
+        self.version += old != self.was_old
+        self.was_old = old
+
+    def refresh(self) -> bool:
+        """Take in what is new, up to a stretch. Returns whether there is more."""
+        with self.lock:
+            self._again_if_replaced()
+            seen, more = self.log.data_version(), False
+            if seen != self.seen or self.state.offset < self.counts.offset or self.moved < 0:
+                self.seen = seen
+                more = self._take()
+                self.version += 1
+            self.rates.see(time.monotonic(), self.topics())
+        return more
+
+    def _again_if_replaced(self) -> None:
+        """Another log at the same path is read from its beginning. Raises ``OSError`` where there is none."""
+        if os.stat(self.path).st_ino != self.file:
+            self.log.close()
+            self.counts.close()
+            self._begin()
+
+    def _take(self) -> bool:
+        more = self.counts.read()
+        for each in spent_since(self.log.db, 0, max(self.moved, 0), self.counts.offset):
+            self.budgets.feed(*each)
+        self._moves(self.counts.offset)
+        self.effects.read(self.log, self.counts.offset)
+        for topic, count, last in self.log.db.execute(MESSAGES, (max(self.sent, 0),)).fetchall():
+            self.messages[topic] = self.messages.get(topic, 0) + count
+            self.sent = max(self.sent, last)
+        return self._fold() or more
+
+    def _moves(self, upto: int) -> None:
+        for episode, kind, at_ms, void in self.log.db.execute(MOVES, (max(self.moved, 0), upto)):
+            if kind in OPENS and not void:
+                self.open[episode] = at_ms
+            else:
+                self.open.pop(episode, None)
+        self.moved = upto
+
+    def _fold(self) -> bool:
+        """Fold a stretch; a log that does not add up is shown as far as it does."""
+        if self.failed is not None:
+            return False
+        upto = min(self.counts.offset, self.state.offset + STRETCH)
+        try:
+            fold(self.log, self.state, upto)
+        except (ValueError, KeyError, LookupError) as error:
+            self.failed = f"{type(error).__name__}: {error}"
+        return self.failed is None and self.state.offset < self.counts.offset
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def looking(self) -> Generator[ReadOnlyLog]:
+        """The log while a page is made; what the live_log holds does not change meanwhile."""
+        with self.lock, reading(self.path) as log:
+            yield log
+
+    def topics(self) -> dict[str, int]:
+        """How much each topic holds."""
+        return self.messages | self.counts.topics
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything was read that was there at the last look."""
+        return self.state.offset >= self.counts.offset or self.failed is not None

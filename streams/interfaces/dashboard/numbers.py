@@ -1,0 +1,166 @@
+"""Numbers that learning rules keep: arms, beliefs, and the graph of cases, paths and principles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handlers.learning.beliefs import rate
+from handlers.roles.inducer import strength
+from state.folds.memory import MemoryFold
+from state.folds.state import State
+from streams.research.analysis.graph_page import page
+from streams.research.analysis.graphs import Drawn, Edge, drawn
+
+HEAVIEST: Final = 60
+SHOWN_EACH: Final = 4
+BELIEFS_SHOWN: Final = 100
+SPARK: Final = (120, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A strategy with its statistics, and its pulls from version to version as a line."""
+
+    id: str
+    name: str
+    when: str
+    text: str
+    origin: str
+    parent: str | None
+    pulls: int
+    mean: float | None
+    """Mean reward; none without a pull."""
+    retired: bool
+    spark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """A learned rate with its count."""
+
+    parts: tuple[str, ...]
+    """What it is about: agent, task or strategy; task class; diagnosis; strategy; band."""
+    solved: int
+    trials: int
+    rate: float
+    retired: bool
+
+
+def learned(fold: MemoryFold) -> Mapping[str, Any]:
+    """What the newest version keeps in numbers."""
+    return fold.latest.learned
+
+
+def arms_page(state: State) -> list[dict[str, Any]]:
+    """Every scope that has arms or beliefs."""
+    found: list[dict[str, Any]] = []
+    for scope, fold in sorted(state.memories.items()):
+        now = learned(fold)
+        if now.get("arms") or now.get("beliefs"):
+            beliefs = _beliefs(now)
+            found.append(
+                {
+                    "scope": scope,
+                    "version": fold.latest.number,
+                    "arms": _arms(fold, now),
+                    "beliefs": beliefs[:BELIEFS_SHOWN],
+                    "more": max(len(beliefs) - BELIEFS_SHOWN, 0),
+                    "cases": len(now.get("cases", ())),
+                }
+            )
+    return found
+
+
+def _arms(fold: MemoryFold, now: Mapping[str, Any]) -> list[Arm]:
+    pulls: dict[str, list[int]] = {}
+    for number in sorted(fold.versions):
+        known = {arm["id"]: arm for arm in fold.versions[number].learned.get("arms", ())}
+        for arm in now.get("arms", ()):
+            pulls.setdefault(arm["id"], []).append(known.get(arm["id"], {}).get("pulls", 0))
+    return [_arm(arm, pulls[arm["id"]]) for arm in now.get("arms", ())]
+
+
+def _arm(arm: Mapping[str, Any], pulls: Sequence[int]) -> Arm:
+    count = arm.get("pulls", 0)
+    return Arm(
+        arm["id"],
+        arm.get("name", ""),
+        arm.get("when", ""),
+        arm.get("text", ""),
+        arm.get("origin", "start"),
+        arm.get("parent"),
+        count,
+        arm.get("rated", 0.0) / count if count else None,
+        bool(arm.get("retired")),
+        _spark(pulls),
+    )
+
+
+def _spark(values: Sequence[int]) -> str:
+    width, height = SPARK
+    top, step = max([*values, 1]), width / max(len(values) - 1, 1)
+    pairs = (f"{at * step:.1f},{height - height * v / top:.1f}" for at, v in enumerate(values))
+    return " ".join(pairs)
+
+
+def _beliefs(now: Mapping[str, Any]) -> list[Belief]:
+    found = [
+        Belief(
+            tuple(key.split("|")),
+            belief["solved"],
+            belief["trials"],
+            rate(belief["solved"], belief["trials"]),
+            bool(belief.get("retired")),
+        )
+        for key, belief in now.get("beliefs", {}).items()
+    ]
+    return sorted(found, key=lambda belief: (-belief.trials, belief.parts))
+
+
+# ── The graph ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Principle:
+    """A principle with how sure it is, and how much leads to it."""
+
+    id: str
+    text: str
+    strength: str
+    uncertainty: str
+    edges: Sequence[Edge]
+    """From paths to it, heaviest first."""
+
+
+def graph_page(state: State) -> list[dict[str, Any]]:
+    """Every scope that keeps a graph: its principles, and its heaviest edges on the way to them."""
+    found: list[dict[str, Any]] = []
+    for scope, fold in sorted(state.memories.items()):
+        graph = drawn(fold.latest)
+        if graph is not None:
+            heaviest = sorted(graph.edges, key=lambda edge: (-edge.weight, edge.source))
+            found.append(
+                {
+                    "scope": scope,
+                    "graph": graph,
+                    "principles": [_principle(graph, name) for name in graph.principles][:HEAVIEST],
+                    "to_paths": [e for e in heaviest if e.source in graph.cases][:HEAVIEST],
+                }
+            )
+    return found
+
+
+def _principle(graph: Drawn, name: str) -> Principle:
+    held = graph.principles[name]
+    word = f"{strength(held['score'])} ({held['score']:g})"
+    text = graph.texts.get(name, held["summary"])
+    return Principle(name, text, word, held["uncertainty"], graph.into(name)[:SHOWN_EACH])
+
+
+def graph_drawn(state: State, scope: str) -> str | None:
+    """The drawing of a scope's graph as a page of its own, if it keeps one."""
+    fold = state.memories.get(scope)
+    graph = None if fold is None else drawn(fold.latest)
+    return None if graph is None else page(graph)

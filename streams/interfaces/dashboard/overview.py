@@ -1,0 +1,91 @@
+"""The first page: the topology with rates and lag, figures, what runs, what was answered last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from state.folds.budgets import BudgetsFold, DaySpent
+from streams.interfaces.dashboard import flow, listing, progress
+from streams.interfaces.dashboard.live_log import LiveLog
+from streams.runtime.embedded.log import SqliteLog
+
+SHOWN: Final = 8
+TENANTS: Final = 20
+CALLS = """
+select count(*), max(at_ms), (select json_extract(o.body, '$.limits.calls') from records o
+  where o.episode = ?1 and o.address = 'opened'), (select json_extract(o.body, '$.policy')
+  from records o where o.episode = ?1 and o.address in ('opened', 'batch'))
+  from records where episode = ?1 and kind = 'completed'
+"""
+LATEST = "select max(at_ms) from records where offset > (select max(offset) from records) - 8"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An episode under way."""
+
+    episode: str
+    name: str
+    sort: str
+    policy: str
+    since_ms: int
+    calls: int
+    call_limit: int | None
+    last_ms: int | None
+
+
+def running(live_log: LiveLog, log: SqliteLog, most: int = SHOWN) -> list[Running]:
+    """The episodes under way, those first that began last."""
+    latest = sorted(live_log.open.items(), key=lambda each: -each[1])[:most]
+    return [_running(log, episode, since) for episode, since in latest]
+
+
+def _running(log: SqliteLog, episode: str, since_ms: int) -> Running:
+    calls, last, limit, policy = log.db.execute(CALLS, (episode,)).fetchone()
+    sorts = {"p": "problem", "b": "learning", "q": "probe"}
+    sort = sorts.get(episode[:1], "episode")
+    return Running(
+        episode, listing.name_of(episode), sort, policy or "", since_ms, calls, limit, last
+    )
+
+
+def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
+    """What the first page shows."""
+    figures, counts = live_log.counts.figures, live_log.topics()
+    rates = {name: live_log.rates.of(name) for name in counts}
+    lags, batches = live_log.counts.lags(), figures.worked
+    scope, others = progress.newest(batches)
+    return {
+        "figures": figures,
+        "counts_of": counts,
+        "boxes": flow.boxes(counts, rates, lags),
+        "edges": flow.edges(rates, lags),
+        "size": flow.SIZE,
+        "running": running(live_log, log),
+        "under_way": len(live_log.open),
+        "answers": listing.answers(log, live_log.state, "", listing.NEWEST).lines[:SHOWN],
+        "statuses": live_log.counts.answers,
+        "progress": progress.shown(figures, scope),
+        "progress_scope": scope,
+        "other_scopes": others,
+        "batches": batches,
+        "latest_ms": log.db.execute(LATEST).fetchone()[0],
+        "models": models(log),
+        "tenants": tenants(live_log.budgets),
+        "caught_up": live_log.caught_up,
+    }
+
+
+def tenants(fold: BudgetsFold) -> list[tuple[str, str, DaySpent]]:
+    """What tenants spent on the newest days: whose, day and sums."""
+    return list(islice(fold.days(), TENANTS))
+
+
+def models(log: SqliteLog) -> str | None:
+    """Which models answered lately."""
+    event = None
+    for record in log.records(kinds=("episode.opened",), after=max(log.end() - 5_000, 0)):
+        event = record.event
+    return getattr(event, "backbones", None)

@@ -1,0 +1,65 @@
+"""Serving the dashboard until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from streams.support.web.connections import AT_ONCE, Connection
+
+if TYPE_CHECKING:
+    import socket
+    from types import FrameType
+
+    from starlette.types import ASGIApp
+
+GOODBYE_S = 1
+"""Open event streams are cut after so long."""
+
+
+class Server(uvicorn.Server):
+    """Says where it listens once it does."""
+
+    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self.told()
+
+
+def serve(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
+    """Serve on a socket that listens already, until SIGINT or SIGTERM."""
+    end_when_told()
+    asyncio.run(serving(app, listening, told))
+
+
+async def serving(app: ASGIApp, listening: socket.socket, told: Callable[[], None]) -> None:
+    """The same in a running event loop, of a process whose only work this is."""
+    options: dict[str, Any] = {
+        "log_level": "error",  # whoever sends nonsense would fill the log with warnings
+        "http": Connection,
+        "ws": "none",
+        "backlog": AT_ONCE,
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": GOODBYE_S,
+    }
+    await Server(uvicorn.Config(app, **options), told).serve([listening])
+
+
+def end_when_told() -> None:
+    """Uvicorn raises the signals that ended it once more when it has: that is no failure."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, _ended)
+
+
+def _ended(number: int, frame: FrameType | None) -> None:
+    """We were told to end, and have."""

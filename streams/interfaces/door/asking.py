@@ -1,0 +1,110 @@
+"""A problem as a program asks for it, with how it is to be solved and who is to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from schemas.problem import Limits, Problem, Profile, Said, of_tenant
+from streams.interfaces.cli.setup import Models, policy_of
+from streams.interfaces.door.errors import Error, in_our_words
+from streams.runtime.embedded.solving import text_id
+
+if TYPE_CHECKING:
+    from handlers.policies.base import Policy
+
+DEFAULT_POLICY = "cot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How problems are worked on, where one does not say it itself.
+
+    ``policy`` is a name such as ``mc2``, or ``FILE.py:NAME`` for one of your own. ``settings`` are the policy's,
+    by name. ``memory`` names what is learned into and drawn from: problems of two memories never teach each other.
+    ``tenant`` says whose problems they are: their memory is that of its name unless another one is named, their ids
+    begin with it, and its budget of a day covers their calls. ``priority``, from −9 to 9, is 0 unless it is said:
+    the higher is begun first. Limits hold for each episode; none is unlimited.
+    """
+
+    policy: str = DEFAULT_POLICY
+    profile: Profile = "service"
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    domain: str = "default"
+    memory: str = "main"
+    tenant: str | None = None
+    priority: int | None = None
+    seed: int = 0
+    call_limit: int | None = None
+    token_limit: int | None = None
+    cost_limit: float | None = None
+    time_limit: float | None = None
+
+    def own(self, id: str) -> tuple[str, str]:
+        """A problem's id and memory as those of its tenant. Raises an ``Error`` that names a field that is wrong."""
+        own, memory = of_tenant(self.tenant, id, self.memory)
+        said = {"id": own, "memory": memory, "tenant": self.tenant, "priority": self.priority}
+        try:
+            Problem.model_validate({"problem": "-", "domain": "default"} | said)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise Error(first["msg"], code="input.field", field=str(first["loc"][0])) from error
+        return own, memory
+
+    def limits(self) -> Limits:
+        """The limits. Raises an ``Error`` that names one that is not positive."""
+        try:
+            return Limits(
+                calls=self.call_limit,
+                tokens=self.token_limit,
+                cost=self.cost_limit,
+                seconds=self.time_limit,
+            )
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            named = {"calls": "call", "tokens": "token", "cost": "cost", "seconds": "time"}
+            raise Error(
+                first["msg"], code="usage", field=f"{named[str(first['loc'][0])]}_limit"
+            ) from error
+
+    def found(self) -> Policy[Any]:
+        """The policy. Raises an ``Error`` for it or one of its settings."""
+        with in_our_words():
+            return policy_of(self.policy, self.profile, self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A problem with its id: what was given, or one that hangs on its text alone.
+
+    ``answer`` is a reference. It only grades, and no prompt ever shows it.
+    """
+
+    problem: str
+    id: str
+    answer: Said = None
+
+    @classmethod
+    def of(cls, problem: str, id: str | None = None, answer: Said = None) -> Asked:
+        """A problem as it is put."""
+        return cls(problem, text_id(problem) if id is None else id, answer)
+
+
+def models_of(
+    backbone: str | None,
+    roles: Mapping[str, str] | None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    limits: Limits | None = None,
+    tools: str | None = None,
+    budgets: Mapping[str, str] | None = None,
+) -> Models:
+    """Return who answers: one backbone for all roles, and perhaps others for some of them."""
+    named = [f"{role}={each}" for role, each in (roles or {}).items()]
+    told = [f"{model}={paid},{earned}" for model, (paid, earned) in (prices or {}).items()]
+    kept = [f"{tenant}={budget}" for tenant, budget in (budgets or {}).items()]
+    return Models(
+        backbone=backbone, roles=named, prices=told, limits=limits, tools=tools, budgets=kept
+    )

@@ -1,0 +1,500 @@
+"""A client of a log: puts problems on it and waits for answers that workers, here or elsewhere, give.
+
+All reading and writing happens in one thread of its own. While anything is awaited, one task looks at the log
+now and then for answers, refusals and episodes that were parked, and wakes whoever waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from handlers.reviewing import USUAL, Thresholds
+from schemas.answer import Answer
+from schemas.carried import TooMuch, carried, comes_back, of_text
+from schemas.problem import Feedback, Profile, Said
+from schemas.record import Record
+from streams.interfaces.cli.kafka_log import is_kafka, place_of, reached
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.reviews import Item
+from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way
+from streams.interfaces.door.errors import Error, in_our_words
+from streams.interfaces.door.lessons import FoundLesson, nearest
+from streams.interfaces.door.mailbox import NO_HEADERS, Awaited, Found, Mailbox, News
+from streams.interfaces.door.messages import Marks
+from streams.interfaces.door.unanswered import cancelled, parked, told_of
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+T = TypeVar("T")
+LOOK_S = 0.1
+"""So often a log is looked at while something is awaited."""
+AGAIN_S = 1.0
+"""So long nobody looks after a log could not be reached."""
+AWAY = frozenset({"log.unreachable", "log.busy"})
+"""What passes by itself: who waits goes on waiting."""
+MOST_PENDING = 1024
+"""Problems that a client waits for at once, unless it says another number; who submits more waits."""
+
+
+_log = logging.getLogger(__name__)
+
+
+def reaching(url: str, work: Callable[[], T]) -> T:
+    """Do some work with a log. Raises a ``CliError`` where brokers are away or refuse."""
+    if not is_kafka(url):
+        return work()
+    return reached(place_of(url), work)
+
+
+class Handle:
+    """A problem that was put on a log. ``episode`` names its episode, ``id`` the problem."""
+
+    headers: Mapping[str, str]
+    """What its application wants to find on the answer: of a problem that was known, as it was put first."""
+
+    def __init__(self, client: Client, found: Found, future: asyncio.Future[Answer]) -> None:
+        self.client, self.episode, self.id = client, found.episode, found.id
+        self.headers = found.headers
+        self._future = future
+
+    def done(self) -> bool:
+        """Whether the answer is here, or why there will be none."""
+        return self._future.done()
+
+    async def answer(self) -> Answer:
+        """The answer, once it is there; whoever stops waiting leaves the episode going on.
+
+        Raises an ``Error`` where the episode was refused, parked, or cancelled.
+        """
+        return await asyncio.shield(self._future)
+
+    async def events(self, after: int = 0) -> AsyncIterator[Record]:
+        """The episode's records as they are written, until it is closed or comes to no answer.
+
+        From its first on, or from behind the ``offset`` of one that was seen: who was cut off goes on there.
+        """
+        while True:
+            is_over = self._future.done()
+            for record in await self.client.records(self.episode, after):
+                after = record.offset
+                yield record
+            if is_over:
+                return
+            with suppress(TimeoutError, Error):
+                await asyncio.wait_for(asyncio.shield(self._future), LOOK_S)
+
+    async def feedback(
+        self,
+        *,
+        verdict: bool | None = None,
+        score: float | None = None,
+        reference: Said = None,
+        passed: bool = False,
+    ) -> None:
+        """Say what the answer was worth: one of a verdict, a score in [0, 1], the right answer, or a pass."""
+        await self.client.feedback(
+            self.episode, verdict=verdict, score=score, reference=reference, passed=passed
+        )
+
+    async def cancel(self, *, reason: str | None = None) -> None:
+        """Take the episode out: it is not worked on any more, here or after a restart.
+
+        What it asked stays recorded; calls that are open are let go of, by whatever worker made them. Raises an
+        ``Error`` where it has ended.
+        """
+        await self.client.cancel(self.episode, reason=reason)
+
+
+class Client:
+    """Puts problems on a log that workers work on, and waits for their answers.
+
+    ``log`` is any URL of a log that can be written: ``sqlite:PATH`` or ``kafka://HOST:PORT``. ``policy``,
+    ``settings``, ``memory``, ``tenant``, ``priority``, ``seed`` and limits hold for problems that are submitted
+    without others.
+
+    >>> async with Client("kafka://broker:9092", policy="mc2") as client:  # doctest: +SKIP
+    ...     handle = await client.submit("What is 17 + 25?")
+    ...     print((await handle.answer()).answer)
+    """
+
+    def __init__(
+        self,
+        log: str,
+        *,
+        policy: str = DEFAULT_POLICY,
+        profile: Profile = "service",
+        settings: Mapping[str, Any] | None = None,
+        domain: str = "default",
+        memory: str = "main",
+        tenant: str | None = None,
+        priority: int | None = None,
+        seed: int = 0,
+        call_limit: int | None = None,
+        token_limit: int | None = None,
+        cost_limit: float | None = None,
+        time_limit: float | None = None,
+        max_pending: int = MOST_PENDING,
+    ) -> None:
+        self.log = log
+        self.way = Way(
+            policy=policy,
+            profile=profile,
+            settings=settings or {},
+            domain=domain,
+            memory=memory,
+            tenant=tenant,
+            priority=priority,
+            seed=seed,
+            call_limit=call_limit,
+            token_limit=token_limit,
+            cost_limit=cost_limit,
+            time_limit=time_limit,
+        )
+        self.max_pending = max_pending
+        self._pending: dict[Awaited, asyncio.Future[Answer]] = {}
+        self._over: Error | None = None
+        """Why no answer can come any more."""
+        self._changed: asyncio.Event | None = None
+        self._room: asyncio.Condition | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._mailbox: Mailbox | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    # -- life --------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._changed, self._room = asyncio.Event(), asyncio.Condition()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="metalogue-log")
+        try:
+            self._mailbox = await self._in_thread(lambda: Mailbox(open_log(self.log, create=True)))
+        except BaseException:
+            self._thread.shutdown()
+            raise
+        self._pump = asyncio.create_task(self._look())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._pump is not None
+        assert self._thread is not None
+        while not self._pump.done():  # on Python 3.11 a wait that is just over loses a cancellation
+            self._pump.cancel()
+            await asyncio.wait([self._pump], timeout=LOOK_S)
+        await asyncio.gather(self._pump, return_exceptions=True)
+        self.give_up(Error("the client was closed before the answer came", code="client.closed"))
+        await self._in_thread(self._box.close)
+        self._thread.shutdown()
+
+    @property
+    def _box(self) -> Mailbox:
+        if self._mailbox is None:
+            raise Error("use it in `async with`", code="client.closed")
+        return self._mailbox
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Do some work with the log in its thread. Raises an ``Error`` in our words."""
+        if self._thread is None:
+            raise Error("use it in `async with`", code="client.closed")
+        with in_our_words():
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, partial(reaching, self.log, work))
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a simulator answers here in a model's place; whoever works elsewhere says it there."""
+        return False
+
+    @property
+    def pending(self) -> int:
+        """How many answers are awaited."""
+        return len(self._pending)
+
+    async def submit(
+        self,
+        problem: str,
+        *,
+        id: str | None = None,
+        answer: Said = None,
+        new: bool = False,
+        headers: Mapping[str, str] = NO_HEADERS,
+        **way: Any,
+    ) -> Handle:
+        """Put a problem on the log; a handle to its answer.
+
+        ``id`` names the problem: the same id, policy, settings and seed are the same episode, which is worked on
+        once however often it is submitted. Without one the same text is the same problem. ``answer`` is a
+        reference, which only grades. Whatever ``Client`` takes of the way of working may be given here for this
+        problem alone: ``policy``, ``settings``, ``domain``, ``memory``, ``tenant``, ``priority``, ``seed``,
+        ``call_limit`` and its kin.
+        ``headers`` (a trace, a correlation id, where to reply) come back on the answer, for whoever reads it there.
+        With ``new``, an id whose problem is there with another policy or other settings is refused.
+
+        Waits while ``max_pending`` answers are awaited. Raises an ``Error`` that names the field that is wrong;
+        then nothing was put on the log.
+        """
+        asked, wanted = Asked.of(problem, id, answer), replace(self.way, **way)
+        marks_of(headers)
+        assert self._room is not None
+        assert self._changed is not None
+        async with self._room:
+            await self._room.wait_for(lambda: len(self._pending) < self.max_pending)
+        posted = await self._in_thread(
+            lambda: self._box.post(asked, wanted, new=new, headers=headers)
+        )
+        handle = self._handle(posted)
+        self._changed.set()
+        self.posted()
+        return handle
+
+    def _handle(self, found: Found) -> Handle:
+        """A handle to an episode; who waits for it already, and whoever does now, hear the same."""
+        future = self._pending.get(found.episode)
+        if future is None:
+            future = self._future()
+            if found.answer is not None:
+                future.set_result(found.answer)
+            elif found.parked is not None:
+                future.set_exception(parked(found.episode, found.parked))
+            elif found.cancelled:
+                future.set_exception(cancelled(found.episode))
+            else:
+                self._await(found.episode, future)
+        return Handle(self, found, future)
+
+    def _future(self) -> asyncio.Future[Answer]:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_heard)
+        return future
+
+    def _await(self, awaited: Awaited, future: asyncio.Future[Answer]) -> None:
+        if self._over is None:
+            self._pending[awaited] = future
+        else:
+            future.set_exception(self._over)
+
+    async def answered(self, headers: Mapping[str, str]) -> Answer:
+        """The first answer that bears all of these headers, whoever put its problem; waits until it is there.
+
+        Raises an ``Error`` where such a problem was refused. Of one that is parked, or that nobody puts, nothing is
+        heard: wait with ``asyncio.timeout``.
+        """
+        marks = marks_of(headers)
+        if not marks:
+            raise Error("name at least one header", code="usage", field="headers")
+        if self._changed is None:
+            raise Error("use it in `async with`", code="client.closed")
+        future = self._pending.get(marks)
+        if future is None:
+            future = self._future()
+            self._await(marks, future)
+        self._changed.set()
+        return await asyncio.shield(future)
+
+    async def map(
+        self, problems: Iterable[str | Asked], *, ahead: int = 64, **way: Any
+    ) -> AsyncIterator[Answer]:
+        """Answers to many problems, in their order; at most so many are under way before the next is given out."""
+        handles: deque[Handle] = deque()
+        for each in problems:
+            asked = each if isinstance(each, Asked) else Asked.of(each)
+            handle = await self.submit(asked.problem, id=asked.id, answer=asked.answer, **way)
+            handles.append(handle)
+            if len(handles) >= ahead:
+                yield await handles.popleft().answer()
+        for handle in handles:
+            yield await handle.answer()
+
+    def posted(self) -> None:
+        """A problem was put on the log; who works in this process may be told."""
+
+    # -- of one episode ----------------------------------------------------------------------------
+
+    async def find(self, episode: str) -> Handle:
+        """A handle to an episode that is on the log already. Raises an ``Error`` where there is none."""
+        found = await self._in_thread(lambda: self._box.find(episode))
+        if found is None:
+            raise Error("no such episode", code="episode.unknown", where=episode)
+        return self._handle(found)
+
+    async def memory_of(self, episode: str) -> str | None:
+        """The name of the memory that an episode's problem was put under; none where there is no such episode."""
+        found = await self._in_thread(lambda: self._box.find(episode))
+        return None if found is None else found.memory
+
+    async def records(self, episode: str, after: int = 0) -> list[Record]:
+        """The records of an episode behind an offset."""
+        return await self._in_thread(lambda: self._box.records(episode, after))
+
+    async def explain(self, episode: str) -> dict[str, Any]:
+        """How an episode came to its answer: each step, what it cost, which lessons it was given.
+
+        Raises an ``Error`` where there is none that a worker has admitted.
+        """
+        found = await self._in_thread(lambda: self._box.explained(episode))
+        if found is None:
+            raise Error("no such episode", code="episode.unknown", where=episode)
+        return found
+
+    async def page(self, episode: str) -> str:
+        """The same as a page of text. Raises an ``Error`` where there is none that a worker has admitted."""
+        found = await self._in_thread(lambda: self._box.page(episode))
+        if found is None:
+            raise Error("no such episode", code="episode.unknown", where=episode)
+        return found
+
+    async def lessons(
+        self, query: str, *, memory: str | None = None, top: int = 5
+    ) -> list[FoundLesson]:
+        """Lessons in force that are most like a question, with what became of those who were given them.
+
+        ``memory`` is the client's own unless it is named.
+        """
+        name = self.way.memory if memory is None else memory
+        return await nearest(query, await self._in_thread(lambda: self._box.lessons(name)), top)
+
+    async def feedback(
+        self,
+        episode: str,
+        *,
+        verdict: bool | None = None,
+        score: float | None = None,
+        reference: Said = None,
+        passed: bool = False,
+        by: str = "client",
+    ) -> None:
+        """Say what an answer was worth, or that who looked at it cannot judge it (``passed``).
+
+        Raises an ``Error`` where not just one of the four is given.
+        """
+        word: dict[str, Any] = {"verdict": verdict, "score": score, "reference": reference}
+        try:
+            said = Feedback(episode=episode, passed=True if passed else None, by=by, **word)
+        except ValueError as error:
+            what = "give one of reference, verdict, score, passed"
+            raise Error(what, code="input.field", field="feedback") from error
+        await self._in_thread(lambda: self._box.judge(said))
+
+    async def reviews(
+        self,
+        *,
+        below: float = USUAL.confidence,
+        votes: float = USUAL.votes,
+        memory: str | None = None,
+        limit: int = 50,
+    ) -> list[Item]:
+        """Answers that wait for a person, the newest first, and why; ``feedback`` takes one off.
+
+        ``below`` is the confidence under which an answer is unsure, ``votes`` the share that a vote's winner has to
+        exceed, both in [0, 1]; ``memory`` keeps those whose problems name it. Raises an ``Error`` for other numbers.
+        """
+        try:
+            wanted = Thresholds(confidence=below, votes=votes)
+        except ValueError as error:
+            raise Error(str(error), code="input.field", field="reviews") from error
+        return await self._in_thread(lambda: self._box.reviews(wanted, memory, limit))
+
+    async def cancel(
+        self, episode: str, *, by: str | None = "client", reason: str | None = None
+    ) -> None:
+        """Take an episode out that has not ended; ``by`` and ``reason`` stand on the record.
+
+        Raises an ``Error`` where it is over, where nobody knows it or has admitted it yet, and where it is worked
+        on in one set with others.
+        """
+        await self._in_thread(lambda: self._box.cancel(episode, by, reason))
+        self._end(episode, cancelled(episode))
+
+    # -- hearing -----------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Look at the log at once."""
+        if self._changed is not None:
+            self._changed.set()
+
+    async def _look(self) -> None:
+        """Look for news while anything is awaited. What goes wrong is what those who wait are told."""
+        assert self._changed is not None
+        away = False
+        while True:
+            if not self._pending:
+                await self._changed.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), LOOK_S)
+            self._changed.clear()
+            try:
+                news = await self._in_thread(partial(self._box.news, tuple(self._pending)))
+            except Error as error:
+                if error.code not in AWAY:
+                    self.give_up(error)
+                    await self._make_room()
+                elif not away:
+                    _log.warning("%s; answers are waited for until it is back", error)
+                away = error.code in AWAY
+                await asyncio.sleep(AGAIN_S)
+                continue
+            away = False
+            await self._tell(news)
+
+    async def _tell(self, news: News) -> None:
+        for awaited, answer in news.answers.items():
+            future = self._pending.pop(awaited, None)
+            if future is not None and not future.done():
+                future.set_result(answer)
+        for awaited, why in news.parked.items():
+            self._end(awaited, parked(told_of(awaited), why))
+        for awaited in news.cancelled:
+            self._end(awaited, cancelled(told_of(awaited)))
+        for awaited, why in news.refused.items():
+            self._end(awaited, Error(why, code="input.refused", where=told_of(awaited)))
+        await self._make_room()
+
+    async def _make_room(self) -> None:
+        """Let those go on who wait to submit because so much is awaited."""
+        assert self._room is not None
+        async with self._room:
+            self._room.notify_all()
+
+    def _end(self, awaited: Awaited, error: Error) -> None:
+        future = self._pending.pop(awaited, None)
+        if future is not None and not future.done():
+            future.set_exception(error)
+
+    def give_up(self, error: Error) -> None:
+        """Tell all who wait that there will be no answer."""
+        for awaited in tuple(self._pending):
+            self._end(awaited, error)
+
+
+def marks_of(headers: Mapping[str, str]) -> Marks:
+    """Headers as an answer bears them. Raises an ``Error`` for one that does not come back, or for too many."""
+    for name in headers:
+        if not comes_back(name):
+            what = f"{name!r} says what a message is, and does not come back: name it otherwise"
+            raise Error(what, code="input.headers", field="headers")
+    try:
+        carried(of_text(headers))
+    except TooMuch as error:
+        raise Error(str(error), code="input.headers", field="headers") from error
+    return frozenset(headers.items())
+
+
+def _heard(future: asyncio.Future[Answer]) -> None:
+    """An error that nobody asked for is no defect: whoever has the handle may ask later, or never."""
+    if not future.cancelled():
+        future.exception()

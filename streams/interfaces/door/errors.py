@@ -1,0 +1,49 @@
+"""Errors as programs are told them: the same words as on the command line, without its options."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from streams.interfaces.cli.errors import CliError
+from streams.interfaces.cli.log_faults import fault_of
+
+
+class Error(Exception):
+    """An error says what went wrong, where, in which field, and what helps.
+
+    ``code`` is stable, such as ``log.missing`` or ``input.duplicate``; ``field`` names the parameter or the
+    field of a record that is wrong, or is empty.
+    """
+
+    def __init__(
+        self, detail: str, *, code: str, where: str = "", field: str = "", hint: str = ""
+    ) -> None:
+        place = ": ".join(part for part in (where, field) if part)
+        said = f"{place}: {detail} [{code}]" if place else f"{detail} [{code}]"
+        super().__init__(f"{said}. {hint}" if hint else said)
+        self.detail, self.code, self.where = detail, code, where
+        self.field, self.hint = field, hint
+
+
+def as_error(error: CliError) -> Error:
+    """The same error with a parameter's name where an option's stood."""
+    field = error.field.removeprefix("--").replace("-", "_") if error.field else ""
+    return Error(
+        error.detail, code=error.error, where=error.where, field=field.lower(), hint=error.hint
+    )
+
+
+@contextmanager
+def in_our_words() -> Generator[None]:
+    """Raises an ``Error`` for what the command line would end with, be it a full disk or a damaged file."""
+    try:
+        yield
+    except CliError as error:
+        raise as_error(error) from error
+    except (OSError, sqlite3.Error) as error:
+        fault = fault_of(error)
+        if fault is None:
+            raise
+        raise as_error(fault) from error

@@ -1,0 +1,81 @@
+"""The ASGI application of the HTTP door, and what stands before its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from schemas.problem import PROBLEM_CHARS
+from streams.interfaces.dashboard.guard import Guard
+from streams.interfaces.door.access import Refused
+from streams.interfaces.door.errors import Error
+from streams.interfaces.door.http.door import CARRIED, Door, status_of, told
+from streams.interfaces.door.http.routes import router
+from streams.interfaces.door.origins import Origins
+from streams.interfaces.door.service import Service
+from streams.support.web.bodies import Bodies
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from streams.support.web.hosts import Hosts
+
+MOST_BYTES = 4 * PROBLEM_CHARS
+"""The longest body: a problem of that many characters, each of four bytes."""
+
+
+def app_of(
+    service: Service,
+    hosts: Hosts,
+    origins: Sequence[str] = (),
+) -> ASGIApp:
+    """The ASGI application over a client that is open."""
+    app = FastAPI(
+        title="Metalogue",
+        summary="Problems in, answers out, each step on the record.",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.door = Door(service)
+    app.include_router(router)
+    app.add_exception_handler(Error, _said)
+    app.add_exception_handler(Refused, _said)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+    inner: ASGIApp = app
+    if origins:
+        inner = CORSMiddleware(
+            inner,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "idempotency-key", *CARRIED],
+            expose_headers=["metalogue-episode", "retry-after", *CARRIED],
+        )
+    return Guard(Origins(Bodies(inner, MOST_BYTES), hosts, origins), hosts)
+
+
+async def _said(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, Refused):
+        return JSONResponse(told(error), error.status, error.headers)
+    assert isinstance(error, Error)
+    return JSONResponse(told(error), status_of(error))
+
+
+async def _malformed(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "header"))
+    return JSONResponse(told(Error(first["msg"], code="input.field", field=place)), 400)
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    said = {"message": error.detail, "type": "invalid_request_error", "param": None, "code": None}
+    return JSONResponse({"error": said}, error.status_code, dict(error.headers or {}))

@@ -1,0 +1,166 @@
+"""Chat completions: what OpenAI's clients send as a problem, and an answer as what they expect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.answer import Answer
+from schemas.problem import PROBLEM_CHARS
+from schemas.record import Record
+from streams.interfaces.door.client import Handle
+
+WHO = {
+    "system": "Instructions",
+    "developer": "Instructions",
+    "user": "User",
+    "assistant": "Assistant",
+}
+
+
+class Part(BaseModel):
+    """A part of a message."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: Literal["text"] = Field(description="Only text can be worked on.")
+    text: str
+
+
+class Message(BaseModel):
+    """A turn of the conversation."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[Part]
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content)
+
+
+class StreamOptions(BaseModel):
+    """Options that say what a stream holds beside the answer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A chat completion as it is asked for.
+
+    How a policy draws its samples is its own affair: ``temperature``, ``top_p`` and their kin are taken and have
+    no effect. More than one choice cannot be had.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str
+    messages: list[Message] = Field(min_length=1, max_length=256)
+    n: Literal[1] | None = None
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+
+
+def problem_of(messages: Sequence[Message]) -> str:
+    """The problem that a conversation puts: its one message, or all of it with who said what."""
+    if len(messages) == 1:
+        return messages[0].text
+    return "\n\n".join(f"{WHO[each.role]}: {each.text}" for each in messages)[: PROBLEM_CHARS + 1]
+
+
+def _head(handle: Handle, model: str, kind: str) -> dict[str, Any]:
+    return {
+        "id": f"chatcmpl-{handle.episode}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": model,
+    }
+
+
+def usage_of(answer: Answer) -> dict[str, int] | None:
+    """Tokens of the whole episode; none where some call's are unknown: a part of them would pass for all."""
+    used = answer.usage
+    if used.prompt_tokens is None or used.completion_tokens is None:
+        return None
+    return {
+        "prompt_tokens": used.prompt_tokens,
+        "completion_tokens": used.completion_tokens,
+        "total_tokens": used.prompt_tokens + used.completion_tokens,
+    }
+
+
+def _said(answer: Answer) -> tuple[str, str | None, str]:
+    """The text of an answer, what is said where there is none, and why it ended, in a client's words."""
+    if answer.answer is not None:
+        return answer.answer, None, "length" if answer.status == "exhausted" else "stop"
+    why = f"No answer was given: {answer.status}, {answer.ended_by}."
+    return "", why, "length" if answer.status == "exhausted" else "stop"
+
+
+def extras(answer: Answer) -> dict[str, Any]:
+    """Return the fields that a chat completion does not have."""
+    return {
+        "episode": answer.episode,
+        "status": answer.status,
+        "ended_by": answer.ended_by,
+        "confidence": answer.confidence,
+        "calibrated": answer.calibrated,
+        "calls": answer.usage.calls,
+    }
+
+
+def completion(handle: Handle, model: str, answer: Answer) -> dict[str, Any]:
+    """An answer as a chat completion."""
+    text, refusal, finish = _said(answer)
+    message = {"role": "assistant", "content": text, "refusal": refusal}
+    return {
+        **_head(handle, model, "chat.completion"),
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
+        "usage": usage_of(answer),
+        "metalogue": extras(answer),
+    }
+
+
+def progress(record: Record) -> dict[str, Any]:
+    """A step of the work, for who watches a stream."""
+    return {"address": record.address, "kind": record.event.kind}
+
+
+async def chunks(handle: Handle, model: str, *, with_usage: bool) -> AsyncIterator[bytes]:
+    """A stream of chunks: steps as they are recorded, beside empty deltas, then the answer as a whole."""
+    head = _head(handle, model, "chat.completion.chunk")
+
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return event({**head, "choices": [choice], **more})
+
+    yield chunk({"role": "assistant", "content": ""})
+    async for record in handle.events():
+        yield chunk({}, metalogue=progress(record))
+    answer = await handle.answer()
+    text, refusal, finish = _said(answer)
+    if text:
+        yield chunk({"content": text})
+    if refusal is not None:
+        yield chunk({"refusal": refusal})
+    yield chunk({}, finish, metalogue=extras(answer))
+    if with_usage:
+        yield event({**head, "choices": [], "usage": usage_of(answer)})
+    yield b"data: [DONE]\n\n"
+
+
+def event(said: Any, name: str | None = None, id: int | None = None) -> bytes:
+    """A server-sent event; ``id`` is what a client that was cut off says it saw last."""
+    line = b"data: " + orjson.dumps(said) + b"\n\n"
+    line = line if id is None else b"id: %d\n" % id + line
+    return line if name is None else b"event: " + name.encode() + b"\n" + line

@@ -1,0 +1,264 @@
+"""The HTTP door, route by route, over one client of a log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack
+from typing import Any, Literal
+from uuid import uuid4
+
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from msgspec import to_builtins
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.answer import Answer
+from schemas.events.codec import plain
+from schemas.problem import ID_CHARS, Priority, ProblemId, ProblemText, Said, Seed, Values
+from schemas.record import Record
+from streams.interfaces.door.access import Guest, Refused
+from streams.interfaces.door.client import Handle
+from streams.interfaces.door.errors import Error
+from streams.interfaces.door.http.chat import ChatRequest, chunks, completion, event, problem_of
+from streams.interfaces.door.service import Service
+
+STATUS: Mapping[str, int] = {
+    "input.duplicate": 409,
+    "input.refused": 400,
+    "policy.unknown": 404,
+    "policy.setting": 400,
+    "usage": 400,
+    "input.field": 400,
+    "episode.unknown": 404,
+    "episode.ended": 409,
+    "episode.waits": 409,
+    "episode.in_set": 409,
+    "cancelled": 409,
+    "episode.parked": 502,
+    "patience": 504,
+}
+"""The status of an error by its code; an ``input.`` that is not here is 400, the rest is 503."""
+
+
+CARRIED = ("traceparent", "tracestate", "correlation-id", "x-correlation-id", "x-request-id")
+"""Headers of a request that are recorded with its problem, and stand on every response about its episode."""
+
+
+class PutProblem(BaseModel):
+    """A problem of our own kind. The same id, policy, settings and seed are the same episode."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: ProblemId
+    problem: ProblemText
+    policy: str | None = Field(default=None, description="One of those that this door offers.")
+    settings: Values = {}
+    seed: Seed = 0
+    answer: Said = Field(default=None, description="A reference: it only grades.")
+    call_limit: int | None = Field(default=None, ge=1)
+    token_limit: int | None = Field(default=None, ge=1)
+    priority: Priority = Field(default=0, description="The higher is begun first.")
+
+
+class Judged(BaseModel):
+    """A judgement of an answer: exactly one of the four fields, and whose it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdict: bool | None = None
+    score: float | None = Field(default=None, ge=0, le=1)
+    reference: Said = None
+    passed: Literal[True] | None = Field(
+        default=None, description="Who looked at it cannot judge it."
+    )
+    by: str | None = Field(default=None, max_length=ID_CHARS, description="The person's name.")
+
+
+class Door:
+    """The handlers, over one service."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.client, self.offer, self.access = service.client, service.offer, service.access
+
+    # -- who comes ---------------------------------------------------------------------------------
+
+    def _policy(self, model: str) -> str:
+        return self.service.policy(model, field="model", lists="GET /v1/models")
+
+    async def _waited(self, handle: Handle, seconds: float) -> Answer:
+        return await self.service.waited(
+            handle.answer(), seconds, f"GET /v1/answers/{handle.episode}"
+        )
+
+    # -- as OpenAI's clients speak -----------------------------------------------------------------
+
+    def models(self) -> dict[str, Any]:
+        """Policies, as models."""
+        named = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "metalogue"}
+            for name in self.offer.policies
+        ]
+        return {"object": "list", "data": named}
+
+    async def chat(
+        self, asked: ChatRequest, guest: Guest, key: str | None, carried: Mapping[str, str]
+    ) -> Response:
+        """A chat completion, as a whole or as a stream. Each is an episode of its own, unless its key is known."""
+        id = guest.own_id(f"chat-{uuid4().hex}") if key is None else guest.keyed_id(key)
+        text = problem_of(asked.messages)
+        with ExitStack() as place:
+            place.enter_context(self.access.place(guest))
+            policy = self._policy(asked.model)
+            handle = await self.service.submit(guest, text, id, policy, new=True, headers=carried)
+            headers = headers_of(handle)
+            if not asked.stream:
+                answer = await self._waited(handle, self.offer.patience_s)
+                return JSONResponse(completion(handle, asked.model, answer), headers=headers)
+            with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+            said = chunks(handle, asked.model, with_usage=with_usage)
+            return _stream(self._in_time(said, place.pop_all()), headers)
+
+    async def _in_time(self, said: AsyncIterator[bytes], place: ExitStack) -> AsyncIterator[bytes]:
+        """A stream that ends when its time is over, with the error as its last event; its place is free then."""
+        try:
+            async with asyncio.timeout(self.offer.patience_s):
+                async for each in said:
+                    yield each
+        except TimeoutError:
+            yield event(told(Error("no answer yet", code="patience")))
+        except Error as error:
+            yield event(told(error))
+        finally:
+            place.close()
+
+    # -- our own -----------------------------------------------------------------------------------
+
+    async def put(self, said: PutProblem, guest: Guest, carried: Mapping[str, str]) -> JSONResponse:
+        """Put a problem. 200 with its answer where it is known, else 202; both name the episode."""
+        with self.access.place(guest):
+            handle = await self.service.submit(
+                guest,
+                said.problem,
+                guest.own_id(said.id),
+                self._policy(said.policy or self.offer.policies[0]),
+                new=False,
+                settings=said.settings,
+                seed=said.seed,
+                answer=said.answer,
+                call_limit=said.call_limit,
+                token_limit=said.token_limit,
+                priority=said.priority,
+                headers=carried,
+            )
+            return await self._state(handle, 0.0)
+
+    async def answer(self, episode: str, wait_s: float, guest: Guest) -> JSONResponse:
+        """The answer of an episode; 202 where it does not come within so many seconds."""
+        with self.access.place(guest):
+            handle = await self.service.own(episode, guest)
+            return await self._state(handle, min(wait_s, self.offer.patience_s))
+
+    async def _state(self, handle: Handle, wait_s: float) -> JSONResponse:
+        headers = headers_of(handle)
+        try:
+            answer = await self._waited(handle, wait_s)
+        except Error as error:
+            if error.code != "patience":
+                raise
+            said = {"episode": handle.episode, "status": "open"}
+            return JSONResponse(said, 202, {**headers, "retry-after": "1"})
+        return JSONResponse(to_builtins(answer), headers=headers)
+
+    async def events(self, episode: str, guest: Guest, after: int) -> StreamingResponse:
+        """The records of an episode behind an offset as server-sent events, as they are written."""
+        with ExitStack() as place:
+            place.enter_context(self.access.place(guest))
+            handle = await self.service.own(episode, guest)
+            return _stream(self._in_time(_records(handle, after), place.pop_all()), {})
+
+    async def explain(self, episode: str, guest: Guest) -> dict[str, Any]:
+        """How an episode came to its answer."""
+        await self.service.own(episode, guest)
+        return await self.client.explain(episode)
+
+    async def judge(self, episode: str, said: Judged, guest: Guest) -> Response:
+        """Take feedback on an answer."""
+        await self.service.own(episode, guest)
+        await self.client.feedback(
+            episode,
+            verdict=said.verdict,
+            score=said.score,
+            reference=said.reference,
+            passed=bool(said.passed),
+            by=f"door:{guest.name}" + ("" if said.by is None else f"/{said.by}"),
+        )
+        return Response(status_code=202)
+
+    async def reviews(self, guest: Guest, below: float, votes: float, limit: int) -> dict[str, Any]:
+        """The guest's answers that wait for a person."""
+        with self.access.place(guest):
+            memory = guest.name if guest.is_named else None
+            found = await self.client.reviews(below=below, votes=votes, memory=memory, limit=limit)
+        return {"reviews": [each.record() for each in found]}
+
+    async def cancel(self, episode: str, guest: Guest) -> Response:
+        """Take an episode out that has not ended."""
+        await self.service.own(episode, guest)
+        await self.client.cancel(episode, by=f"door:{guest.name}")
+        return Response(status_code=202)
+
+
+def carried_of(headers: Mapping[str, str]) -> dict[str, str]:
+    """What of a request's headers comes back on its answer: traces and names of requests, never a credential."""
+    return {name: headers[name] for name in CARRIED if name in headers}
+
+
+def headers_of(handle: Handle) -> dict[str, str]:
+    """The headers of a response about an episode. One on Kafka may have been given what HTTP cannot say."""
+    known = {name.lower(): value for name, value in handle.headers.items()}
+    kept = {
+        name: known[name]
+        for name in CARRIED
+        if name in known and known[name].isascii() and known[name].isprintable()
+    }
+    return {**kept, "metalogue-episode": handle.episode}
+
+
+async def _records(handle: Handle, after: int) -> AsyncIterator[bytes]:
+    async for record in handle.events(after):
+        yield event(record_json(record), "record", record.offset)
+    try:
+        yield event(to_builtins(await handle.answer()), "answer")
+    except Error as error:
+        yield event(told(error), "error")
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """A record as plain values."""
+    return {
+        "offset": record.offset,
+        "address": record.address,
+        "at_ms": record.at_ms,
+        "event": plain(record.event),
+    }
+
+
+def _stream(said: AsyncIterator[bytes], headers: Mapping[str, str]) -> StreamingResponse:
+    return StreamingResponse(said, media_type="text/event-stream", headers=dict(headers))
+
+
+def told(error: Error | Refused) -> dict[str, Any]:
+    """An error as OpenAI's clients read it."""
+    if isinstance(error, Refused):
+        return {
+            "error": {"message": error.why, "type": "refused", "param": None, "code": error.code}
+        }
+    kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
+    said = {"message": str(error), "type": kind, "param": error.field or None, "code": error.code}
+    return {"error": said}
+
+
+def status_of(error: Error) -> int:
+    """The status that an error is told with."""
+    return STATUS.get(error.code, 400 if error.code.startswith("input.") else 503)

@@ -1,0 +1,291 @@
+"""A log as a client uses it: problems in, answers out. It belongs to one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import orjson
+
+from handlers.policies.base import Policy
+from handlers.reviewing import Thresholds
+from schemas.answer import Answer
+from schemas.carried import as_text, of_text
+from schemas.events.episode import EpisodeParked, ProblemAdmitted
+from schemas.identity import digest
+from schemas.problem import Feedback
+from schemas.record import Record
+from schemas.written import problem_of
+from streams.engine.policies import find
+from streams.interfaces.cli.cancelling import cancel, taken_out
+from streams.interfaces.cli.config import load
+from streams.interfaces.cli.prompting import given
+from streams.interfaces.cli.reviews import Item, judgement, queue, waiting_of
+from streams.interfaces.cli.setup import tools_wanted
+from streams.interfaces.cli.show.episode import page_of
+from streams.interfaces.cli.show.library import Library
+from streams.interfaces.cli.show.plain import episode_json
+from streams.interfaces.door.asking import Asked, Way
+from streams.interfaces.door.errors import Error
+from streams.interfaces.door.lessons import Lesson, lessons_of
+from streams.interfaces.door.messages import (
+    Marks,
+    answer_of,
+    answers_after,
+    as_answer,
+    bearing,
+    line_of,
+    met,
+    refused_after,
+    runs_of_problem,
+    stopped_after,
+    why,
+)
+from streams.producing.others import Others
+from streams.producing.produce import Plan, Producer
+from streams.producing.sources import Line
+from streams.runtime.embedded.log import SqliteLog
+from streams.views.sheet import read
+
+PROBLEM = "select value, headers from messages where topic = 'problems' and key = ?"
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+LAST = "select coalesce(max(offset), 0) from messages where topic = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An episode that is on the log: its problem's id and memory, and how far it is."""
+
+    episode: str
+    id: str
+    memory: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What its application wants to find on the answer."""
+    answer: Answer | None = None
+    parked: str | None = None
+    cancelled: bool = False
+
+
+Awaited: TypeAlias = str | Marks
+"""An answer that somebody waits for: by its episode, or by the headers that it is to bear."""
+
+
+@dataclass(slots=True)
+class News:
+    """Records that came since the last look, by what is awaited."""
+
+    answers: dict[Awaited, Answer] = field(default_factory=dict[Awaited, Answer])
+    parked: dict[Awaited, str] = field(default_factory=dict[Awaited, str])
+    refused: dict[Awaited, str] = field(default_factory=dict[Awaited, str])
+    cancelled: set[Awaited] = field(default_factory=set[Awaited])
+
+
+class Mailbox:
+    """Puts problems and feedback on a log, and reads what came of them."""
+
+    def __init__(self, log: SqliteLog) -> None:
+        self.log, self.others = log, Others(log)
+        self.version = (-1, -1)
+        self.library: Library | None = None
+        """What was learned, read when it is first asked for."""
+        self.awaited: frozenset[Awaited] = frozenset()
+        """Whose news was looked for last."""
+        self.answered = self._last("answers")
+        self.letters = self._last("dead-letters")
+        self.recorded = log.end()
+
+    def _last(self, topic: str) -> int:
+        return int(self.log.db.execute(LAST, (topic,)).fetchone()[0])
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self.log.close()
+
+    # -- putting -----------------------------------------------------------------------------------
+
+    def post(
+        self, asked: Asked, way: Way, *, new: bool = False, headers: Mapping[str, str] = NO_HEADERS
+    ) -> Found:
+        """Put a problem on the log, unless it is there. Raises an ``Error`` that names what is wrong with it."""
+        policy, (id, memory) = way.found(), way.own(asked.id)
+        producer = Producer(
+            self.log, replace(self._plan(way, policy), headers=headers), self.others
+        )
+        line = Line(1, line_of(asked.id, asked.problem, asked.answer))
+        done = producer.run([line], dry=True)
+        for refusal in done.refused:
+            error = refusal.error
+            raise Error(error.what, code=error.code, field=error.field)
+        (episode,) = producer.seen
+        if new and any(each != episode for each in runs_of_problem(self.log, episode)):
+            what = f"{asked.id!r} is already taken, with another policy or other settings"
+            raise Error(what, code="input.duplicate", field="id")
+        if done.produced:
+            self.log.publish(producer.messages)
+            return Found(episode, id, memory, headers)
+        if asked.answer is not None:  # a known problem may be given its reference later
+            self.log.publish([each for each in producer.messages if each[0] == "feedback"])
+        found = self.find(episode)
+        return Found(episode, id, memory, headers) if found is None else found
+
+    def _plan(self, way: Way, policy: Policy[Any]) -> Plan:
+        return Plan(
+            source="client",
+            find=find,
+            policy=policy.name,
+            domain=way.domain,
+            profile=way.profile,
+            values=dict(way.settings),
+            limits=way.limits(),
+            seed=way.seed,
+            memory=way.memory,
+            tenant=way.tenant,
+            priority=way.priority,
+            finite=False,
+            tools=tools_wanted() is not None,
+            statements=load().statements,
+            prompts=given(None),
+        )
+
+    def judge(self, said: Feedback) -> None:
+        """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer."""
+        self.log.data_version()
+        waiting = None if said.episode is None else waiting_of(self.log, said.episode)
+        if waiting is not None:
+            reference = None if said.reference is None else str(said.reference)
+            word = {"verdict": said.verdict, "score": said.score, "passed": said.passed}
+            said = judgement(waiting, said.by, reference=reference, **word)
+        body = said.model_dump_json(exclude_none=True).encode()
+        self.log.publish([("feedback", digest(body.decode()), {}, body)])
+
+    def reviews(self, thresholds: Thresholds, memory: str | None, limit: int) -> list[Item]:
+        """The answers that wait for a person; those of one memory, if it is named."""
+        self.log.data_version()
+        found = (each for each in queue(self.log, thresholds) if memory in (None, each.memory))
+        return list(islice(found, limit))
+
+    def cancel(self, episode: str, by: str | None, reason: str | None) -> None:
+        """State that an episode is taken out. Raises an ``Error`` where there is none, or it is over."""
+        self.log.data_version()
+        if self.find(episode) is None:
+            raise Error("no such episode", code="episode.unknown", where=episode)
+        cancel(self.log, episode, by=by, reason=reason)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def find(self, episode: str) -> Found | None:
+        """An episode that is on the log, or whose problem is."""
+        id, memory, headers = "", "", dict[str, str]()
+        admitted = self.log.find(episode, "admitted")
+        row = self.log.db.execute(PROBLEM, (episode,)).fetchone()
+        if isinstance(admitted, ProblemAdmitted):
+            id, memory = admitted.problem.id, admitted.problem.memory
+            headers = as_text(admitted.headers)
+        elif row is not None:
+            problem = problem_of(row[0] if isinstance(row[0], bytes) else row[0].encode())
+            id, memory = problem.id, problem.memory
+            headers = {name: each.decode() for name, each in of_text(orjson.loads(row[1]))}
+        else:
+            return None
+        answer, parked = answer_of(self.log, episode), self._parked(episode)
+        cancelled = answer is None and taken_out(self.log, episode) is not None
+        return Found(episode, id, memory, headers, answer, parked, cancelled)
+
+    def _parked(self, episode: str) -> str | None:
+        """Why an episode waits for a person, if it does."""
+        kinds = ("episode.parked", "episode.adopted")
+        said = [each.event for each in self.log.records(episode=episode, kinds=kinds)]
+        last = said[-1] if said else None
+        return last.reason if isinstance(last, EpisodeParked) else None
+
+    def records(self, episode: str, after: int) -> list[Record]:
+        """The records of an episode behind an offset."""
+        self.log.data_version()
+        return list(self.log.records(episode=episode, after=after))
+
+    def explained(self, episode: str) -> dict[str, Any] | None:
+        """How an episode came to its answer, as `metalogue show --json` says it; none where there is none."""
+        self.log.data_version()
+        sheet = read(self.log, episode)
+        return None if sheet.admitted is None else episode_json(sheet)
+
+    def page(self, episode: str) -> str | None:
+        """The same as a page of text, as `metalogue show` prints it; none where there is none."""
+        self.log.data_version()
+        sheet = read(self.log, episode)
+        return None if sheet.admitted is None else page_of(sheet, None, episode).text()
+
+    def lessons(self, memory: str) -> list[Lesson]:
+        """The lessons in force under a memory's name; only what is new on the log is read again."""
+        self.log.data_version()
+        if self.library is None:
+            self.library = Library.read(self.log)
+        else:
+            self.library.follow(self.log)
+        return list(lessons_of(self.library, memory))
+
+    def news(self, waiting: Iterable[Awaited]) -> News:
+        """Return what came since the last look, and for those who wait since then everything that came for them."""
+        found, wanted = News(), frozenset(waiting)
+        fresh, self.awaited = wanted - self.awaited, wanted
+        # A log on Kafka counts what it brought in itself; another process may have brought it into the same file.
+        version = self.log.data_version(), SqliteLog.data_version(self.log)
+        if version == self.version and not fresh:
+            return found
+        for each in fresh:
+            if isinstance(each, str):
+                self._so_far(each, found)
+            else:
+                self._borne_so_far(each, found)
+        self._since(wanted, found)
+        self.version = version
+        return found
+
+    def _since(self, wanted: frozenset[Awaited], found: News) -> None:
+        """Return the records since the last look."""
+        marked = [each for each in wanted if not isinstance(each, str)]
+        episodes = [each for each in wanted if isinstance(each, str)]
+        for at, episode, answer, headers in answers_after(self.log, self.answered):
+            self.answered = at
+            for each in (episode, *met(headers, marked)):
+                if each in wanted:
+                    found.answers.setdefault(each, answer)
+        for at, episode, reason in stopped_after(self.log, self.recorded):
+            self.recorded = at
+            if episode in wanted and reason is None:
+                found.cancelled.add(episode)
+            elif episode in wanted and reason is not None:
+                found.parked[episode] = reason
+        for at, refused, letter in refused_after(self.log, self.letters, episodes):
+            self.letters = at
+            theirs: list[Awaited] = [*met(letter, marked)]
+            if refused is not None:
+                theirs.append(refused)
+            found.refused |= dict.fromkeys(theirs, why(letter))
+
+    def _so_far(self, episode: str, found: News) -> None:
+        """Return the records of an episode from before anybody looked for its news."""
+        answer, parked = answer_of(self.log, episode), self._parked(episode)
+        if answer is not None:
+            found.answers[episode] = answer
+        elif parked is not None:
+            found.parked[episode] = parked
+        elif taken_out(self.log, episode) is not None:
+            found.cancelled.add(episode)
+        elif self.log.find(episode, "admitted") is None:
+            for _, refused, letter in refused_after(self.log, 0, [episode]):
+                if refused is not None:
+                    found.refused[refused] = why(letter)
+
+    def _borne_so_far(self, marks: Marks, found: News) -> None:
+        """The answer with such headers that came before anybody looked for it, or the refusal."""
+        borne = bearing(self.log, "answers", marks)
+        answer = None if borne is None else as_answer(borne[1])
+        letter = bearing(self.log, "dead-letters", marks) if answer is None else None
+        if answer is not None:
+            found.answers[marks] = answer
+        elif letter is not None:
+            found.refused[marks] = why(letter[0])

@@ -1,0 +1,88 @@
+"""A service of any protocol: it submits its guests' problems within their limits, waits, and finds their episodes.
+
+The HTTP door and the MCP server are two spellings of this. Whatever is a rule (which policies are offered, whose
+episodes are whose, what a holder may spend) stands here, so that no protocol can be let off one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.answer import Answer
+from schemas.problem import ID_CHARS
+from streams.interfaces.door.access import AGAIN_S, Access, Guest, Refused
+from streams.interfaces.door.client import Client, Handle
+from streams.interfaces.door.errors import Error
+
+PATIENCE_S = 600.0
+"""How long a request waits for an answer, unless the operator says another time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The offer of a server: policies by name, and how long one request may take."""
+
+    policies: Sequence[str]
+    patience_s: float = PATIENCE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One client of a log, what is offered over it, and who is let in."""
+
+    client: Client
+    offer: Offer
+    access: Access
+
+    def policy(self, name: str, *, field: str, lists: str) -> str:
+        """A policy that is offered. Raises an ``Error`` that says where all of them are listed."""
+        if name not in self.offer.policies:
+            what = f"no {field} {name[:80]!r}; {lists} names those that there are"
+            raise Error(what, code="policy.unknown", field=field)
+        return name
+
+    async def own(self, episode: str, guest: Guest) -> Handle:
+        """A handle to a guest's own episode. Raises an ``Error``; of another's it says what it says of none."""
+        if await self.client.memory_of(episode) != guest.name:
+            raise Error("no such episode", code="episode.unknown", where=episode[:ID_CHARS])
+        return await self.client.find(episode)
+
+    async def submit(
+        self, guest: Guest, text: str, id: str, policy: str, *, new: bool, **way: Any
+    ) -> Handle:
+        """Put a guest's problem within its limits and in its memory. Raises ``Refused`` where too many wait."""
+        known: dict[str, Any] = {
+            name: most
+            for name, most in (
+                ("call_limit", _least(way.pop("call_limit", None), guest.call_limit)),
+                ("token_limit", _least(way.pop("token_limit", None), guest.token_limit)),
+            )
+            if most is not None
+        }
+        if self.client.pending >= self.client.max_pending:
+            why = f"{self.client.pending} answers are awaited: come again later"
+            raise Refused(429, "rate_limit_exceeded", why, {"retry-after": str(AGAIN_S)})
+        if guest.is_named:
+            known["memory"] = known["tenant"] = guest.name
+        asked = way.pop("priority", None) or 0
+        known["priority"] = min(asked, guest.priority) or None
+        return await self.client.submit(text, id=id, policy=policy, new=new, **known, **way)
+
+    async def waited(self, answer: Awaitable[Answer], seconds: float, again: str) -> Answer:
+        """An answer that is awaited. Raises an ``Error`` where it does not come in time; the work goes on.
+
+        ``again`` says how to ask for it later.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError:
+            raise Error(f"no answer yet: {again}", code="patience") from None
+
+
+def _least(asked: int | None, most: int | None) -> int | None:
+    """Return the limits that are asked for, but none above those that are allowed."""
+    return min((each for each in (asked, most) if each is not None), default=None)

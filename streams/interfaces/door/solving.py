@@ -1,0 +1,164 @@
+"""One problem, solved now: ``solve`` and ``asolve``."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from schemas.answer import Answer
+from schemas.problem import Problem, Profile
+from streams.core.backbone import BackboneError
+from streams.interfaces.cli.config import load
+from streams.interfaces.cli.opening import open_log
+from streams.interfaces.cli.prompting import set_for
+from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, world_of
+from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of
+from streams.interfaces.door.errors import Error, as_error, in_our_words
+from streams.interfaces.door.messages import answer_of
+from streams.runtime.embedded.solving import solve_on
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from handlers.policies.base import Policy
+
+
+def solve(
+    problem: str,
+    *,
+    policy: str = DEFAULT_POLICY,
+    backbone: str | None = None,
+    log: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    profile: Profile = "service",
+    domain: str = "default",
+    memory: str = "main",
+    seed: int = 0,
+    call_limit: int | None = None,
+    token_limit: int | None = None,
+    cost_limit: float | None = None,
+    time_limit: float | None = None,
+    roles: Mapping[str, str] | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+) -> Answer:
+    """Solve one problem and return its answer, with ``answer``, ``status``, ``confidence``, ``usage``, ``episode``.
+
+    ``backbone`` names who is asked, such as ``openai:gpt-4o-mini`` or ``rehearsal`` (the simulator); none is the
+    configured one. ``roles`` gives some of a policy's roles a model of their own. ``log`` is where the episode is
+    recorded, such as ``sqlite:my.db``: asked again there, the recorded answer is returned and nothing is paid.
+    Without a log it is recorded in a temporary file that is gone afterwards. ``prices`` are per million tokens,
+    of prompts and of completions.
+
+    Raises ``Error`` where the policy, a setting, the log or the backbone is wrong or cannot be reached.
+    """
+    work = asolve(
+        problem,
+        policy=policy,
+        backbone=backbone,
+        log=log,
+        settings=settings,
+        profile=profile,
+        domain=domain,
+        memory=memory,
+        seed=seed,
+        call_limit=call_limit,
+        token_limit=token_limit,
+        cost_limit=cost_limit,
+        time_limit=time_limit,
+        roles=roles,
+        prices=prices,
+    )
+    return asyncio.run(work)
+
+
+async def asolve(
+    problem: str,
+    *,
+    policy: str = DEFAULT_POLICY,
+    backbone: str | None = None,
+    log: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    profile: Profile = "service",
+    domain: str = "default",
+    memory: str = "main",
+    seed: int = 0,
+    call_limit: int | None = None,
+    token_limit: int | None = None,
+    cost_limit: float | None = None,
+    time_limit: float | None = None,
+    roles: Mapping[str, str] | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+) -> Answer:
+    """Solve one problem in a running event loop; otherwise as ``solve``."""
+    way = Way(
+        policy=policy,
+        profile=profile,
+        settings=settings or {},
+        domain=domain,
+        memory=memory,
+        seed=seed,
+        call_limit=call_limit,
+        token_limit=token_limit,
+        cost_limit=cost_limit,
+        time_limit=time_limit,
+    )
+    found = way.found()
+    put = _problem(Asked.of(problem), way, found)
+    with in_our_words(), _place(log) as url:
+        world = world_of(models_of(backbone, roles, prices), patient=False)
+        try:
+            if cost_limit is not None:
+                need_prices(world, "cost_limit")
+            with closing(open_log(url, create=True)) as opened:
+                solved = await solve_on(opened, found, put, world)
+                answer = answer_of(opened, solved.episode)
+        except BackboneError as error:
+            raise as_error(as_cli(error)) from error
+        finally:
+            await world.close()
+    assert answer is not None
+    return answer
+
+
+def _problem(asked: Asked, way: Way, policy: Policy[Any]) -> Problem:
+    """The problem with all that its identity hangs on. Raises an ``Error`` that names the field."""
+    with in_our_words():
+        usual = {
+            **policy.usual(way.profile, tools_wanted() is not None),
+            **set_for(policy, None),
+        }
+        statement = load().statements.get(way.domain)
+    try:
+        return Problem(
+            id=asked.id,
+            problem=asked.problem,
+            statement=statement,
+            domain=way.domain,
+            policy=policy.name,
+            profile=way.profile,
+            settings={**usual, **way.settings},
+            limits=way.limits(),
+            seed=way.seed,
+            memory=way.memory,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = str(first["loc"][0]) if first["loc"] else "problem"
+        detail = first["msg"].removeprefix("Value error, ")
+        raise Error(detail, code="input.field", field=field) from error
+
+
+@contextmanager
+def _place(log: str | None) -> Generator[str]:
+    """Where the episode is recorded: on the log, or in a file that is gone afterwards."""
+    if log is not None:
+        yield log
+        return
+    with tempfile.TemporaryDirectory(prefix="metalogue-") as folder:
+        yield f"sqlite:{Path(folder) / 'log.db'}"

@@ -1,0 +1,68 @@
+"""A file of traces, read line by line: each line says by its fields in which form it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from streams.producing.sources import BadLine, Line, parse_as
+from streams.producing.traces import assembling, chat
+from streams.producing.traces.case import Case
+from streams.producing.traces.spans import Span, spans_of
+
+Refused: TypeAlias = tuple[Line, BadLine]
+
+
+class _Form(BaseModel):
+    """The fields by which a line is told."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@dataclass(slots=True)
+class Reading:
+    """Cases of a file, in the order in which they begin, and what was refused."""
+
+    evaluation: str | None = None
+    refused: list[Refused] = field(default_factory=list[Refused])
+    cases: list[Case] = field(default_factory=list[Case])
+    traces: dict[str, list[Span]] = field(default_factory=dict[str, list[Span]])
+
+    def take(self, lines: Iterable[Line]) -> None:
+        """Read every line, then put the spans together by trace."""
+        for line in lines:
+            try:
+                self._line(line)
+            except BadLine as error:
+                self.refused.append((line, error))
+        for spans in self.traces.values():
+            try:
+                self.cases.append(assembling.case_of(spans, self.evaluation))
+            except BadLine as error:
+                self.refused.append((spans[0].line, error))
+        self.cases.sort(key=lambda case: case.line.number)
+        self.refused.sort(key=lambda each: each[0].number)
+
+    def _line(self, line: Line) -> None:
+        said = parse_as(_Form, line.raw).model_extra or {}
+        if "resourceSpans" in said:
+            for span in _generative(spans_of(line)):
+                self.traces.setdefault(span.trace, []).append(span)
+        elif "messages" in said:
+            self.cases.append(chat.case_of(line))
+        else:
+            what = "holds neither messages (a chat) nor resourceSpans (OTLP)"
+            raise BadLine(1, "", what, "trace.form")
+
+
+def _generative(spans: Iterable[Span]) -> Iterator[Span]:
+    """Spans of generative work: others of an application (requests, queries) are no part of a case."""
+    for span in spans:
+        names = (*span.attributes, *(name for noted in span.noted for name in noted.attributes))
+        if any(name.startswith("gen_ai.") for name in names) or any(
+            noted.name.startswith("gen_ai.") for noted in span.noted
+        ):
+            yield span

@@ -1,0 +1,290 @@
+"""Taking cases in: for each its record, its reflection and its verdict, in one commit with the series of their scope.
+
+Taking a file again takes what is new in it: a case is named by its scope, its tool and its trace, or by what was
+said in it where it bears no id.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from msgspec import structs
+from pydantic import ValidationError
+
+from handlers.policies.base import Policy
+from schemas.events.base import Event
+from schemas.events.codec import decode
+from schemas.events.episode import ProblemAdmitted
+from schemas.events.learning import Reflected, SeriesOpened
+from schemas.events.traces import TraceTaken
+from schemas.identity import canonical, digest, episode_id, scope_id, taken_id, text_digest
+from schemas.problem import Feedback, Problem, Profile, of_tenant
+from schemas.settings import PROMPTS, PromptWords
+from streams.engine.policies import Find
+from streams.engine.prompts.catalogue import asked_by
+from streams.producing.sources import BadLine, Line
+from streams.producing.traces.case import Case
+from streams.producing.traces.reading import Reading, Refused
+from streams.producing.traces.reflecting import reflection_of
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.room import need_room
+
+TOPIC = "traces"
+"""What refused lines say that they were meant for."""
+PLAN = "__metalogue.plan"
+"""Header of a refused line: how to take it in, once it is mended."""
+ASSUMED_BY = "trace"
+"""Who gave a verdict, where nobody knows which tool recorded it."""
+NAMED = """
+select episode, kind, body from records
+  where episode >= ? and episode < ? and address in ('admitted', 'taken') limit 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """For whom cases are taken in, as the command line says it."""
+
+    source: str
+    find: Find
+    policy: str
+    profile: Profile = "service"
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    domain: str | None = None
+    memory: str = "main"
+    tenant: str | None = None
+    tool: str | None = None
+    evaluation: str | None = None
+    tools: bool = False
+    """Whether tools are configured, on which the usual settings of a policy may hang."""
+    prompts: Mapping[str, PromptWords] = field(default_factory=dict[str, PromptWords])
+    statements: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def as_header(self) -> dict[str, Any]:
+        """The plan as JSON values."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "find"}
+
+    @classmethod
+    def from_header(cls, values: dict[str, Any], find: Find) -> Plan:
+        """The plan that a header holds."""
+        return cls(**values, find=find)
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of the cases of a file."""
+
+    taken: int = 0
+    known: int = 0
+    labelled: int = 0
+    """Of those taken, how many came with a verdict, a score or a reference."""
+    refused: list[Refused] = field(default_factory=list[Refused])
+    scopes: set[str] = field(default_factory=set[str])
+
+
+class Taker:
+    """Takes the cases of one file into one log."""
+
+    def __init__(self, log: SqliteLog, plan: Plan) -> None:
+        """Raises ``NoPolicy``, or ``BadSetting`` for settings that are none of the policy's."""
+        self.log, self.plan, self.done = log, plan, Taken()
+        self.policy: Policy[Any] = plan.find(plan.policy)
+        self.values = {**self._usual(), **plan.values}
+        self.settings = self.policy.resolve(plan.profile, self.values)
+        self.scopes: defaultdict[str, dict[str, tuple[TraceTaken, Feedback | None]]] = defaultdict(
+            dict
+        )
+        """Cases by scope, in their order: name, record, and what was said of it."""
+        self.texts: dict[tuple[str, str], str] = {}
+
+    def run(self, lines: Iterable[Line], *, dry: bool = False) -> Taken:
+        """Read every line, then append everything in one commit."""
+        reading = Reading(self.plan.evaluation)
+        reading.take(lines)
+        self.done.refused += reading.refused
+        for case in reading.cases:
+            try:
+                self._take(case)
+            except BadLine as error:
+                self.done.refused.append((case.line, error))
+        commands = [each for scope in self.scopes for each in self._said(scope)]
+        messages = [*map(_message, self._verdicts()), *map(self._letter, self.done.refused)]
+        if not dry:
+            self.log.publish(messages, commands)
+        return self.done
+
+    @cached_property
+    def learning(self) -> dict[str, Any]:
+        """The values that a scope goes by."""
+        values = self.policy.settings.learning_values(self.plan.profile, self.values)
+        return dict(values)
+
+    def _usual(self) -> dict[str, Any]:
+        usual = dict(self.policy.usual(self.plan.profile, self.plan.tools))
+        if self.plan.prompts and (words := asked_by(self.policy, self.plan.prompts)):
+            usual[PROMPTS] = words
+        return usual
+
+    # -- cases -------------------------------------------------------------------------------------
+
+    def _take(self, case: Case) -> None:
+        """Give a case its place. Raises ``BadLine`` where it is no problem, or the log has no room for it."""
+        plan = self.plan
+        domain = case.domain or plan.domain or case.dataset or "default"
+        said = case.problem_id or f"trace-{text_digest(case.problem)}"
+        id, memory = of_tenant(plan.tenant, said, plan.memory)
+        scope = scope_id(domain, self.policy.name, memory, self.learning)
+        taken = TraceTaken(
+            scope=scope,
+            policy=self.policy.name,
+            profile=plan.profile,
+            settings=self.values,
+            problem_id=id,
+            domain=domain,
+            problem=case.problem,
+            statement=plan.statements.get(domain),
+            dataset=case.dataset,
+            series="-",
+            position=0,
+            labelled=case.label is not None,
+            answer=case.answered,
+            steps=case.steps,
+            source=plan.source,
+            tool=plan.tool or case.tool,
+            trace=case.trace,
+            model=case.model,
+        )
+        self._check(taken)
+        what = taken.trace or [structs.astuple(step) for step in taken.steps]
+        name = taken_id(domain, id, [scope, taken.tool, what])
+        label = self._label(name, case, taken.tool)
+        if self.log.room is not None:
+            size = len(taken.to_json()) + len(reflection_of(self.policy, taken).to_json())
+            if size > self.log.room:
+                said = f"comes to {size:,} bytes; this log takes {self.log.room:,}"
+                raise BadLine(1, "messages", said, "input.size")
+        self.scopes[scope].setdefault(name, (taken, label))
+
+    def _check(self, taken: TraceTaken) -> None:
+        """Raises ``BadLine`` for what no problem could be, or a name that another problem bears."""
+        given = {"id": taken.problem_id, "problem": taken.problem, "domain": taken.domain}
+        try:
+            Problem.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            what = first["msg"].removeprefix("Value error, ")
+            raise BadLine(1, str(first["loc"][0]), what, "input.field") from error
+        key = (taken.domain, taken.problem_id)
+        before = self.texts.setdefault(key, self._known_text(*key) or taken.problem)
+        if before != taken.problem:
+            what = f"{taken.problem_id!r} is already taken by another problem text"
+            raise BadLine(1, "problem_id", what, "input.duplicate")
+
+    def _known_text(self, domain: str, problem_id: str) -> str | None:
+        prefix = episode_id(domain, problem_id, "")
+        row = self.log.db.execute(NAMED, (prefix, prefix[:-1] + "0")).fetchone()
+        match None if row is None else decode(row[1], row[2]):
+            case TraceTaken(problem=text) | ProblemAdmitted(problem=Problem(problem=text)):
+                return text
+            case _:
+                return None
+
+    def _label(self, name: str, case: Case, tool: str | None) -> Feedback | None:
+        """What was said of the answer, as feedback. Raises ``BadLine``."""
+        if case.label is None:
+            return None
+        feedback = Feedback(episode=name, by=tool or ASSUMED_BY, **case.label.said)
+        need_room(self.log.room, label=feedback)
+        return feedback
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def _said(self, scope: str) -> Iterator[tuple[str, str, Event]]:
+        """The series of a scope, and what is new of its cases. Nothing where all of them are known."""
+        found = self.scopes[scope]
+        known = self.log.holding(found, "reflected")
+        self.done.known += len(known)
+        self.done.scopes.add(scope)
+        if len(known) == len(found):
+            return
+        series, members = self._members(scope, known)
+        yield f"n/{scope}/{series}", "series", self._opened(scope, series, len(members))
+        for position, name in enumerate(members):
+            if name in known:
+                continue
+            taken, label = found[name]
+            placed = structs.replace(taken, series=series, position=position)
+            yield name, "taken", placed
+            yield name, "reflected", reflection_of(self.policy, placed)
+            self.done.taken += 1
+            self.done.labelled += label is not None
+
+    def _members(self, scope: str, known: Container[str]) -> tuple[str, list[str]]:
+        """The series that the new cases make, and its members in their order.
+
+        A command that died may have said a part of one: it goes on under the same name.
+        """
+        found = self.scopes[scope]
+        begun = {name: self._series_of(name) for name in found if name in known}
+        for series in sorted({*begun.values()}):
+            members = [name for name in found if begun.get(name, series) == series]
+            if _named(scope, members) == series:
+                return series, members
+        members = [name for name in found if name not in known]
+        return _named(scope, members), members
+
+    def _series_of(self, name: str) -> str:
+        reflected = self.log.find(name, "reflected")
+        return (isinstance(reflected, Reflected) and reflected.series) or ""
+
+    def _opened(self, scope: str, series: str, size: int) -> SeriesOpened:
+        policy = self.policy.under(self.settings)
+        return SeriesOpened(
+            scope=scope,
+            series=series,
+            size=size,
+            window=policy.window(self.settings, None),
+            timing="barrier",
+            policy=policy.name,
+            policy_version=policy.version,
+            profile=self.plan.profile,
+            settings=self.learning,
+            seed=0,
+            walk=1,
+        )
+
+    def _verdicts(self) -> Iterator[Feedback]:
+        for scope in self.scopes.values():
+            yield from (label for _, label in scope.values() if label is not None)
+
+    def _letter(self, refused: Refused) -> tuple[str, str, dict[str, Any], bytes]:
+        line, error = refused
+        headers = {
+            "__metalogue.errors.topic": TOPIC,
+            "__metalogue.errors.source": self.plan.source,
+            "__metalogue.errors.offset": line.number,
+            "__metalogue.errors.exception": error.code,
+            "__metalogue.errors.message": str(error),
+            PLAN: self.plan.as_header(),
+        }
+        return "dead-letters", letter_key(self.plan.source, refused), headers, line.raw
+
+
+def letter_key(source: str, refused: Refused) -> str:
+    """Names a refusal among the dead letters. One line may hold several traces."""
+    line, error = refused
+    return f"{TOPIC}:{source}:{line.number}:{digest([line.raw.hex(), str(error)])}"
+
+
+def _message(feedback: Feedback) -> tuple[str, str, dict[str, Any], bytes]:
+    value = feedback.model_dump(mode="json", exclude_none=True)
+    return "feedback", digest(value), {}, canonical(value)
+
+
+def _named(scope: str, members: Sequence[str]) -> str:
+    """The series of these cases, by what is in it."""
+    return digest([TOPIC, scope, *members])

@@ -1,0 +1,223 @@
+"""The lineage of a problem: what forgetting it would do, told before anything is done, and what stays on the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from handlers.policies.base import Policy, learn_nothing
+from schemas.events.base import Event
+from schemas.events.codec import decode
+from schemas.events.episode import LimitReached, ProblemAdmitted
+from schemas.events.learning import (
+    KnowledgeConsolidated,
+    MemoryVersioned,
+    ProblemForgotten,
+    Reflected,
+)
+from schemas.events.traces import TraceTaken
+from schemas.identity import canonical, digest, episode_id, episode_parts, learning_id
+from schemas.problem import Limits
+from schemas.settings import BadSetting
+from schemas.written import problem_of
+from streams.engine.learner import Learner
+from streams.engine.policies import NoPolicy
+from streams.engine.scopes import Scope
+from streams.runtime.embedded.intake import SCOPE, episode_of, placed
+from streams.runtime.embedded.records import LogRecords
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+ADMITTED = (
+    "select episode, kind, body from records where kind in ('problem.admitted', 'trace.taken')"
+)
+HELD = {
+    "records": "select count(*) from records where episode >= ? and episode < ?",
+    "completions": "select count(*) from records where episode >= ? and episode < ? "
+    "and kind = 'completed'",
+}
+SENT = "select count(*) from messages where topic = ? and {} = ? and {} = ?"
+SAYS = ("json_extract(value, '$.domain')", "json_extract(value, '$.problem_id')")
+QUOTED = "select count(*) from records where topic = 'learning' and episode like 'b/%' and instr(body, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The things that one scope made of a problem, and the steps that withdraw them."""
+
+    scope: str
+    episodes: tuple[str, ...]
+    versions: tuple[str, ...]
+    """Versions that are closed again, by their new names."""
+    lessons: tuple[str, ...]
+    rules: Mapping[str, int]
+    """Rules by role that rest on those lessons, in the newest version."""
+    calls: int
+    """Model calls that writing rules again takes, one a role and version."""
+    influenced: tuple[str, ...]
+    """Later episodes that had something withdrawn in their prompts."""
+    warmed: tuple[str, ...]
+    """Scopes that began with rules of a version that is closed again."""
+    queued: int = 0
+    """How often it waits to be admitted there: it will be answered, and nothing learned from it."""
+
+
+def asked(log: SqliteLog, problem_id: str) -> dict[str, dict[str, list[str]]]:
+    """Episodes of a problem by domain and scope."""
+    found: dict[str, dict[str, list[str]]] = {}
+    marker = f"/{episode_id('-', problem_id, '').split('/')[2]}/"
+    for episode, kind, body in log.db.execute(f"{ADMITTED} and instr(episode, ?)", (marker,)):
+        said = decode(kind, body)
+        assert isinstance(said, ProblemAdmitted | TraceTaken)
+        domain, id, _ = episode_parts(episode)
+        if id == problem_id:
+            found.setdefault(domain, {}).setdefault(said.scope, []).append(episode)
+    return found
+
+
+def queued(
+    log: SqliteLog, problem_id: str, find: Callable[[str], Policy[Any]], default_policy: str
+) -> dict[str, dict[str, list[str]]]:
+    """The episodes that a problem will have which no worker admitted yet, by domain and scope."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for _, _, headers, value in log.messages("problems", log.position("intake", "problems")):
+        try:
+            problem = problem_of(value)
+            if problem.id != problem_id:
+                continue
+            told = headers.get(SCOPE) or headers.get(f"ce_{SCOPE}")
+            scope, _ = placed(find, problem, default_policy, told)
+        except (ValidationError, NoPolicy, BadSetting):
+            continue  # intake refuses it, and says why
+        episode = episode_of(problem, default_policy)
+        if log.find(episode, "admitted") is None:
+            found.setdefault(problem.domain, {}).setdefault(scope, []).append(episode)
+    return found
+
+
+def command(
+    scope: str, domain: str, problem_id: str, limits: Limits, by: str | None, reason: str | None
+) -> tuple[str, str, ProblemForgotten]:
+    """The command that forgets a problem in one scope: episode, address, event."""
+    event = ProblemForgotten(
+        scope=scope, domain=domain, problem_id=problem_id, limits=limits, by=by, reason=reason
+    )
+    return f"n/{scope}/-", f"forgotten.{digest([domain, problem_id])}", event
+
+
+class Tracing:
+    """Lineages read from one log."""
+
+    def __init__(self, log: SqliteLog, find: Callable[[str], Policy[Any]]) -> None:
+        self.log, self.learner = log, Learner(find, LogRecords(log))
+        self.reflected: dict[str, Reflected] = {}
+        self.origins: dict[str, str] = {}
+        """Scope and version that each warm scope began with."""
+        for record in log.records("learning"):
+            self._take(record.episode, record.event)
+            self.learner.feed(record.episode, record.address, record.event)
+
+    def _take(self, episode: str, event: Event) -> None:
+        if isinstance(event, Reflected) and event.items:
+            self.reflected[episode] = event
+        elif isinstance(event, MemoryVersioned) and event.origin is not None:
+            self.origins[event.scope] = event.origin
+
+    def of(self, scope: str, domain: str, problem_id: str, episodes: list[str]) -> Lineage | None:
+        """Return what forgetting would do to a scope; none if it forgot the problem before.
+
+        Raises ``NoPolicy`` where the scope's policy is not here: nobody could say what would be asked again.
+        """
+        where, address, event = command(scope, domain, problem_id, Limits(), None, None)
+        if self.log.find(where, address) is not None:
+            return None
+        if scope not in self.learner:
+            return Lineage(scope, tuple(episodes), (), (), {}, 0, (), ())
+        known = self.learner.known(scope)
+        before = set(known.memory.forgetting.owed)
+        self.learner.feed(where, address, event)  # in memory alone
+        owed = [n for n in known.memory.forgetting.owed if n not in before]
+        return self._traced(known, owed, tuple(episodes))
+
+    def _traced(self, scope: Scope, owed: list[int], episodes: tuple[str, ...]) -> Lineage:
+        memory, gone, calls = scope.memory, dict[int, set[str]](), 0
+        it, lessons, stale = memory.forgetting, set[str](), set[str]()
+        for number in [n for n in owed if n in memory.versions]:
+            it.withdrawn, it.stale = memory.touched(number)
+            lessons, stale = it.withdrawn, it.stale
+            items = memory.versions[number].whole()
+            gone[number] = {i.id for i in items if i.id in lessons or i.role in stale} - {
+                i.id for i in items if i.kind == "lesson" and i.id not in lessons
+            }
+            calls += sum(1 for _ in self._written_again(scope, number))
+        held = [i.role for i in memory.latest.items if i.kind == "rule" and i.role in stale]
+        return Lineage(
+            scope.id,
+            episodes,
+            tuple(f"{number}.{self._revision(scope, number)}" for number in owed),
+            tuple(sorted(lessons)),
+            {role: held.count(role) for role in sorted(set(held))},
+            calls,
+            tuple(self._influenced(scope, gone)),
+            tuple(self._warmed(scope, owed)),
+        )
+
+    def _revision(self, scope: Scope, number: int) -> int:
+        known = scope.memory.versions.get(number)
+        return 1 if known is None else known.revision + 1
+
+    def _written_again(self, scope: Scope, number: int) -> Iterator[str]:
+        """Roles whose rules a version's learning episode writes again."""
+        if scope.policy.relearn is learn_nothing:
+            return
+        revision = scope.memory.versions[number].revision
+        facts = self.log.journal(learning_id(scope.id, number, revision)).values()
+        for fact in facts:
+            if not isinstance(fact, KnowledgeConsolidated) or fact.result != "consolidated":
+                continue
+            if fact.source is not None and fact.role in scope.memory.forgetting.stale:
+                yield fact.role
+
+    def _influenced(self, scope: Scope, gone: Mapping[int, set[str]]) -> Iterator[str]:
+        for episode, event in self.reflected.items():
+            mine = event.scope == scope.id and not scope.memory.forgetting.covers(episode)
+            if mine and gone.get(event.memory_version, set()).intersection(event.items):
+                yield episode
+
+    def _warmed(self, scope: Scope, owed: list[int]) -> Iterator[str]:
+        for other, origin in self.origins.items():
+            name, _, number = origin.rpartition("@")
+            if name == scope.id and int(number.partition(".")[0]) in owed:
+                yield other
+
+
+def remains(log: SqliteLog, domain: str, problem_id: str) -> dict[str, int]:
+    """Return what the log continues to hold of a problem, whoever forgets it."""
+    first = episode_id(domain, problem_id, "")
+    last = first[:-1] + chr(ord(first[-1]) + 1)
+    held = {
+        name: int(log.db.execute(query, (first, last)).fetchone()[0])
+        for name, query in HELD.items()
+    }
+    said = SENT.format(*SAYS)
+    for topic in ("feedback", "answers"):
+        held[topic] = int(log.db.execute(said, (topic, domain, problem_id)).fetchone()[0])
+    quoted = log.db.execute(QUOTED, (canonical(f"{domain}/{problem_id}").decode(),)).fetchone()
+    return held | {"learning": int(quoted[0])}
+
+
+def cut_short(log: SqliteLog, closed: Iterable[str]) -> dict[str, list[str]]:
+    """Versions closed again whose calls a limit ended, and the roles whose rules were not written."""
+    found: dict[str, list[str]] = {}
+    for name in closed:
+        scope, _, version = name.rpartition("@")
+        number, _, revision = version.partition(".")
+        said = log.journal(learning_id(scope, int(number), int(revision or 0))).values()
+        if any(isinstance(event, LimitReached) for event in said):
+            rules = (event for event in said if isinstance(event, KnowledgeConsolidated))
+            found[name] = sorted({rule.role for rule in rules if rule.result != "consolidated"})
+    return found

@@ -1,0 +1,1 @@
+"""What runs say: analyses, recipes and measurements, trials of policies, training data, evidence and exports."""

@@ -1,0 +1,356 @@
+"""Closed episodes as an analysis sees them: what was asked, answered, stated and graded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import orjson
+
+from handlers.answers.grade import CHECKERS, Grade, References, grade_reference, references_of
+from handlers.policies.base import Trace
+from handlers.policies.meta_reasoner.measure import meant, own
+from schemas.events.base import Event
+from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.learning import (
+    BatchClosed,
+    Graded,
+    KnowledgeConsolidated,
+    LessonDistilled,
+    Reflected,
+)
+from schemas.events.search import NodePruned
+from schemas.identity import address_order, episode_parts, learning_parts
+from schemas.outcome import Outcome, Standing
+from schemas.problem import Problem
+from schemas.record import Record
+from schemas.usage import Usage
+from state.folds.costs import Spent
+from state.folds.grades import GradesFold, Known
+from state.folds.state import scope_of
+from streams.core.closing import trace_of
+from streams.engine.policies import NoPolicy, find, find_recorded
+from streams.engine.sets import with_part
+from streams.replay.differ import paid
+from streams.replay.verify import before
+from streams.research.analysis.progress import Batch
+from streams.research.analysis.verdicts import Verdict, verdicts
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+Grades: TypeAlias = Callable[..., Grade]
+"""Compares an answer with its reference, as ``grade_reference`` does."""
+LINUCB: Final = "linucb@1"
+RIGHT: Final[Mapping[str, bool]] = {"right": True, "wrong": False, "withheld": False}
+"""Whether an outcome counts as right; one that is not here is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One closed episode. ``reference`` is the label, where one came; policies never see it."""
+
+    episode: str
+    problem: Problem
+    opened: EpisodeOpened
+    closed: EpisodeClosed
+    trace: Trace
+    known: Known
+    """What was said of its answer."""
+    calibrated: float | None
+    reference: References | None
+    arms: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the arms that it added are called over all episodes."""
+    grade: Grades = grade_reference
+    """What its other answers are graded by: what its answer was graded by."""
+    verdict: Verdict | None = None
+    """What a judge said of its answer, where no grader could decide. It is no outcome."""
+    failed_as: str | None = None
+    """What a search failed by, where shadow runs and baselines were made that tell it."""
+    fits: tuple[float, float] | None = None
+    """Its cosine to its own guidance, and to another's of its batch, where they were embedded."""
+    spared: tuple[bool | None, ...] = ()
+    """Of each branch that a shadow run spared, whether it came to a right answer; unknown where nobody can say."""
+    gap: float | None = None
+    """How much better than its own best leaf the best ones of its first shadow run are: 1, 0 or -1."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Right, wrong, withheld where no answer was given, or unknown."""
+        return "withheld" if self.closed.answer is None else self.known.outcome
+
+    @property
+    def standing(self) -> Standing:
+        """The same with *undecided* and *not graded* told apart."""
+        return self.known.standing(self.closed.answer is not None)
+
+    @property
+    def run(self) -> str:
+        """Which walk this is part of."""
+        return episode_parts(self.episode)[2]
+
+    @property
+    def name(self) -> str:
+        """Policy, settings as set, and the limit of calls."""
+        return name_of(self.problem, self.opened)
+
+    @property
+    def f1(self) -> float | None:
+        """Token F1 of the answer, where the data set is of questions and a reference came."""
+        if self.reference is None:
+            return None
+        dataset, text = self.problem.dataset or "", self.problem.problem
+        return grade_reference(self.closed.answer, self.reference, dataset=dataset, problem=text).f1
+
+    def right(self, answer: str | None) -> bool:
+        """Whether any answer is known to be right."""
+        return self.judged(answer) is True
+
+    def judged(self, answer: str | None) -> bool | None:
+        """Whether any answer would have been right; unknown where nobody can say."""
+        graded, by_person = (self.closed.answer, self.outcome), self.known.by is not None
+        return judged(
+            self.problem, answer, self.reference, graded, by_person=by_person, grade=self.grade
+        )
+
+
+def name_of(problem: Problem, opened: EpisodeOpened) -> str:
+    """The name of a run: policy, settings as set, and the limit of calls."""
+    values = " ".join(f"{k}={v}" for k, v in sorted(problem.settings.items()))
+    calls = opened.limits.calls
+    parts = [opened.policy, values, f"C={calls}" if calls is not None else ""]
+    profile = "paper" if problem.profile == "paper" else ""
+    return " ".join(filter(None, (*parts, profile)))
+
+
+def judged(
+    problem: Problem,
+    answer: str | None,
+    reference: References | None,
+    graded: tuple[str | None, str],
+    *,
+    by_person: bool = False,
+    grade: Grades = grade_reference,
+) -> bool | None:
+    """Whether an answer is right: as the same answer was graded, else by checker, else by the reference.
+
+    Where it was graded ``by_person``, that counts even if they could not tell.
+    """
+    if answer is None:
+        return False
+    given, outcome = graded
+    if answer == given and (by_person or outcome in RIGHT):
+        return RIGHT.get(outcome)
+    check = CHECKERS.get(problem.domain)
+    if check is not None:
+        return RIGHT.get(check(problem.problem, answer).outcome)
+    if reference is not None:
+        dataset, text = problem.dataset or "", problem.problem
+        return RIGHT.get(grade(answer, reference, dataset=dataset, problem=text).outcome)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A side run that kept what its episode pruned: from where on, which node, how it ended, its whole trace."""
+
+    at: str
+    node: str
+    closed: EpisodeClosed
+    trace: Trace
+
+
+@dataclass(slots=True)
+class Reading:
+    """A log read once: closed episodes of problems, and probes by the episode they were taken from."""
+
+    journals: dict[str, dict[str, Event]] = field(default_factory=dict[str, dict[str, Event]])
+    grades: GradesFold = field(default_factory=GradesFold)
+    references: dict[str, References] = field(default_factory=dict[str, References])
+    learning: dict[str, Spent] = field(default_factory=dict[str, Spent])
+    """What each scope spent on learning."""
+    consolidated: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """How often each scope's rules came out as what, a role at a time: said anew, kept, kept by a fallback."""
+    makers: dict[str, set[tuple[str, str]]] = field(default_factory=dict[str, set[tuple[str, str]]])
+    """Which model answered in which role while a scope learned."""
+    scopes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The scopes that the problems of each series fell into: a line may carry a domain of its own."""
+    probes: dict[str, list[Usage]] = field(default_factory=dict[str, list[Usage]])
+    """What closed side runs spent, by the episode they were taken from."""
+    left: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """What each episode left to a bandit."""
+    batches: dict[str, dict[int, BatchClosed]] = field(
+        default_factory=dict[str, dict[int, BatchClosed]]
+    )
+    """The batches that a bandit learned from, by scope and number."""
+    members: dict[str, dict[int, tuple[str, ...]]] = field(
+        default_factory=dict[str, dict[int, tuple[str, ...]]]
+    )
+    """The episodes of each scope's closed batches, by number."""
+    lessons: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+    """How many lessons each of them left."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+    """What judges said of answers, by episode."""
+    grade: Grades = grade_reference
+
+    def arms(self) -> dict[str, dict[str, str]]:
+        """For each episode the scope's arm that each arm it proposed became."""
+        found: dict[str, dict[str, str]] = {}
+        for closed in self.batches.values():
+            batches = (
+                ([(m, self.left.get(m, {})) for m in each.members], each.constants or {})
+                for _, each in sorted(closed.items())
+            )
+            found |= meant(batches)
+        return found
+
+    def cases(self) -> Iterator[Case]:
+        """Closed episodes in the order of their admission."""
+        arms = self.arms()
+        for episode, journal in self.journals.items():
+            admitted, closed = journal.get("admitted"), journal.get("closed")
+            opened = journal.get("opened")
+            if not isinstance(admitted, ProblemAdmitted) or not isinstance(closed, EpisodeClosed):
+                continue
+            assert isinstance(opened, EpisodeOpened)
+            if opened.within is not None:
+                with suppress(NoPolicy):  # only it knows which part of the set's record is whose
+                    policy = find_recorded(find, opened.policy, opened.policy_version)
+                    journal = with_part(journal, self.journals[opened.within], policy)
+            problem, trace = admitted.problem, trace_of(journal)
+            yield Case(
+                episode,
+                problem,
+                opened,
+                closed,
+                trace,
+                self.grades.of(episode),
+                closed.calibrated,
+                self.references.get(f"{problem.domain}/{problem.id}"),
+                own(episode, trace, arms.get(episode, {})),
+                self.grade,
+                self.verdicts.get(episode),
+            )
+
+    def steps(self, cases: Iterable[Case]) -> dict[str, list[Batch]]:
+        """The batches that these cases are members of, by scope and in order; without what others among them are."""
+        known = {case.episode: case for case in cases}
+        found: dict[str, list[Batch]] = {}
+        for scope, batches in sorted(self.members.items()):
+            for number, members in sorted(batches.items()):
+                mine = [known[member] for member in members if member in known]
+                if mine:
+                    lessons = self.lessons[scope, number]
+                    found.setdefault(scope, []).append(_batch(number, mine, lessons))
+        return found
+
+    def learned(self, record: Record) -> None:
+        """Take what a scope spent and said while it learned."""
+        match record.event:
+            case Completed() as event:
+                scope, made = scope_of(record.episode), (role_of(event), event.model)
+                self.learning.setdefault(scope, Spent()).add(event)
+                self.makers.setdefault(scope, set()).add(made)
+            case BatchClosed(scope=scope, batch=batch, members=members, revision=None):
+                self.members.setdefault(scope, {})[batch] = tuple(members)
+            case LessonDistilled() if (parts := learning_parts(record.episode)) and parts[
+                2
+            ] is None:
+                self.lessons[parts[0], parts[1]] += 1
+            case KnowledgeConsolidated(result=result):
+                self.consolidated.setdefault(scope_of(record.episode), Counter())[result] += 1
+            case _:
+                pass
+
+    def reference(self, episode: str) -> References | None:
+        """The label of an episode's problem, where one came."""
+        admitted = self.journals.get(episode, {}).get("admitted")
+        if not isinstance(admitted, ProblemAdmitted):
+            return None
+        return self.references.get(f"{admitted.problem.domain}/{admitted.problem.id}")
+
+    def shadows(self, parent: str) -> list[Shadow]:
+        """Closed forks of an episode at one of its prunes, in the order of the prunes."""
+        of = self.journals.get(parent, {})
+        found: list[Shadow] = []
+        for journal in self.journals.values():
+            opened, closed = journal.get("opened"), journal.get("closed")
+            if not isinstance(opened, EpisodeOpened) or opened.parent != parent:
+                continue
+            at = opened.at or ""
+            pruned = of.get(at)
+            if isinstance(closed, EpisodeClosed) and isinstance(pruned, NodePruned):
+                trace = trace_of(before(of, at) | journal)
+                found.append(Shadow(at, pruned.node, closed, trace))
+        return sorted(found, key=lambda shadow: address_order(shadow.at))
+
+
+def _batch(number: int, members: Sequence[Case], lessons: int) -> Batch:
+    usages = [case.closed.usage for case in members]
+    return Batch(
+        number,
+        tuple(RIGHT.get(case.outcome) for case in members),
+        tuple(usage.calls for usage in usages),
+        tuple(usage.tokens for usage in usages),
+        lessons,
+    )
+
+
+def read(log: SqliteLog, grade: Grades = grade_reference) -> Reading:
+    """Everything that an analysis needs, in one pass. ``grade`` judges answers that no episode gave."""
+    reading = Reading(references=references(log), grade=grade)
+    for record in log.records():
+        if record.episode.startswith(("p/", "q/", "s/")) and record.topic == "events":
+            reading.journals.setdefault(record.episode, {})[record.address] = record.event
+        else:
+            reading.learned(record)
+        match record.event:
+            case Graded():
+                reading.grades.feed(record.episode, record.event)
+            case Reflected(summary=summary) if "pulls" in summary:
+                reading.left[record.episode] = summary
+            case BatchClosed(rule=rule) as batch if rule == LINUCB and batch.embedder is None:
+                reading.batches.setdefault(batch.scope, {})[batch.batch] = batch
+            case ProblemAdmitted(problem=problem, scope=scope) if problem.series is not None:
+                reading.scopes.setdefault(problem.series, set()).add(scope)
+            case _:
+                pass
+    for journal in reading.journals.values():
+        opened, closed = journal.get("opened"), journal.get("closed")
+        if (
+            isinstance(opened, EpisodeOpened)
+            and opened.parent
+            and isinstance(closed, EpisodeClosed)
+        ):
+            reading.probes.setdefault(opened.parent, []).append(paid(journal))
+    reading.verdicts = verdicts(reading.journals, log.text, reading.reference)
+    return reading
+
+
+def role_of(reply: Completed) -> str:
+    """The role that was asked."""
+    return reply.asked.split(" ")[1]
+
+
+def references(log: SqliteLog) -> dict[str, References]:
+    """The newest reference of each problem that feedback gave one, by domain and problem."""
+    found: dict[str, References] = {}
+    for _, _, _, value in log.messages("feedback"):
+        said = orjson.loads(value)
+        if said.get("reference") is not None and said.get("problem_id") is not None:
+            found[f"{said.get('domain')}/{said['problem_id']}"] = references_of(said["reference"])
+    return found
+
+
+def chosen(cases: Iterable[Case], run: str | None) -> list[Case]:
+    """The cases of a run (by id or its beginning), policy or series; all of them without one."""
+    if run is None:
+        return list(cases)
+    return [
+        case
+        for case in cases
+        if run in (case.opened.policy, case.problem.series, case.name) or case.run.startswith(run)
+    ]

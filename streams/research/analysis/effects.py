@@ -1,0 +1,151 @@
+"""The effects of memory items, from the probes on a log: episodes that had an item, run again without it.
+
+No model is asked here: `metalogue effect lesson` made the probes.
+
+Source: design/evaluation.md#metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from handlers.answers.grade import References
+from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.problem import Problem
+from state.folds.grades import Known
+from state.folds.lives import LifeKey
+from state.folds.state import State
+from streams.replay.differ import paid
+from streams.replay.effect import Effect, Pair
+from streams.replay.fork import Forked
+from streams.research.analysis.cases import RIGHT, judged, references
+from streams.runtime.embedded.rebuild import fold
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+Measured: TypeAlias = dict[LifeKey, dict[str, Effect]]
+"""Effects by item and by who answered its probes: an effect on one model is none on another."""
+ENDED: Final = """
+select episode from records where offset > ? and offset <= ? and kind = 'episode.closed'
+  and episode >= 'q/' and episode < 'q0' order by offset
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """An effect as it is shown: who answered the probes, the effect itself, and its figures."""
+
+    who: str
+    effect: Effect
+    said: Mapping[str, Any]
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Its figures, and who answered the probes."""
+        return {"by": self.who, **self.said}
+
+    @property
+    def line(self) -> str:
+        """Its points with their interval, by how many episodes and whose replies."""
+        points, interval = self.effect.points, self.effect.interval
+        if points is None or interval is None:
+            return f"effect unknown: nobody can judge its {len(self.effect.pairs)} probes by {self.who}"
+        low, high = interval
+        by = f"{len(self.effect.judged)} episodes run again without it by {self.who}"
+        return f"effect {points:+.1f} points, 95 % {low:+.1f} to {high:+.1f}, by {by}"
+
+
+def most_probed(by_whom: Mapping[str, Effect]) -> list[Probed]:
+    """An item's effects, first the one with the most probes."""
+    found = [Probed(who, effect, effect.said()) for who, effect in by_whom.items()]
+    return sorted(found, key=lambda each: (-len(each.effect.pairs), each.who))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probe:
+    """A closed probe of what an item was worth, beside the episode that had the item."""
+
+    ended: Forked
+    without: str
+    backbones: str
+    parent: str
+    problem: Problem
+    was: EpisodeClosed
+
+    def pair(self, known: Known, reference: References | None) -> Pair:
+        """The episode with the item and without it, by what is known of the episode's answer now."""
+        right = RIGHT.get("withheld" if self.was.answer is None else known.outcome)
+        answer, graded = self.ended.closed.answer, (self.was.answer, known.outcome)
+        person = known.by is not None
+        without = None
+        if right is not None:
+            without = judged(self.problem, answer, reference, graded, by_person=person)
+        return Pair(self.parent, self.ended, right, without, self.was.usage.calls)
+
+
+class Effects:
+    """The probes of a log, read from where the last reading ended."""
+
+    def __init__(self) -> None:
+        self.probes: list[Probe] = []
+        self.pairs: dict[tuple[Probe, Known, References | None], Pair] = {}
+        """Those that were judged, by all that judging hangs on."""
+        self.offset = 0
+
+    def read(self, log: SqliteLog, upto: int) -> None:
+        """Take in the probes that ended since."""
+        ended = log.db.execute(ENDED, (self.offset, upto)).fetchall()
+        self.probes += (probe for (episode,) in ended for probe in probes(log, episode))
+        self.offset = upto
+
+    def measured(self, log: SqliteLog, state: State, scope: str) -> Measured:
+        """What was measured of a scope's items so far."""
+        known = references(log) if self.probes else {}
+        found: dict[LifeKey, dict[str, list[Pair]]] = {}
+        for probe in self.probes:
+            graded = state.outcomes.of(probe.parent)
+            reference = known.get(f"{probe.problem.domain}/{probe.problem.id}")
+            for life in state.lives.used_in(probe.parent):
+                if (life.scope, life.item.id) == (scope, probe.without):
+                    pair = self._pair(probe, graded, reference)
+                    found.setdefault(life.key, {}).setdefault(probe.backbones, []).append(pair)
+        return {
+            key: {who: Effect(pairs) for who, pairs in by_whom.items()}
+            for key, by_whom in found.items()
+        }
+
+    def _pair(self, probe: Probe, graded: Known, reference: References | None) -> Pair:
+        key = (probe, graded, reference)
+        if key not in self.pairs:
+            self.pairs[key] = probe.pair(graded, reference)
+        return self.pairs[key]
+
+
+def measured_on(log: SqliteLog) -> Measured:
+    """What was measured of all items of a log. Only a log with probes is folded for it."""
+    effects = Effects()
+    effects.read(log, log.end())
+    if not effects.probes:
+        return {}
+    state = fold(log, State())
+    by_scope = (effects.measured(log, state, scope) for scope in state.memories)
+    return {key: found for measured in by_scope for key, found in measured.items()}
+
+
+def probes(log: SqliteLog, episode: str) -> Iterator[Probe]:
+    """The probe that this episode is, if it is one of an item's effect."""
+    journal = log.journal(episode)
+    opened, closed = journal["opened"], journal["closed"]
+    assert isinstance(opened, EpisodeOpened)
+    assert isinstance(closed, EpisodeClosed)
+    parent, without = opened.parent, opened.without or ()
+    if opened.purpose != "effect" or parent is None:
+        return
+    admitted, was = log.find(parent, "admitted"), log.find(parent, "closed")
+    if isinstance(admitted, ProblemAdmitted) and isinstance(was, EpisodeClosed):
+        ended = Forked(episode, closed, 0, paid(journal))
+        for item in without:
+            yield Probe(ended, item, opened.backbones, parent, admitted.problem, was)

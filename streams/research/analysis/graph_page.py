@@ -1,0 +1,145 @@
+"""A graph memory as one self-contained page: three columns joined by weighted edges, then tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Final
+
+from handlers.policies.graph_memory.machine import MEANS, NAMES
+from handlers.roles.inducer import strength
+from streams.research.analysis.graphs import Drawn, Edge
+from streams.research.analysis.layout import folded, html_table
+from streams.research.analysis.layout import page as whole
+
+SHOWN: Final = 60
+"""Nodes of a column at most; the tables below hold them all."""
+ROW: Final = 30
+WIDTH: Final = 1180
+COLUMNS: Final = (330, 590, 840)
+"""Where queries, paths and principles stand: words left of the first, above the second, right of the third."""
+LETTERS: Final = 44
+"""Of a node's text; all of it stands in its title and in the tables."""
+WORDS: Final = ("strength", "principle", "evidence", "uncertain", "principles by weight", "problem")
+"""Columns that are no numbers."""
+HEADS: Final = ("queries", "paths", "principles")
+KINDS: Final = ("query", "path", "principle")
+PLACES: Final[Mapping[str, tuple[int, int, str]]] = {
+    "query": (-12, 5, "end"), "path": (0, -9, "middle"), "principle": (12, 5, "start"),
+}  # fmt: skip
+"""Of a kind's words beside its dot: right, down, and which end of them is held."""
+
+
+def page(graph: Drawn) -> str:
+    """The page: no script, nothing from elsewhere."""
+    return whole(
+        graph.scope,
+        [
+            "<h1>Graph memory</h1>",
+            f'<p class="lead">{escape(graph.scope)}, version {graph.version}: {_sizes(graph)}</p>',
+            _figure(graph),
+            _states(graph),
+            "<h2>Principles</h2>",
+            _table(("id", "strength", "principle", "evidence", "uncertain"), _principles(graph)),
+            "<h2>Paths</h2>",
+            _table(("path", "right", "wrong", "principles by weight"), _paths(graph)),
+            "<h2>Queries</h2>",
+            _table(("id", "problem"), graph.cases.items()),
+        ],
+        kind="graph memory",
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return html_table(head, rows, head[0], words=WORDS)
+
+
+def _sizes(graph: Drawn) -> str:
+    counts = (len(graph.cases), len(graph.paths), len(graph.principles), len(graph.edges))
+    return "{} queries, {} paths, {} principles, {} edges".format(*counts)
+
+
+def _states(graph: Drawn) -> str:
+    """What the letters of paths stand for: of the states that occur."""
+    found = {state for path in graph.paths for state in path.split()}
+    rows = [(state, NAMES[state], MEANS[state]) for state in NAMES if state in found]
+    if not rows:
+        return ""
+    return folded("What the states of a path mean", html_table(("state", "name", "an agent"), rows))
+
+
+def _principles(graph: Drawn) -> Iterable[Sequence[str]]:
+    for name, held in graph.principles.items():
+        word = f"{strength(held['score'])} ({held['score']:g})"
+        text = graph.texts.get(name, held["summary"])
+        yield name, word, text, "\n".join(graph.evidence[name]), held["uncertainty"]
+
+
+def _paths(graph: Drawn) -> Iterable[Sequence[str]]:
+    for path in graph.paths:
+        right, wrong = graph.runs(path)
+        out = sorted((e for e in graph.edges if e.source == path), key=lambda e: -e.weight)
+        yield path, str(right), str(wrong), "\n".join(f"{e.target} {e.weight:.3f}" for e in out)
+
+
+# ── The figure ───────────────────────────────────────────────────────────────────────────────
+
+
+def _figure(graph: Drawn) -> str:
+    columns = (list(graph.cases), list(graph.paths), list(graph.principles))
+    names = [column[:SHOWN] for column in columns]
+    rows = max((len(column) for column in names), default=0)
+    height = 50 + ROW * max(rows, 1)
+    places = {
+        name: (COLUMNS[at], _height(row, len(column), height))
+        for at, column in enumerate(names)
+        for row, name in enumerate(column)
+    }
+    heads = "".join(
+        f'<text class="head" x="{x + PLACES[kind][0]}" y="16" text-anchor="{PLACES[kind][2]}">{head}</text>'
+        for x, kind, head in zip(COLUMNS, KINDS, HEADS, strict=True)
+    )
+    lines = "".join(_line(e, places) for e in graph.edges if {e.source, e.target} <= places.keys())
+    spots = "".join(
+        _spot(name, kind, graph, places[name])
+        for column, kind in zip(names, KINDS, strict=True)
+        for name in column
+    )
+    left_out = sum(len(column) - len(shown) for column, shown in zip(columns, names, strict=True))
+    more = f"<li>{left_out} nodes are not drawn; the tables hold them</li>" if left_out else ""
+    return (
+        f'<div class="scroll flow" role="region" tabindex="0" aria-label="Drawing of the graph">'
+        f'<svg class="web" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{_sizes(graph)}; '
+        f'the tables below hold them">{heads}{lines}{spots}</svg></div>'
+        '<ul class="legend"><li class="query">query</li><li class="path">path</li>'
+        '<li class="principle">principle</li><li class="up">an edge that weighs 1 or more</li>'
+        f'<li class="down">one that weighs less; the thicker, the more</li>{more}</ul>'
+    )
+
+
+def _height(row: int, rows: int, height: int) -> int:
+    """A column's nodes are spread over the whole height, so that edges lie apart."""
+    return int(40 + (height - 50) * (row + 0.5) / max(rows, 1))
+
+
+def _line(edge: Edge, places: dict[str, tuple[int, int]]) -> str:
+    (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
+    kind, middle = "up" if edge.weight >= 1 else "down", (x1 + x2) // 2
+    width = min(6.0, max(0.5, 1.5 * abs(edge.weight)))
+    said = escape(f"{edge.source} → {edge.target}: {edge.weight:.3f}")
+    return (
+        f'<path class="link {kind}" d="M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}" '
+        f'stroke-width="{width:.2f}"><title>{said}</title></path>'
+    )
+
+
+def _spot(name: str, kind: str, graph: Drawn, place: tuple[int, int]) -> str:
+    x, y = place
+    words = {"query": graph.cases, "principle": graph.texts}.get(kind, {}).get(name, name) or name
+    told = " ".join((f"{name}: {words}" if kind == "principle" else words).split())
+    short = told if len(told) <= LETTERS else told[: LETTERS - 1] + "…"
+    right, down, held = PLACES[kind]
+    return (
+        f'<g><circle cx="{x}" cy="{y}" r="5" class="{kind}"/><text x="{x + right}" y="{y + down}" '
+        f'text-anchor="{held}">{escape(short)}</text><title>{escape(words)}</title></g>'
+    )

@@ -1,0 +1,357 @@
+"""Rules of sampling, computed over chains of thought that were recorded once: which result would each have had?
+
+A bank holds several chains for each problem that do not see each other. Whichever of them a vote of five, or a
+vote that stops early, had drawn, they would have said what they say here: so every such rule is evaluated by
+replay, over seeded orders of the chains, and no model is asked. A rule sees what was drawn so far and nothing else.
+
+All intervals are over problems: orders of one problem's chains are no further evidence.
+
+Source: Wang et al. 2023 (votes); Aggarwal et al. 2023, § 3 (stopping early, by a Beta posterior); Platt 1999
+(calibration); MC² App. B.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from heapq import heapify, heappop, heappush
+from math import fsum
+from typing import TypeAlias
+
+from handlers.learning.calibrate import Calibrator, fit
+from handlers.learning.metrics import any_of_n
+from schemas.identity import hash01
+from streams.research.analysis.intervals import chance_interval, mean_interval, ratio_interval
+from streams.research.analysis.statistics import beta_share
+
+ORDERS = 100
+"""Orders of a problem's chains that a rule is averaged over."""
+FITTED = 20
+"""Orders that a calibrator is fitted in: it is made anew for each problem, without that problem."""
+STANDARD = "vote of 5"
+"""What every other rule is held against."""
+
+Interval: TypeAlias = tuple[float, float]
+Kinds: TypeAlias = Sequence[str | None]
+"""What a problem's chains answer, in the order in which they are drawn: equal answers are equal, none is none."""
+Rule: TypeAlias = Callable[[Sequence[Kinds]], list[int]]
+"""How many chains of each problem are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One chain: what it answers, whether that is right, and the tokens of its prompt and its reply."""
+
+    kind: str | None
+    right: bool
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The chains of one problem."""
+
+    problem: str
+    chains: tuple[Chain, ...]
+
+    def ordered(self, turn: int) -> tuple[Chain, ...]:
+        """The chains in one of the seeded orders."""
+        places = range(len(self.chains))
+        order = sorted(places, key=lambda at: hash01("curve", self.problem, turn, at))
+        return tuple(self.chains[at] for at in order)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The result of a rule: shares in [0, 1], means per problem, and intervals of 95 % over problems."""
+
+    rule: str
+    chains: float | None
+    tokens: float | None
+    """Unknown where one chain's are."""
+    right: float
+    interval: Interval | None
+    gain: float | None = None
+    """How much more often it is right than the standard vote."""
+    gain_interval: Interval | None = None
+    price: float | None = None
+    """Its tokens as a share of the standard vote's."""
+    price_interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A vote that is withheld where its calibrated share of votes is below a level."""
+
+    chains: int
+    level: float
+    answered: float
+    """The share of problems that are answered."""
+    right: float | None
+    """The share of right ones among the answers; unknown where none is given."""
+    interval: Interval | None
+
+
+# ── Rules ────────────────────────────────────────────────────────────────────────────────────
+
+
+def vote_of(count: int) -> Rule:
+    """So many chains, whatever they say."""
+    return lambda drawn: [min(count, len(kinds)) for kinds in drawn]
+
+
+def until(agree: int, most: int) -> Rule:
+    """Chains until so many say the same, or until there are ``most``."""
+    return _one_by_one(most, lambda first, _: first >= agree)
+
+
+def until_sure(level: float, most: int) -> Rule:
+    """Chains until the leading answer would win the whole vote with this posterior chance over the next one.
+
+    Source: Aggarwal et al. 2023, § 3 (Beta), with a uniform prior over the shares of both.
+    """
+
+    @cache
+    def sure(first: int, second: int) -> bool:
+        return 1 - beta_share(first + 1, second + 1, 0.5) >= level
+
+    return _one_by_one(most, sure)
+
+
+def shared_out(mean: int) -> Rule:
+    """Two chains for each problem; what is left of ``mean`` a problem goes one by one to where the lead is smallest.
+
+    The lead is of the first answer over the next, by the chains drawn; ties go to the problem that comes first.
+    """
+
+    def allotted(drawn: Sequence[Kinds]) -> list[int]:
+        taken = [min(2, len(kinds)) for kinds in drawn]
+        closest = [(_lead(kinds[:2]), at) for at, kinds in enumerate(drawn) if len(kinds) > 2]
+        heapify(closest)
+        for _ in range(mean * len(drawn) - sum(taken)):
+            if not closest:
+                break
+            _, at = heappop(closest)
+            taken[at] += 1
+            if taken[at] < len(drawn[at]):
+                heappush(closest, (_lead(drawn[at][: taken[at]]), at))
+        return taken
+
+    return allotted
+
+
+def _lead(kinds: Kinds) -> float:
+    first, second = _two(Counter(kind for kind in kinds if kind is not None))
+    return (first - second) / len(kinds)
+
+
+def _one_by_one(most: int, stops: Callable[[int, int], bool]) -> Rule:
+    """Chains until the votes of the first two answers say to stop; two chains at least."""
+
+    def taken(kinds: Kinds) -> int:
+        votes: Counter[str] = Counter()
+        for at, kind in enumerate(kinds[:most], 1):
+            if kind is not None:
+                votes[kind] += 1
+            if at > 1 and stops(*_two(votes)):
+                return at
+        return min(most, len(kinds))
+
+    return lambda drawn: [taken(kinds) for kinds in drawn]
+
+
+def _two(votes: Counter[str]) -> tuple[int, int]:
+    """The votes of the leading answer and of the next one."""
+    first, second = [*(count for _, count in votes.most_common(2)), 0, 0][:2]
+    return first, second
+
+
+def rules(size: int) -> dict[str, Rule]:
+    """The rules that so many chains a problem can tell of, by name."""
+    found = {f"vote of {n}": vote_of(n) for n in (1, 3, 5, 10, 16) if n <= size}
+    found |= {f"until {k} agree, at most {size}": until(k, size) for k in (2, 3, 4)}
+    found |= {f"until sure at {p}, at most {size}": until_sure(p, size) for p in (0.8, 0.95)}
+    return found | {
+        f"{n} a problem, shared out by lead": shared_out(n) for n in (3, 5) if n <= size
+    }
+
+
+# ── Evaluation ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """One problem under one rule, averaged over the orders."""
+
+    right: float
+    chains: float
+    tokens: float | None
+
+
+def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
+    """What each rule comes to on a bank, and below them what nobody can beat: whether any chain is right.
+
+    Every problem has the same number of chains, or more of which only as many count.
+    """
+    size = min((len(each.chains) for each in bank), default=0)
+    if not size:
+        return []
+    drawn = [[_Course.of(each.ordered(turn)[:size]) for each in bank] for turn in range(orders)]
+    outcomes = {name: _outcomes(rule, drawn) for name, rule in rules(size).items()}
+    standard = outcomes.get(STANDARD)
+    return [
+        *(_sampled(name, each, standard) for name, each in outcomes.items()),
+        *(_any(bank, n) for n in (5, 10, 16) if n <= size),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """One problem's chains in one order, and for each number of them whether their vote is right, and their tokens.
+
+    What all rules share is worked out once.
+    """
+
+    kinds: tuple[str | None, ...]
+    right: tuple[bool, ...]
+    tokens: tuple[int | None, ...]
+
+    @classmethod
+    def of(cls, chains: Sequence[Chain]) -> _Course:
+        counts = range(1, len(chains) + 1)
+        spent: list[int | None] = []
+        for chain in chains:
+            before = spent[-1] if spent else 0
+            unknown = before is None or chain.tokens is None
+            spent.append(None if unknown else (before or 0) + (chain.tokens or 0))
+        right = tuple(winner(chains[:count])[0] for count in counts)
+        return cls(tuple(chain.kind for chain in chains), right, tuple(spent))
+
+
+def _outcomes(rule: Rule, orders: Sequence[Sequence[_Course]]) -> list[_Outcome]:
+    """Each problem's, in the bank's order."""
+    by_order = [list(_worked(rule, drawn)) for drawn in orders]
+    return [_averaged(one) for one in zip(*by_order, strict=True)]
+
+
+def _worked(rule: Rule, drawn: Sequence[_Course]) -> Iterator[_Outcome]:
+    counts = rule([each.kinds for each in drawn])
+    for each, count in zip(drawn, counts, strict=True):
+        yield _Outcome(float(each.right[count - 1]), count, each.tokens[count - 1])
+
+
+def winner(chains: Sequence[Chain]) -> tuple[bool, float]:
+    """Whether the answer with most votes is right, ties to the one first seen, and its share of all chains."""
+    votes = Counter(chain.kind for chain in chains if chain.kind is not None)
+    if not votes:
+        return False, 0.0
+    kind, count = votes.most_common(1)[0]
+    return next(chain.right for chain in chains if chain.kind == kind), count / len(chains)
+
+
+def _averaged(found: Sequence[_Outcome]) -> _Outcome:
+    tokens = [each.tokens for each in found if each.tokens is not None]
+    return _Outcome(
+        fsum(each.right for each in found) / len(found),
+        fsum(each.chains for each in found) / len(found),
+        fsum(tokens) / len(found) if len(tokens) == len(found) else None,
+    )
+
+
+def _sampled(name: str, found: Sequence[_Outcome], standard: Sequence[_Outcome] | None) -> Sampled:
+    tokens = [each.tokens for each in found if each.tokens is not None]
+    known = len(tokens) == len(found)
+    made = Sampled(
+        name,
+        chains=fsum(each.chains for each in found) / len(found),
+        tokens=fsum(tokens) / len(found) if known else None,
+        right=fsum(each.right for each in found) / len(found),
+        interval=chance_interval([(each.right, 1) for each in found]),
+    )
+    if standard is None or name == STANDARD:
+        return made
+    gains = [(one.right - other.right, 1) for one, other in zip(found, standard, strict=True)]
+    theirs = [each.tokens for each in standard if each.tokens is not None]
+    priced = known and fsum(theirs) > 0
+    return Sampled(
+        name,
+        made.chains,
+        made.tokens,
+        made.right,
+        made.interval,
+        gain=fsum(gain for gain, _ in gains) / len(gains),
+        gain_interval=mean_interval(gains),
+        price=fsum(tokens) / fsum(theirs) if priced else None,
+        price_interval=ratio_interval(list(zip(tokens, theirs, strict=True))) if priced else None,
+    )
+
+
+def _any(bank: Sequence[Drawn], count: int) -> Sampled:
+    """How often so many chains hold a right answer: a ceiling, which no rule that cannot tell them apart reaches."""
+    chances = [any_of_n([chain.right for chain in each.chains], count) for each in bank]
+    right = fsum(chances) / len(chances)
+    return Sampled(
+        f"any of {count}", None, None, right, chance_interval([(one, 1) for one in chances])
+    )
+
+
+# ── Abstention ───────────────────────────────────────────────────────────────────────────────
+
+
+def select(
+    bank: Sequence[Drawn], counts: Sequence[int], levels: Sequence[float]
+) -> Iterator[Selected]:
+    """Votes that are withheld below a calibrated chance of being right.
+
+    The chance of a problem's vote comes from a calibrator that was fitted to the votes of all other problems, in the
+    same order of chains. Nothing is told of a bank that is too small to fit one.
+    """
+    for count in counts if bank else ():
+        votes = [[winner(each.ordered(turn)[:count]) for each in bank] for turn in range(FITTED)]
+        chances = [list(_chances(each)) for each in votes]
+        if any(None in each for each in chances):
+            return
+        for level in levels:
+            yield _selected(count, level, votes, chances)
+
+
+def _chances(votes: Sequence[tuple[bool, float]]) -> Iterator[float | None]:
+    """What the share of votes means for each problem, by all the others."""
+    pairs = [(share, right) for right, share in votes]
+
+    @cache  # problems whose votes came out alike are without the same one
+    def calibrator(share: float, right: bool) -> Calibrator | None:
+        at = pairs.index((share, right))
+        return fit([*pairs[:at], *pairs[at + 1 :]])
+
+    for share, right in pairs:
+        found = calibrator(share, right)
+        yield None if found is None else found(share)
+
+
+def _selected(
+    count: int,
+    level: float,
+    votes: Sequence[Sequence[tuple[bool, float]]],
+    chances: Sequence[Sequence[float | None]],
+) -> Selected:
+    problems = len(votes[0])
+    parts: list[tuple[float, int]] = []
+    for at in range(problems):
+        given = [
+            voted[at][0]
+            for voted, chance in zip(votes, chances, strict=True)
+            if (chance[at] or 0.0) >= level
+        ]
+        parts.append((float(sum(given)), len(given)))
+    answered = sum(given for _, given in parts)
+    right = fsum(right for right, _ in parts)
+    return Selected(
+        count,
+        level,
+        answered=answered / (problems * len(votes)),
+        right=right / answered if answered else None,
+        interval=chance_interval(parts),
+    )

@@ -1,0 +1,127 @@
+"""Verdicts of a judge on answers that no grader could decide. Each is a side run; recorded ones are read.
+
+A verdict is about one answer and one set of references; where a newer reference came, it counts no more.
+It is no outcome: it has columns of its own, and no policy and no learner sees it. Only a person makes outcomes of
+verdicts, by ``regrade --judge``: then grades name the judge, its model and the side run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import orjson
+from msgspec import structs
+
+from handlers.answers.grade import CODE, References
+from handlers.policies.answer_judge import JUDGED
+from schemas.events.base import Event
+from schemas.events.episode import EpisodeClosed, EpisodeOpened
+from schemas.identity import address_order, is_numbered
+from schemas.problem import Limits
+from streams.engine.policies import find
+from streams.replay.change import Change
+from streams.replay.fork import Forked, forked_work, run_fork
+
+if TYPE_CHECKING:
+    from streams.answering.world import World
+    from streams.research.analysis.cases import Case
+    from streams.runtime.embedded.log import SqliteLog
+
+Said: TypeAlias = Literal["right", "wrong", "unclear"]
+PURPOSE = "judge"
+LIMITS = Limits(calls=2)
+"""What a side run may spend, whatever its episode might."""
+MOST_CHARS = 20_000
+"""Of an answer and its references together: no longer ones are put to a judge."""
+AT_ONCE = 8
+_SAID: Mapping[str, Said] = {"right": "right", "wrong": "wrong"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judge's verdict on an answer: who the judge was, which model, and the side run in which it was asked."""
+
+    said: Said
+    grader: str
+    model: str
+    run: str
+
+    @property
+    def by(self) -> str:
+        """The judge and its model."""
+        return f"{self.grader}, {self.model}"
+
+
+# ── Asking ───────────────────────────────────────────────────────────────────────────────────
+
+
+def undecided(cases: Iterable[Case]) -> list[Case]:
+    """Those that a judge can be asked about: an answer, a reference, and no grader who could tell."""
+    return [case for case in cases if case.standing == "undecided" and _can_be_put(case)]
+
+
+def _can_be_put(case: Case) -> bool:
+    answer, reference = case.closed.answer, case.reference
+    if answer is None or reference is None or case.opened.within is not None:
+        return False
+    if CODE in (case.problem.dataset, case.problem.domain):
+        return False  # its references are tests
+    return len(answer) + sum(map(len, aliases(reference))) <= MOST_CHARS
+
+
+def aliases(reference: References) -> tuple[str, ...]:
+    """A reference as the texts that it may be."""
+    return (reference,) if isinstance(reference, str) else tuple(reference)
+
+
+async def judge(
+    log: SqliteLog, cases: Iterable[Case], world: World, told: Callable[[str], None]
+) -> list[Forked]:
+    """A side run for each of these; those on the log already cost nothing."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(case: Case) -> Forked:
+        async with room:
+            return await _judged(log, case, world, told)
+
+    return list(await asyncio.gather(*map(one, cases)))
+
+
+async def _judged(log: SqliteLog, case: Case, world: World, told: Callable[[str], None]) -> Forked:
+    assert case.reference is not None
+    settings = {"answer": case.closed.answer, "references": list(aliases(case.reference))}
+    first = min(filter(is_numbered, log.journal(case.episode)), key=address_order)
+    change = Change(at=first, settings=settings, policy=JUDGED.name, limits=LIMITS, purpose=PURPOSE)
+    work, record = forked_work(log, find, case.episode, change, world.description, world.grant)
+    work = replace(work, opened=structs.replace(work.opened, limits=LIMITS, prices=None))
+    return await run_fork(log, work, change, record, world, told)
+
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────────────
+
+
+def verdicts(
+    journals: Mapping[str, Mapping[str, Event]],
+    text: Callable[[str], str | None],
+    reference_of: Callable[[str], References | None],
+) -> dict[str, Verdict]:
+    """By episode, the newest verdict about its answer and its present reference. ``text`` gives settings."""
+    found: dict[str, Verdict] = {}
+    for run, journal in journals.items():
+        opened, closed = journal.get("opened"), journal.get("closed")
+        if not (isinstance(opened, EpisodeOpened) and isinstance(closed, EpisodeClosed)):
+            continue
+        if opened.purpose != PURPOSE or opened.policy != JUDGED.name or opened.parent is None:
+            continue
+        judged = journals.get(opened.parent, {}).get("closed")
+        put = orjson.loads(text(opened.settings) or "{}")
+        reference = reference_of(opened.parent)
+        if not isinstance(judged, EpisodeClosed) or reference is None:
+            continue
+        if (put.get("answer"), put.get("references")) == (judged.answer, [*aliases(reference)]):
+            judge, said = f"{JUDGED.name}@{opened.policy_version}", closed.answer or ""
+            found[opened.parent] = Verdict(_SAID.get(said, "unclear"), judge, opened.backbones, run)
+    return found

@@ -1,0 +1,145 @@
+"""The cost of the worker's appends beside plain aiokafka, on one broker in one run, with latency and replay."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from schemas.events.episode import Completed
+from schemas.events.reasoning import Generated
+from streams.runtime.kafka import aio, topics
+from streams.runtime.kafka.append import Appender, KafkaWriter
+from streams.runtime.kafka.envelope import read
+from streams.runtime.kafka.fence import EventsFold
+from streams.runtime.kafka.place import Place
+
+EPISODES, STEPS, PARTITIONS, ROUNDS = 1_000, 12, 8, 5
+TEXT = "word " * 30
+
+
+def run(place: Place, say: Callable[[str], None]) -> dict[str, object]:
+    """The figures."""
+    return asyncio.run(_run(place, say))
+
+
+async def _run(place: Place, say: Callable[[str], None]) -> dict[str, object]:
+    mine = Place(place.servers, f"{place.prefix or 'bench'}.{time.time_ns()}", place.clients)
+    await topics.create(mine, PARTITIONS)
+    ratios: list[float] = []
+    ours: list[float] = []
+    raws: list[float] = []
+    say("appending, beside plain aiokafka")
+    for round_ in range(ROUNDS):
+        pair = (await _raw(mine), await _worker(mine, round_))
+        raws.append(pair[0])
+        ours.append(pair[1])
+        ratios.append(pair[1] / pair[0])
+    say("replaying")
+    replay = await _replay(mine)
+    say("answering")
+    from streams.research.bench.kafka_answers import latencies
+
+    p50, p99 = await latencies(mine)
+    return {
+        "append_ratio": round(statistics.median(ratios), 3),
+        "appends_per_s": round(statistics.median(ours)),
+        "raw_appends_per_s": round(statistics.median(raws)),
+        "answer_p50_ms": round(p50, 2),
+        "answer_p99_ms": round(p99, 2),
+        "replay_events_per_s": round(replay),
+    }
+
+
+def _answer(step: int) -> Completed:
+    return Completed(
+        asked="Complete reasoner 0123456789ab 0123456789ab",
+        text=TEXT,
+        finish="stop",
+        model="m",
+        prompt_tokens=100 + step,
+        completion_tokens=50,
+        seconds=0.5,
+    )
+
+
+async def _raw(place: Place) -> float:
+    """Plain aiokafka: as many coroutines, the same bytes and keys, each append awaited."""
+    producer = aio.producer(
+        place,
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=0,
+        compression_type="zstd",
+        max_batch_size=900_000,
+    )
+    await producer.start()
+    topic = place.topic("events")
+    fact = Generated(source="0", answer="1").to_json()
+
+    async def one(number: int) -> None:
+        key = f"raw/{number}".encode()
+        for step in range(STEPS):
+            value = _answer(step).to_json()
+            await producer.send(topic, fact, key=key, partition=number % PARTITIONS)
+            await producer.send_and_wait(topic, value, key=key, partition=number % PARTITIONS)
+
+    begun = time.perf_counter()
+    await asyncio.gather(*map(one, range(EPISODES)))
+    took = time.perf_counter() - begun
+    await producer.stop()
+    return 2 * EPISODES * STEPS / took
+
+
+async def _worker(place: Place, round_: int) -> float:
+    """The worker's own writers: a fact rides with each answer, and each answer is awaited."""
+    appender = Appender(place)
+    await appender.start()
+    topic = place.topic("events")
+    writers = [KafkaWriter(appender.lane(topic, p), 0) for p in range(PARTITIONS)]
+
+    async def one(number: int) -> None:
+        writer, episode = writers[number % PARTITIONS], f"p/bench/{round_}-{number}/run"
+        for step in range(STEPS):
+            writer.state("events", episode, str(2 * step), Generated(source="0", answer="1"))
+            writer.state("events", episode, str(2 * step + 1), _answer(step))
+            await writer.commit()
+
+    begun = time.perf_counter()
+    await asyncio.gather(*map(one, range(EPISODES)))
+    took = time.perf_counter() - begun
+    await appender.stop()
+    return 2 * EPISODES * STEPS / took
+
+
+async def _replay(place: Place) -> float:
+    """Events a second through the fold that a take-over runs."""
+    consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
+    await consumer.start()
+    tps = [aio.spot(place.topic("events"), p) for p in range(PARTITIONS)]
+    consumer.assign(tps)
+    await consumer.seek_to_beginning(*tps)
+    ends = await consumer.end_offsets(tps)
+    folds: dict[Any, EventsFold] = {tp: EventsFold() for tp in tps}
+    total, left, begun = 0, set(tps), time.perf_counter()
+    while left:
+        for tp, records in (
+            await consumer.getmany(*left, timeout_ms=500, max_records=5_000)
+        ).items():
+            total += _fold(folds[tp], records)
+            if records[-1].offset + 1 >= ends[tp]:
+                left.discard(tp)
+    took = time.perf_counter() - begun
+    await consumer.stop()
+    return total / took
+
+
+def _fold(fold: EventsFold, records: list[Any]) -> int:
+    for record in records:
+        try:
+            fold.take(record.offset, read(record.headers, record.value))
+        except ValueError:
+            continue
+    return len(records)

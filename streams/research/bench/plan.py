@@ -1,0 +1,390 @@
+"""From a recipe to what is produced: one cell for each run, data set, seed and pass.
+
+A cell's series and memory are named by everything that its outcome hangs on (source, policy, settings,
+limits, seed, pass, backbones) and by nothing else. So a bench resumes from its log alone, and recipes
+that share a log share what they have in common.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from handlers.policies.base import Policy
+from handlers.policies.meta_reasoner.measure import training_sample
+from schemas.identity import digest
+from schemas.problem import Limits, Problem
+from streams.producing.perturbing import Perturbation
+from streams.producing.produce import Plan
+from streams.producing.sources import Line, built_in, lines_of
+from streams.research.bench.recipe import BadRecipe, Before, Data, Recipe, Runs, Sample
+from streams.runtime.embedded.intake import scope_of
+from streams.support.datasets import open_source
+
+REDUCED_PROBLEMS, REDUCED_CALLS = 2, 12
+STAND_IN = "game24:1-2"
+Find = Callable[[str], Policy[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How much of a recipe is run, and on what."""
+
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Paths by the name of a data set or of its reader."""
+    hubs: frozenset[str] = frozenset()
+    """Names of those that a hub holds: a recipe's own range is one of theirs."""
+    problems: int | None = None
+    """At most so many of each data set."""
+    seeds: int | None = None
+    """At most so many of the recipe's seeds."""
+    calls: int | None = None
+    """At most so many calls a problem, whatever the recipe grants."""
+    stand_in: bool = False
+    """Whether Game of 24 stands in for data sets that are not here."""
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What makes this less than the recipe."""
+        said = {
+            "problems": self.problems,
+            "seeds": self.seeds,
+            "calls": self.calls,
+            "stand_in": self.stand_in or None,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data set of the recipe as it was found: its file and what it holds, or that it is not here."""
+
+    name: str
+    wanted: str
+    read: str | None
+    """What is read; nothing where it is not here and nothing stands in."""
+    file: str | None = None
+    problems: int = 0
+    sha256: str | None = None
+    note: str = ""
+    only: Mapping[str, str] = field(default_factory=dict[str, str])
+    domain: str | None = None
+    perturb: Perturbation | None = None
+    keep: frozenset[str] | None = None
+    """The problems that were drawn; nothing where all are."""
+    without: frozenset[str] = frozenset()
+    """Problems that another run learns from."""
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether another data set is read in its place."""
+        return self.read == STAND_IN and not self.wanted.startswith("game24")
+
+    def lines(self) -> Iterator[Line]:
+        """Its problems, as ``produce`` reads them."""
+        assert self.read is not None
+        return islice(self.every(), self.problems)
+
+    def every(self) -> Iterator[Line]:
+        """Its problems, however many of them are wanted."""
+        assert self.read is not None
+        for line in _lines(self.read, self.file, self.only):
+            if self._holds(line):
+                yield line
+
+    def _holds(self, line: Line) -> bool:
+        if self.keep is None and not self.without:
+            return True
+        text = problem_of(line)
+        return text not in self.without and (self.keep is None or text in self.keep)
+
+    def traits(self) -> dict[str, dict[str, str]]:
+        """What reports may sort its problems by, by problem id."""
+        if self.read is None or not built_in(self.read):
+            return {}
+        records = open_source(self.read, path=self.file)
+        return {record["id"]: record.get("traits", {}) for record in records}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One walk of one policy over one data set."""
+
+    run: str
+    data: str
+    seed: int
+    walk: int
+    plan: Plan
+    scope: str
+
+    @property
+    def series(self) -> str:
+        """The series that holds its episodes."""
+        assert self.plan.series is not None
+        return self.plan.series
+
+
+def sources(recipe: Recipe, options: Options) -> dict[str, Source]:
+    """The recipe's data sets as they were found. Raises ``ValueError`` for a file that is not there.
+
+    What one run learns from is in no set that others are measured on, nor in a second one that is learned from.
+    """
+    found = {name: _source(name, data, options) for name, data in recipe.data.items()}
+    for name, data in recipe.data.items():
+        if data.sample is not None and _is_read(found[name]):
+            found[name] = _drawn(found[name], data.sample, found)
+    taken: frozenset[str] = frozenset()
+    for name in recipe.learned_from:
+        if _is_read(found[name]):
+            found[name] = _apart(found[name], taken)
+            taken |= {problem_of(line) for line in found[name].every()}
+    for name in found.keys() - {*recipe.learned_from}:
+        if _is_read(found[name]):
+            found[name] = _apart(found[name], taken)
+    return {name: _counted(source, options) for name, source in found.items()}
+
+
+def _is_read(source: Source) -> bool:
+    return source.read is not None and not source.stands_in
+
+
+def problem_of(line: Line) -> str:
+    """A problem's text, by which it is the same wherever it stands."""
+    try:
+        return " ".join(str(orjson.loads(line.raw)["problem"]).split())
+    except (ValueError, KeyError, TypeError):
+        return ""  # producing it says what is wrong with the line
+
+
+def _drawn(source: Source, sample: Sample, found: Mapping[str, Source]) -> Source:
+    """The problems of a sample, none of which stands in the other sets."""
+    outside = {problem_of(line) for name in sample.outside if _is_read(found[name])
+               for line in found[name].every()}  # fmt: skip
+    every = [problem_of(line) for line in source.every()]
+    kept = frozenset(training_sample(every, outside, sample.count, sample.seed))
+    if len(kept) < sample.count:
+        raise ValueError(
+            f"{source.name}: {sample.count} are to be drawn, and there are {len(kept)}"
+        )
+    return replace(source, keep=kept)
+
+
+def _apart(source: Source, taken: frozenset[str]) -> Source:
+    """The set without what is learned from, and how much that takes away."""
+    lost = sum(problem_of(line) in taken for line in source.every())
+    if not lost:
+        return source
+    note = f"{lost} problems that are learned from are left out. {source.note}".strip()
+    return replace(source, without=taken - {""}, note=note)
+
+
+def _counted(source: Source, options: Options) -> Source:
+    if source.read is None:
+        return source
+    found = list(islice(source.every(), options.problems))
+    if not found:
+        why = "nothing of it is left" if source.without else "no item of it has these traits"
+        said = f"{why}{_traits(source.only)}. {source.note}".strip()
+        return Source(source.name, source.wanted, None, note=said)
+    total = hashlib.sha256(b"\n".join(line.raw for line in found)).hexdigest()
+    return replace(source, problems=len(found), sha256=total)
+
+
+def _traits(only: Mapping[str, str]) -> str:
+    return f" ({', '.join(f'{name}: {value}' for name, value in only.items())})" if only else ""
+
+
+def _source(name: str, data: Data, options: Options) -> Source:
+    reader = data.source.partition(":")[0]
+    own = options.files.get(name) if name != reader else None
+    file = own or options.files.get(reader)
+    note = data.note
+    if file is None and reader != "game24":
+        read = STAND_IN if options.stand_in else None
+        hint = f" (hub:{data.hub})" if data.hub else ""
+        note = f"not here; give --data {name}=PATH{hint}. {note}".strip()
+    elif reader == "jsonl":
+        read = file
+    else:  # a file of its own is the set; a hub's, or one for all sets of a reader, has the recipe's range
+        read = reader if own is not None and name not in options.hubs else data.source
+    if read is None:
+        return Source(name, data.source, None, note=note)
+    only = {} if read == STAND_IN else data.only
+    return Source(
+        name,
+        data.source,
+        read,
+        None if read in (STAND_IN, file) else file,
+        note=note,
+        only=only,
+        domain=data.domain,
+        perturb=data.perturb,
+    )
+
+
+def _lines(read: str, file: str | None, only: Mapping[str, str]) -> Iterator[Line]:
+    """The lines of a set, of the items that have these traits."""
+    if not only:
+        yield from lines_of(read, file)
+        return
+    kept = {
+        record["id"]
+        for record in open_source(read, path=file)
+        if all(
+            record.get("traits", {}).get(name) in value.split(",") for name, value in only.items()
+        )
+    }
+    yield from (line for line in lines_of(read, file) if orjson.loads(line.raw)["id"] in kept)
+
+
+class Planner:
+    """The cells of a recipe over its sources, for these backbones."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        found: Mapping[str, Source],
+        options: Options,
+        find: Find,
+        backbones: str,
+    ) -> None:
+        self.recipe, self.sources, self.find, self.backbones = recipe, found, find, backbones
+        self.options, self.seeds = options, recipe.seeds[: options.seeds]
+        self.absent = {run.policy for run in recipe.runs.values() if not _is_here(run.policy, find)}
+        """Policies that the recipe names and this build lacks."""
+
+    def cells(self) -> list[Cell]:
+        """Every cell whose data set and policy are here, in the order of the recipe."""
+        return [
+            cell
+            for name, run in self.recipe.runs.items()
+            if run.policy not in self.absent and run.beside is None
+            for data in run.data or tuple(self.recipe.data)
+            if self.sources[data].read is not None and self.waits_for(name) is None
+            for seed in self.seeds
+            for cell in self._walks(name, data, seed)
+        ]
+
+    def waits_for(self, name: str) -> str | None:
+        """A data set that a run learns from, by another or before it, and that is not here."""
+        return waits_for(self.recipe, self.sources, name)
+
+    def _walks(self, name: str, data: str, seed: int) -> Iterator[Cell]:
+        passes = self.recipe.runs[name].passes
+        return (self.cell(name, data, seed, walk) for walk in range(1, passes + 1))
+
+    def cell(self, name: str, data: str, seed: int, walk: int = 1) -> Cell:
+        """One cell, with what it hangs on."""
+        run, source = self.recipe.runs[name], self.sources[data]
+        policy, values = self.find(run.policy), self._values(run, data, seed)
+        asked: list[Any] = [
+            source.read,
+            source.sha256,
+            policy.reference,
+            self.recipe.profile,
+            values,
+        ]
+        asked += [self._limits(run).model_dump(exclude_none=True), run.order, seed, self.backbones]
+        asked += [run.matched and [run.matched.of, self.recipe.runs[run.matched.run].settings]]
+        asked += [source.perturb] if source.perturb is not None else []
+        before = self._before(run.continues, seed)
+        own = f"m{digest(asked if before is None else [*asked, before.plan.memory])}"
+        memory = own if before is None else before.plan.memory
+        plan = Plan(
+            source=source.read or "", find=self.find, policy=policy.name, values=values,
+            profile=self.recipe.profile, limits=self._limits(run), seed=seed, walk=walk,
+            memory=memory, series=f"{own}.{walk}", order=run.order, domain=_domain(source),
+            perturb=source.perturb,
+        )  # fmt: skip
+        return Cell(name, data, seed, walk, plan, _scope(policy, plan))
+
+    def most_calls(self, cell: Cell) -> int | None:
+        """How many calls one problem of a cell takes at most, by its limit and its policy's settings."""
+        policy, plan = self.find(self.recipe.runs[cell.run].policy), cell.plan
+        allowed = policy.most_calls(policy.settings.resolve(plan.profile, plan.values))
+        return min(
+            (most for most in (plan.limits.calls, allowed) if most is not None), default=None
+        )
+
+    def _limits(self, run: Runs) -> Limits:
+        limits, most = run.limits.over(self.recipe.limits), self.options.calls
+        if most is None:
+            return limits
+        return Limits(calls=min(most, limits.calls or most)).over(limits)
+
+    def _values(self, run: Runs, data: str, seed: int) -> dict[str, Any]:
+        values, start = run.settings | run.per_data.get(data, {}), self._before(run.warm_from, seed)
+        return values if start is None else values | {"warm_start": start.scope}
+
+    def _before(self, before: Before | None, seed: int) -> Cell | None:
+        """The cell that another begins with."""
+        if before is None:
+            return None
+        return self.cell(before.run, before.data, seed)
+
+    def stages(self) -> list[list[Cell]]:
+        """The cells in the order in which they can run: what others hang on first."""
+        cells, left = self.cells(), dict(self.recipe.runs)
+        stages: list[list[Cell]] = []
+        while left:
+            free = [name for name, run in left.items() if not run.after & left.keys()]
+            if not free:
+                raise BadRecipe(f"runs {', '.join(left)} wait for each other")
+            stages.append([cell for cell in cells if cell.run in free])
+            left = {name: run for name, run in left.items() if name not in free}
+        return [stage for stage in stages if stage]
+
+
+def waits_for(
+    recipe: Recipe, found: Mapping[str, Source], name: str, *, itself: bool = False
+) -> str | None:
+    """A data set that a run learned from, and that is not here: without it it is another method.
+
+    ``itself``: nor does another set in its place make it here.
+    """
+    run = recipe.runs[name]
+    for before in (run.warm_from, run.continues):
+        if before is not None:
+            source = found[before.data]
+            if source.read is None or (itself and source.stands_in):
+                return before.data
+            if (further := waits_for(recipe, found, before.run, itself=itself)) is not None:
+                return further
+    return None
+
+
+def _is_here(policy: str, find: Find) -> bool:
+    try:
+        find(policy)
+    except LookupError:
+        return False
+    return True
+
+
+def _domain(source: Source) -> str:
+    reader = (source.read or "").partition(":")[0]
+    mine = source.read and built_in(source.read)
+    return reader.removesuffix("_open") if mine else source.domain or source.name
+
+
+def _scope(policy: Policy[Any], plan: Plan) -> str:
+    problem = Problem(
+        id="-", problem="-", domain=plan.domain or "default", profile=plan.profile,
+        settings=plan.values, memory=plan.memory, policy=policy.name,
+    )  # fmt: skip
+    return scope_of(policy, problem)
+
+
+def with_limits(lines: Iterator[Line], limits: Mapping[str, Limits]) -> Iterator[Line]:
+    """The lines, each problem with a limit of its own where it has one."""
+    for line in lines:
+        record = orjson.loads(line.raw)
+        own = limits.get(record["id"])
+        if own is not None:
+            record["limits"] = own.model_dump(exclude_none=True)
+        yield Line(line.number, orjson.dumps(record))

@@ -1,0 +1,253 @@
+"""Figures of a real run's log, derived from its replies and grades: tables by policy, by role and by chains.
+
+No model is asked. Answers count as graders recorded them, and what nobody could judge is in no share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from handlers.answers.alike import kinds
+from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
+from schemas.events.reasoning import Generated
+from streams.engine.policies import find
+from streams.replay.unread import unread
+from streams.replay.verify import Verifier
+from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
+from streams.research.analysis.intervals import of_outcomes
+from streams.research.analysis.sampling import Chain, Drawn, Sampled, Selected, evaluate, select
+from streams.research.bench.sampled import samples
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+CHAINS = "self_consistency"
+"""The policy whose episodes hold chains of thought that do not see each other."""
+BANK = 8
+"""So many chains a problem are a bank, of which every smaller number can be drawn."""
+VOTES = (5, 16)
+"""Numbers of chains whose votes are also shown with the doubtful ones withheld."""
+LEVELS = (0.5, 0.8)
+"""Calibrated chances of being right below which a vote is withheld."""
+Interval: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One policy under one setting: how far it came, and what that took."""
+
+    name: str
+    closed: int
+    unfinished: int
+    """Episodes that have not ended; they are in no figure."""
+    right: int
+    graded: int
+    interval: Interval | None
+    """The accuracy's 95 %."""
+    calls: float | None
+    """Calls of a closed episode, in the mean."""
+    tokens: float | None
+    tokens_unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One role: how many of its first askings were read as they came."""
+
+    name: str
+    first: int
+    read: int
+    again: int
+    """Askings that repeat one, with what was wrong with its reply."""
+    again_read: int
+    refused: int
+    """Replies that were not read in the end."""
+    cut: int
+    """Replies that ended at their length: no answer and no score is taken from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """Results of rules of sampling on the recorded chains of a run's problems, of one data set or of all."""
+
+    name: str
+    dataset: str | None
+    """None where the bank is of several sets."""
+    problems: int
+    undecided: int
+    """Problems of which an answer could not be judged; they are in no figure."""
+    rules: tuple[Sampled, ...]
+    selected: tuple[Selected, ...]
+    """Votes that are withheld where too few agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All that is told of a log."""
+
+    rows: tuple[Row, ...]
+    roles: tuple[Role, ...]
+    banks: tuple[Bank, ...]
+    models: Mapping[str, int]
+    """Replies by model."""
+    backbones: tuple[str, ...]
+    seeds: tuple[int, ...]
+    tokens: int | None
+    """Prompt and completion tokens of all replies; unknown where one does not say."""
+    hours: float
+    """From the first record to the last."""
+    verified: int
+    facts: int
+    diverged: tuple[str, ...]
+    other_builds: int
+    """Episodes of policies, or versions of them, that are not in this build."""
+
+
+def figures(log: SqliteLog) -> Figures:
+    """Everything that is told of a log."""
+    reading = read(log)
+    cases = [case for case in reading.cases() if case.opened.parent is None]
+    replies = [record.event for record in log.records(kinds=("completed",))]
+    said = [event for event in replies if isinstance(event, Completed)]
+    checked = Verifier(log, find).run()
+    first, last = log.db.execute("select min(at_ms), max(at_ms) from records").fetchone()
+    totals = [event.tokens for event in said]
+    return Figures(
+        rows=tuple(_rows(reading, cases)),
+        roles=tuple(_roles(log)),
+        banks=tuple(banks(cases)),
+        models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
+        backbones=tuple(sorted({case.opened.backbones for case in cases})),
+        seeds=tuple(sorted({case.problem.seed for case in cases})),
+        tokens=None if None in totals else sum(each or 0 for each in totals),
+        hours=(last - first) / 3_600_000,
+        verified=checked.episodes,
+        facts=checked.facts,
+        diverged=tuple(f"{each.episode} at {each.address}" for each in checked.diverged),
+        other_builds=len(checked.unverifiable),
+    )
+
+
+# ── By policy ────────────────────────────────────────────────────────────────────────────────
+
+
+def _rows(reading: Reading, cases: Sequence[Case]) -> Iterator[Row]:
+    unfinished = _unfinished(reading)
+    for name, mine in sorted(_by_name(cases).items()):
+        right = [case.outcome == "right" for case in mine if case.outcome != "unknown"]
+        tokens = [case.closed.usage.tokens for case in mine]
+        known = [each for each in tokens if each is not None]
+        calls = [case.closed.usage.calls for case in mine]
+        yield Row(
+            name=name,
+            closed=len(mine),
+            unfinished=unfinished[name],
+            right=sum(right),
+            graded=len(right),
+            interval=of_outcomes(right),
+            calls=_mean(calls),
+            tokens=_mean(known),
+            tokens_unknown=len(tokens) - len(known),
+        )
+
+
+def _by_name(cases: Sequence[Case]) -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.name, []).append(case)
+    return found
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _unfinished(reading: Reading) -> Counter[str]:
+    """How many episodes of each row have not ended."""
+    found: Counter[str] = Counter()
+    for journal in reading.journals.values():
+        admitted, opened = journal.get("admitted"), journal.get("opened")
+        if isinstance(admitted, ProblemAdmitted) and isinstance(opened, EpisodeOpened):
+            found[name_of(admitted.problem, opened)] += "closed" not in journal
+    return found
+
+
+# ── By role ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _roles(log: SqliteLog) -> Iterator[Role]:
+    """Each role's askings, those apart that repeat one whose reply could not be read."""
+    how = {(each.episode, each.at): each.how for each in unread(log)}
+    found: dict[str, Counter[str]] = {}
+    repeats: set[tuple[str, str]] = set()  # episodes and roles whose next asking is a repeated one
+    for record in log.records(kinds=("completed",)):
+        assert isinstance(record.event, Completed)
+        name = role_of(record.event)
+        fate, asker = how.get((record.episode, record.address)), (record.episode, name)
+        which = "again" if asker in repeats else "first"
+        repeats.discard(asker)
+        if fate == "asked again":
+            repeats.add(asker)
+        counts = found.setdefault(name, Counter())
+        counts[which] += 1
+        counts[f"{which} {fate or 'read'}"] += 1
+        counts[fate or "read"] += 1
+    for name, counts in sorted(found.items()):
+        yield Role(
+            name,
+            first=counts["first"],
+            read=counts["first read"],
+            again=counts["again"],
+            again_read=counts["again read"],
+            refused=counts["refused"],
+            cut=counts["cut"],
+        )
+
+
+# ── By chains ────────────────────────────────────────────────────────────────────────────────
+
+
+def banks(cases: Sequence[Case]) -> Iterator[Bank]:
+    """What more chains bring, for each run whose episodes hold enough of them that do not see each other."""
+    for name, mine in sorted(_by_name(cases).items()):
+        if mine[0].opened.policy == CHAINS:
+            whole = [case for case in mine if len(samples(case).answers) >= BANK]
+            sets = sorted({case.problem.dataset or "" for case in whole})
+            for dataset in [None, *sets] if len(sets) > 1 else sets:
+                of = [case for case in whole if dataset in (None, case.problem.dataset or "")]
+                yield _bank(name, dataset, of)
+
+
+def _bank(name: str, dataset: str | None, cases: Sequence[Case]) -> Bank:
+    drawn = [found for found in map(_drawn, cases) if found is not None]
+    return Bank(
+        name,
+        dataset,
+        len(drawn),
+        len(cases) - len(drawn),
+        tuple(evaluate(drawn)),
+        tuple(select(drawn, VOTES, LEVELS)),
+    )
+
+
+def _drawn(case: Case) -> Drawn | None:
+    """An episode's chains; none where one of their answers cannot be judged."""
+    said = [event for _, event in case.trace.events if isinstance(event, Generated)]
+    spent = {at: event.tokens for at, event in case.trace.events if isinstance(event, Completed)}
+    answers = [event.answer for event in said]
+    if any(case.judged(answer) is None for answer in answers):
+        return None
+    given = [answer for answer in answers if answer is not None]
+    kinds_of = dict(zip(given, kinds(given, case.problem.problem), strict=True))
+    chains = (
+        Chain(
+            None if event.answer is None else kinds_of[event.answer],
+            case.right(event.answer),
+            spent.get(event.source),
+        )
+        for event in said
+    )
+    return Drawn(f"{case.problem.domain}/{case.problem.id}", tuple(chains))

@@ -1,0 +1,164 @@
+"""The page that shows evidence: prose by people, and between marks the tables that are derived from the logs.
+
+A mark names the folder of a log's segments, from the page's own place. What stands between it and the end mark is
+written by `metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.answering.models import ggufs
+from streams.research.analysis.report import number, share, table
+from streams.research.analysis.sampling import ORDERS, Sampled
+from streams.research.evidence.figures import Bank, Figures, Interval, Role, Row
+
+_MARK = re.compile(r"<!-- evidence: (\S{1,1000}) -->\n?")
+END = "end"
+"""What a mark names that ends a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of the page: the folder of a log's segments, and the tables that stand there."""
+
+    folder: Path
+    tables: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The parts of a page that are derived."""
+    for folder, text in _parts(page.read_text(encoding="utf-8")):
+        if folder is not None:
+            yield Block(page.parent / folder, text)
+
+
+def renewed(page: Path, tables: Mapping[Path, str]) -> str:
+    """The page with these tables in place of those of the same folders."""
+    return "".join(
+        text if folder is None else tables.get(page.parent / folder, text)
+        for folder, text in _parts(page.read_text(encoding="utf-8"))
+    )
+
+
+def _parts(text: str) -> Iterator[tuple[str | None, str]]:
+    """A page cut at its marks: each part with the folder that it is derived from, or with none."""
+    begun, at = None, 0
+    for mark in _MARK.finditer(text):
+        if (mark[1] == END) is (begun is None):
+            continue  # an end where nothing was begun, or a beginning inside a part
+        cut = mark.end() if begun is None else mark.start()
+        yield begun, text[at:cut]
+        begun, at = (mark[1] if begun is None else None), cut
+    yield None, text[at:]
+
+
+# ── Tables ───────────────────────────────────────────────────────────────────────────────────
+
+
+def tables_of(found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int]) -> str:
+    """Everything that is told of one log, as Markdown."""
+    parts = [
+        _about(found),
+        table(_RUNS, [_run(row) for row in found.rows]),
+        *([table(_ROLES, [_role(each) for each in found.roles])] if found.roles else []),
+        *(_bank(each) for each in found.banks),
+        table(
+            ("segment", "bytes", "SHA-256"),
+            [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
+        ),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _about(found: Figures) -> Sequence[str]:
+    spent = "unknown" if found.tokens is None else f"{found.tokens:,}"
+    hours = f"{found.hours:.2f} hours from the first record to the last"
+    return [
+        f"- Replies: {sum(found.models.values()):,}, of {spent} tokens, in {hours}",
+        *(f"- Model: `{name}`, {count:,} replies{_file(name)}" for name, count in found.models.items()),
+        f"- Backbones: {', '.join(f'`{each}`' for each in found.backbones)}; "
+        f"seeds {', '.join(map(str, found.seeds))}",
+        f"- Verified: {found.verified:,} episodes, {found.facts:,} facts, 0 model calls; "
+        f"{found.other_builds} not verifiable by this build, {len(found.diverged)} diverge",
+    ]  # fmt: skip
+
+
+def _file(model: str) -> str:
+    """The hash of a known model's file."""
+    for each in ggufs():
+        if each.filename == f"{model}.gguf":
+            return f", of the file with SHA-256 `{each.sha256}`"
+    return ""
+
+
+_RUNS = ("run", "closed", "right", "graded", "accuracy", "95 %", "calls", "tokens", "open")
+
+
+def _run(row: Row) -> list[str]:
+    return [
+        f"`{row.name}`",
+        f"{row.closed}",
+        f"{row.right}",
+        f"{row.graded}",
+        share(row.right / row.graded if row.graded else None),
+        _spread(row.interval),
+        number(row.calls, 1),
+        number(row.tokens, 0) + (f" ({row.tokens_unknown} unknown)" if row.tokens_unknown else ""),
+        f"{row.unfinished}",
+    ]
+
+
+_ROLES = ("role", "first askings", "read", "share", "asked again", "then read", "refused", "cut")
+
+
+def _role(role: Role) -> list[str]:
+    read = share(role.read / role.first if role.first else None)
+    counts = (role.again, role.again_read, role.refused, role.cut)
+    return [role.name, f"{role.first}", f"{role.read}", read, *map(str, counts)]
+
+
+_RULES = ("rule", "chains", "tokens", "right, %", "95 %", "− vote of 5", "95 %", "tokens of its")
+_SELECTED = ("withheld below", "of", "answered, %", "right of them, %", "95 %")
+
+
+def _bank(bank: Bank) -> Sequence[str]:
+    rows = [_rule(each) for each in bank.rules]
+    of = f", {bank.dataset}" if bank.dataset else ""
+    odd = f"; {bank.undecided} more are undecided" if bank.undecided else ""
+    head = f"Chains of `{bank.name}`{of}, {bank.problems} problems{odd}, in {ORDERS} orders:"
+    withheld = [
+        [
+            f"{each.level:.1f}",
+            f"{each.chains}",
+            number(100 * each.answered, 1),
+            number(None if each.right is None else 100 * each.right, 1),
+            _spread(each.interval),
+        ]
+        for each in bank.selected
+    ]
+    below = ["", *table(_SELECTED, withheld)] if withheld else []
+    return [head, "", *table(_RULES, rows), *below]
+
+
+def _rule(each: Sampled) -> list[str]:
+    return [
+        each.rule,
+        number(each.chains, 2),
+        number(each.tokens, 0),
+        number(100 * each.right, 1),
+        _spread(each.interval),
+        "–" if each.gain is None else f"{100 * each.gain:+.1f}",
+        _spread(each.gain_interval, sign="+"),
+        share(each.price),
+    ]
+
+
+def _spread(interval: Interval | None, scale: float = 100, sign: str = "") -> str:
+    if interval is None:
+        return "–"
+    joint = " to " if sign else "–"
+    return joint.join(f"{scale * end:{sign}.1f}" for end in interval)

@@ -1,0 +1,218 @@
+"""The tables of an export as data, with documented columns and rows that are read from log and folds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from state.folds.grades import GradesFold
+from state.projections.arms import FIGURES, of_memory
+from state.projections.episodes import EPISODES
+from state.projections.graph import (
+    GRAPH_EDGES,
+    GRAPH_METACOGNITIONS,
+    GRAPH_PATHS,
+    GRAPH_QUERIES,
+)
+from state.projections.items import KNOWLEDGE, LESSONS
+from state.tables.columns import shared
+from state.tables.lance import chunks
+from state.tables.table import Column, Row, Table
+from streams.runtime.embedded.projector import LogSource
+
+RECORDS = "select offset, topic, partition, epoch, episode, address, kind, at_ms, body from records"
+TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which part of a log: all of it, or one episode with what it refers to."""
+
+    source: LogSource
+    episode: str | None = None
+    texts: tuple[str, ...] = ()
+    """Episodes of kept texts that the one episode refers to."""
+    items: frozenset[str] = frozenset()
+    """Keys of the memory items that it named, by the memory version that it pinned."""
+    scope: str | None = None
+
+    def records(self, where: str = "1") -> Iterator[tuple[Any, ...]]:
+        """Rows of the log, in order."""
+        upto = self.source.state.offset
+        if self.episode is None:
+            query = f"{RECORDS} where offset <= ? and {where} order by offset"
+            yield from self.source.log.db.execute(query, (upto,))
+            return
+        names = (self.episode, *self.texts)
+        marks = ",".join("?" * len(names))
+        query = f"{RECORDS} where offset <= ? and episode in ({marks}) and {where} order by offset"
+        yield from self.source.log.db.execute(query, (upto, *names))
+
+    def closings(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of the batches that it may be a member of, in order; of a learning episode its own."""
+        where = "kind = 'batch.closed'"
+        whole = self if self.is_learning else replace(self, episode=None)
+        return whole.records(where)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether the one episode is one that learned."""
+        return self.episode is not None and self.episode.startswith("b/")
+
+    def is_part_of(self, member: Row) -> bool:
+        """Whether a batch's member belongs to this part."""
+        return self.is_learning or self.episode in (None, member["episode"])
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One table of an export."""
+
+    name: str
+    about: str
+    columns: tuple[Column, ...]
+    rows: Callable[[Chosen], Iterable[Row]]
+
+
+def _events(chosen: Chosen) -> Iterator[Row]:
+    names = [column.name for column in EVENTS.columns]
+    return (dict(zip(names, row, strict=True)) for row in chosen.records())
+
+
+def _completions(chosen: Chosen) -> Iterator[Row]:
+    for offset, topic, _, _, episode, address, _, at, body in chosen.records("kind = 'completed'"):
+        said = orjson.loads(body)
+        kept = (*TOKENS, "text", "finish", "model", "attempts", "cost", "seconds", "truncated")
+        place = {"offset": offset, "topic": topic, "episode": episode, "address": address}
+        asked = said["asked"].split(" ")
+        yield {**place, "at_ms": at, "role": asked[1], **{name: said.get(name) for name in kept}}
+
+
+def _batches(chosen: Chosen) -> Iterator[Row]:
+    """Members as each batch was closed last: again without those that were forgotten since."""
+    closed = (json.loads(row[8]) for row in chosen.closings())
+    newest = {(each["scope"], each["batch"]): each for each in closed}
+    grades = chosen.source.state.outcomes
+    members = (row for each in newest.values() for row in _members(each, grades))
+    return filter(chosen.is_part_of, members)
+
+
+def _members(closed: dict[str, Any], grades: GradesFold) -> Iterator[Row]:
+    for place, member in enumerate(closed["members"]):
+        answered = closed["outcomes"][place] != "withheld"
+        yield {
+            "scope": closed["scope"],
+            "batch": closed["batch"],
+            "place": place,
+            "episode": member,
+            "outcome": closed["outcomes"][place],
+            "graded": grades.of(member).standing(answered),
+            "memory_version": closed["previous"],
+        }
+
+
+def _arms(chosen: Chosen) -> Iterator[Row]:
+    for scope, fold in sorted(chosen.source.state.memories.items()):
+        if chosen.scope in (None, scope):
+            for number, memory in sorted(fold.versions.items()):
+                for kind, name, figures in of_memory(memory.learned):
+                    place = {"scope": scope, "version": number, "kind": kind, "name": name}
+                    yield place | figures
+
+
+def projected(table: Table, mine: Callable[[Chosen, Row], bool]) -> Exported:
+    """A projected table as part of an export."""
+
+    def rows(chosen: Chosen) -> Iterator[Row]:
+        for part in chunks(table.keys(chosen.source)):
+            for row in table.rows(chosen.source, sorted(part)):
+                if chosen.episode is None or mine(chosen, row):
+                    yield row
+
+    key = Column("key", "text", "unique name")
+    off = Column("off", "int", "offset of the record that changed it last")
+    return Exported(table.name, table.about, (key, off, *table.columns), rows)
+
+
+def _its_item(chosen: Chosen, row: Row) -> bool:
+    return row["key"] in chosen.items
+
+
+def _its_graph(chosen: Chosen, row: Row) -> bool:
+    return bool(row["scope"] == chosen.scope)
+
+
+def _itself(chosen: Chosen, row: Row) -> bool:
+    return bool(row["key"] == chosen.episode)
+
+
+EVENTS = Exported(
+    "events",
+    "Every accepted record of the log",
+    (
+        Column("offset", "int", "order of the record in its log"),
+        Column("topic", "text", "events or learning"),
+        Column("partition", "int", "partition of the topic"),
+        Column("epoch", "int", "offset of the claim that it was written under; 0 for commands"),
+        Column("episode", "text", "the episode that it belongs to"),
+        Column("address", "text", "its place in the episode"),
+        Column("kind", "text", "kind of event"),
+        Column("at_ms", "int", "Unix milliseconds"),
+        Column("body", "text", "the event as JSON"),
+    ),
+    _events,
+)
+COMPLETIONS = Exported(
+    "completions",
+    "Every reply of a model",
+    (
+        Column("offset", "int", "order of the record in its log"),
+        Column("topic", "text", "events for solving, learning for learning from a batch"),
+        Column("episode", "text", "the episode that asked"),
+        Column("address", "text", "its place in the episode"),
+        Column("at_ms", "int", "Unix milliseconds"),
+        Column("role", "text", "the role that was asked"),
+        Column("model", "text", "the model that replied"),
+        Column("finish", "text", "stop, length, refusal, timeout or error"),
+        Column("attempts", "int", "transport attempts"),
+        *shared(*TOKENS, "cost", "seconds"),
+        Column("truncated", "bool", "whether the text was cut at the cap"),
+        Column("text", "text", "the reply"),
+    ),
+    _completions,
+)
+BATCHES = Exported(
+    "batches",
+    "Members of every batch as it was closed last, less those whose problem was forgotten since",
+    (
+        *shared("scope"),
+        Column("batch", "int", "number of the batch in its scope"),
+        Column("place", "int", "place of the member in its batch"),
+        Column("episode", "text", "the member"),
+        *shared("outcome", "graded", "memory_version"),
+    ),
+    _batches,
+)
+ARMS = Exported(
+    "arms",
+    "Arms and beliefs of every memory version",
+    (*shared("scope", "version"), *FIGURES),
+    _arms,
+)
+EXPORTED = (
+    EVENTS,
+    projected(EPISODES, _itself),
+    COMPLETIONS,
+    projected(LESSONS, _its_item),
+    projected(KNOWLEDGE, _its_item),
+    BATCHES,
+    ARMS,
+    projected(GRAPH_QUERIES, _its_item),
+    projected(GRAPH_PATHS, _its_graph),
+    projected(GRAPH_METACOGNITIONS, _its_item),
+    projected(GRAPH_EDGES, _its_graph),
+)

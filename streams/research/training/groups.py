@@ -1,0 +1,253 @@
+"""Groups of roll-outs for policy optimisation, read off the log: prompts, replies, rewards, advantages.
+
+A group is what was asked with the same first prompt: one problem, one policy, one q̃. Prompts are derived
+again from the record, so the memory that was shown stands in them, and what a tool returned stands in a
+prompt and never in a reply. Turns of one conversation are one sequence: what the model said in it is its own, with
+token log-probabilities where the backbone kept them; what came between is masked.
+
+Source: trainable graph memory, stage 3: eq. (5), (11), (12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import orjson
+
+from handlers.answers.grade import grade_reference, references_of
+from handlers.learning.reinforce import advantages
+from handlers.limits import Ledger
+from handlers.policies.around import through
+from handlers.policies.graph_memory.runs import reward
+from schemas.asking import OutOfLimit, ReplayError
+from schemas.events.episode import Completed, EpisodeClosed, EpisodeOpened, ProblemAdmitted
+from schemas.events.learning import Graded
+from schemas.identity import digest
+from schemas.prompt import Message
+from schemas.questions import Complete
+from schemas.settings import BadSetting
+from state.folds.grades import GradesFold
+from streams.core.drive import drive, replayed
+from streams.engine.episode import Work, prepare
+from streams.engine.learner import Learner
+from streams.engine.policies import NoPolicy, find, find_recorded
+from streams.research.training.rewards import Scored
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.records import LogRecords
+
+CLOSED = "select episode from records where kind = 'episode.closed' and episode like 'p/%' order by offset"
+LABELS = "select value from messages where topic = 'feedback' order by offset"
+
+
+Labels: TypeAlias = dict[tuple[str, str], Any]
+"""References by domain and problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One reply with the prompt that led to it. ``logprob`` is the mean over its tokens, if kept.
+
+    ``token_logprobs`` holds each of them, where the backbone was told to keep them.
+    """
+
+    at: str
+    messages: tuple[Message, ...]
+    completion: str
+    logprob: float | None
+    tokens: int | None
+    token_logprobs: tuple[tuple[str, float], ...] | None = None
+
+    def then(self, later: Turn) -> tuple[Message, ...] | None:
+        """What came between this reply and a later turn that goes on from it; none if it does not."""
+        said = (*self.messages, ("assistant", self.completion.strip() or "(no reply)"))
+        between = later.messages[len(said) :]
+        return between if between and later.messages[: len(said)] == said else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Turns of one conversation, and the messages between them, which are nobody's to learn."""
+
+    turns: list[int]
+    between: list[tuple[Message, ...]]
+
+
+def sequences(turns: tuple[Turn, ...]) -> list[Sequence]:
+    """Turns in the conversations that they belong to: each goes on with the newest that it continues."""
+    found: list[Sequence] = []
+    for at, turn in enumerate(turns):
+        for each in reversed(found):
+            between = turns[each.turns[-1]].then(turn)
+            if between is not None:
+                each.turns.append(at)
+                each.between.append(between)
+                break
+        else:
+            found.append(Sequence([at], []))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One episode: its turns, and its reward; none where its outcome is unknown."""
+
+    episode: str
+    seed: int
+    turns: tuple[Turn, ...]
+    reward: float | None
+
+
+@dataclass(slots=True)
+class Group:
+    """Roll-outs of one first prompt."""
+
+    domain: str
+    problem_id: str
+    policy: str
+    rollouts: list[Rollout] = field(default_factory=list[Rollout])
+
+    def as_json(self, references: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+        """The group with its normalised advantages."""
+        known = [each for each in self.rollouts if each.reward is not None]
+        gains = advantages([each.reward or 0.0 for each in known])
+        return {
+            "domain": self.domain,
+            "problem_id": self.problem_id,
+            "policy": self.policy,
+            "reference": references.get((self.domain, self.problem_id)),
+            "rollouts": [_rollout(each, gain) for each, gain in zip(known, gains, strict=True)],
+        }
+
+
+def _rollout(each: Rollout, gain: float) -> dict[str, Any]:
+    return {
+        "episode": each.episode,
+        "seed": each.seed,
+        "reward": each.reward,
+        "advantage": gain,
+        "turns": [
+            {
+                "at": turn.at,
+                "prompt": _messages(turn.messages),
+                "completion": turn.completion,
+                "logprob": turn.logprob,
+                "token_logprobs": turn.token_logprobs,
+                "tokens": turn.tokens,
+            }
+            for turn in each.turns
+        ],
+        "sequences": [
+            {"turns": one.turns, "between": [_messages(came) for came in one.between]}
+            for one in sequences(each.turns)
+        ],
+    }
+
+
+def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in messages]
+
+
+def groups(
+    log: SqliteLog, least: int = 2, scored: Scored = "exact_match"
+) -> Iterator[dict[str, Any]]:
+    """Every group with so many roll-outs of known reward, in order of their first episode."""
+    found: dict[str, Group] = {}
+    labels = references(log)
+    for name, group, rollout in _rollouts(log, labels if scored == "f1" else None):
+        found.setdefault(name, group).rollouts.append(rollout)
+    for group in found.values():
+        if sum(each.reward is not None for each in group.rollouts) >= least:
+            yield group.as_json(labels)
+
+
+def references(log: SqliteLog) -> Labels:
+    """The newest reference of each problem; a trainer's reward needs it, no prompt holds it."""
+    told = (orjson.loads(row[0]) for row in log.db.execute(LABELS))
+    return {
+        (each["domain"], each["problem_id"]): each["reference"]
+        for each in told
+        if each.get("reference") is not None and each.get("problem_id")
+    }
+
+
+def _rollouts(log: SqliteLog, labels: Labels | None) -> Iterator[tuple[str, Group, Rollout]]:
+    """Rewarded by exact match, or with ``labels`` by token F1."""
+    learner = Learner(find, LogRecords(log))
+    grades = GradesFold()
+    for record in log.records("learning"):
+        learner.feed(record.episode, record.address, record.event)
+        if isinstance(record.event, Graded):
+            grades.feed(record.episode, record.event)
+    for episode in [row[0] for row in log.db.execute(CLOSED)]:
+        work = _work(log, learner, episode)
+        turns = tuple(turns_of(work)) if work is not None else ()
+        if work is None or not turns:
+            continue
+        problem = work.admitted.problem
+        policy = f"{work.opened.policy}@{work.opened.policy_version}"
+        name = digest([problem.domain, problem.id, policy, turns[0].messages])
+        gain = reward(grades.outcome(episode)) if labels is None else _f1(work, log, labels)
+        group = Group(problem.domain, problem.id, policy)
+        yield name, group, Rollout(episode, work.opened.seed, turns, gain)
+
+
+def _f1(work: Work, log: SqliteLog, labels: Labels) -> float | None:
+    """How much of an episode's answer is right; unknown without a reference."""
+    problem, closed = work.admitted.problem, log.find(work.episode, "closed")
+    assert isinstance(closed, EpisodeClosed)
+    reference = labels.get((problem.domain, problem.id))
+    if reference is None:
+        return None
+    dataset, text = problem.dataset or problem.domain, problem.problem
+    grade = grade_reference(closed.answer, references_of(reference), dataset=dataset, problem=text)
+    return grade.credit
+
+
+def _work(log: SqliteLog, learner: Learner, episode: str) -> Work | None:
+    """The episode as it was worked on; none for one that this build cannot run again."""
+    journal = log.journal(episode)
+    admitted, opened = journal["admitted"], journal["opened"]
+    assert isinstance(admitted, ProblemAdmitted)
+    assert isinstance(opened, EpisodeOpened)
+    if opened.members is not None or opened.within is not None:
+        return None
+    memories = learner.memory(admitted.scope).versions
+    try:
+        policy = find_recorded(find, opened.policy, opened.policy_version)
+        return prepare(episode, admitted, journal, policy, memories, "")
+    except (ReplayError, NoPolicy, BadSetting):
+        return None
+
+
+@dataclass(slots=True)
+class Asked:
+    """The model calls of a run by address, in the order in which they were answered."""
+
+    questions: list[tuple[str, Complete]] = field(default_factory=list[tuple[str, Complete]])
+
+    def see(self, address: str, request: object, reply: object) -> None:
+        """Keep a question."""
+        if isinstance(request, Complete):
+            self.questions.append((address, request))
+
+
+def turns_of(work: Work) -> Iterator[Turn]:
+    """Every reply of an episode with its prompt, derived again from the record."""
+    asked, run = Asked(), work.run(None, None)
+    steps = through(work.policy.solve(work.task, work.settings), watch=asked)
+    with suppress(OutOfLimit):
+        replayed(drive(steps, run, Ledger.of(work.opened.limits, work.opened.prices)))
+    for at, question in asked.questions:
+        said = run.journal[at]
+        assert isinstance(said, Completed)
+        yield Turn(
+            at,
+            question.messages(),
+            said.text,
+            said.logprob,
+            said.completion_tokens,
+            said.token_logprobs,
+        )

@@ -1,0 +1,49 @@
+"""The log as folds read it back: for forgetting, which needs what they do not keep, and for memory versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from handlers.policies.base import Policy
+from schemas.events.base import Event
+from schemas.memory import Memory
+from streams.engine.learner import Learner
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+NAMED = """
+select distinct episode from records where episode >= ? and episode < ?
+  and kind in ('problem.admitted', 'trace.taken', 'reflected', 'graded') and json_extract(body, '$.scope') = ?
+"""
+
+
+class LogRecords:
+    """Single records and episodes of an embedded log."""
+
+    def __init__(self, log: SqliteLog) -> None:
+        self.log = log
+
+    def find(self, episode: str, address: str) -> Event | None:
+        """One record's event, if it is there."""
+        return self.log.find(episode, address)
+
+    def journal(self, episode: str) -> Mapping[str, Event]:
+        """The records of one episode by address."""
+        return self.log.journal(episode)
+
+    def episodes(self, scope: str, prefix: str) -> Iterable[str]:
+        """Names of a scope's episodes that begin with this."""
+        last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return [row[0] for row in self.log.db.execute(NAMED, (prefix, last, scope))]
+
+
+def memories_of(
+    log: SqliteLog, find: Callable[[str], Policy[Any]], scope: str
+) -> Mapping[int, Memory]:
+    """Every memory version of a scope."""
+    learner = Learner(find, LogRecords(log))
+    for record in log.records("learning"):
+        learner.feed(record.episode, record.address, record.event)
+    return learner.memory(scope).versions

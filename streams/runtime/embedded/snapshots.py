@@ -1,0 +1,50 @@
+"""The snapshot that lies beside a log, and what tells that it is of this log."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.identity import digest
+from state.snapshot import Snapshots
+from streams.runtime.embedded.rebuild import fold, snapshot_path
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+FIRST = "select episode, address, at_ms, body from records order by offset limit 1"
+MARK = """
+select episode, address, at_ms, body from records where offset <= ? order by offset desc limit 1
+"""
+WORTH = 20_000
+"""A start that reads fewer records than these needs no newer snapshot."""
+
+
+def log_id(log: SqliteLog) -> str:
+    """Return what tells this log from another at the same path: its first record."""
+    return digest(log.db.execute(FIRST).fetchone())
+
+
+def log_mark(log: SqliteLog, offset: int) -> int:
+    """Return what tells a log up to an offset from others that began alike: its last record, with its time."""
+    return int(digest(log.db.execute(MARK, (offset,)).fetchone()), 16)
+
+
+def snapshots_of(log: SqliteLog) -> Snapshots:
+    """Open the snapshot that lies beside a log."""
+    return Snapshots(snapshot_path(log.path), log_id(log), partial(log_mark, log))
+
+
+def keep(log: SqliteLog, tables: Path) -> bool:
+    """Bring the snapshot beside a log up to its end, so that the next start reads little. Whether it was worth it.
+
+    Where there are tables, the log's projector keeps both, and nothing is done here.
+    """
+    kept = snapshots_of(log)
+    if log.end() - kept.reaches() < WORTH or tables.exists():
+        return False
+    state = fold(log, kept.load())
+    kept.tables = {}
+    kept.save(state)
+    return True

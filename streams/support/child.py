@@ -1,0 +1,24 @@
+"""Starting Python as a process of its own: with our packages, and nothing of the folder that we work in.
+
+Python puts the working directory before everything else for ``-m`` and ``-c``, so that a file there which is
+called like a module of anybody's would run. ``-P`` keeps it out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python(*arguments: str) -> list[str]:
+    """The command line of this Python with these arguments."""
+    return [sys.executable, "-P", *arguments]
+
+
+def variables(**more: str) -> dict[str, str]:
+    """The environment of a process that imports our packages, from wherever this one did."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, **more}

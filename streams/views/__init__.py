@@ -1,0 +1,1 @@
+"""Episodes as rows that people read: the command line and the dashboard show the same ones."""
