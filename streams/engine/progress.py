@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from schemas.events.episode import EpisodeClosed
+
 _log = logging.getLogger(__name__)
 
 
@@ -21,6 +23,12 @@ class Progress:
     running: int = 0
     why: Callable[[], list[str]] = list
     """Why calls wait, in words."""
+
+    def ended(self, closed: EpisodeClosed, fresh: bool) -> None:
+        """Count an episode that ended. ``fresh``: it was opened in this run."""
+        self.closed += 1
+        self.failed += closed.status == "failed"
+        self.resumed += not fresh
 
 
 @dataclass(slots=True)

@@ -1,30 +1,50 @@
-"""Set episodes on every runtime: opened together, worked on as one, closed in one commit."""
+"""The runner: an episode, or a set of them, is worked on from wherever its record stands to its end.
+
+Theory of operation. A runtime hands over an ``EpisodeStore``: where records lie, who answers, and what happens to an
+episode that ends, waits or cannot go on. ``run_episode`` and ``run_set`` do the rest, the same on every log. They
+gather what the policy's behaviour depends on, record the opening unless it is recorded, drive the policy, and
+derive from the record what the end leaves. Three things can come of it:
+
+- an end, and be it one that says the policy is broken: the store closes the episode, all in one commit;
+- a wait, for a person or for a new day's budget: the episode stays open, and the store wakes it;
+- an error that says nothing about the problem, such as a policy that is not installed: the store parks the episode
+  for a person. What says that the worker itself cannot go on, such as a refused key, is raised.
+
+Workers on SQLite and on Kafka and ``solve`` each bring a store. A fork has an end of its own, which no relay sees,
+so it takes ``record_opening`` and ``conclude`` alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec import structs
+
 from handlers.policies.base import Policy
 from schemas.asking import ReplayError
 from schemas.events.base import Event
-from schemas.events.episode import EpisodeOpened, ProblemAdmitted
+from schemas.events.episode import EpisodeOpened, EpisodeParked, ProblemAdmitted
 from schemas.memory import Memory
 from schemas.settings import BadSetting
 from state.journal import Recorder, TooLarge
 from streams.core.backbone import Stuck
-from streams.core.closing import Closing
-from streams.core.drive import World
+from streams.core.closing import Closing, closing
+from streams.core.drive import Run, Waiting, World
 from streams.core.grants import Grant
+from streams.engine.episode import Work, conclude, prepare
 from streams.engine.sets import SetWork, closings, conclude_set, ending, prepare_set
 
+UNABLE = (ReplayError, LookupError, BadSetting, Stuck, TooLarge)
+"""What a person has to look at: nobody can go on with the episode as things are."""
 
-class Desk(Protocol):
-    """Where a set is worked on: the records of the partition that it lies on, and how episodes end there."""
+
+class EpisodeStore(Protocol):
+    """The log as one episode's work sees it: where records go, who answers, and what becomes of ends."""
 
     @property
     def writer(self) -> Recorder:
-        """Where its records go."""
+        """Where records go."""
         ...
 
     @property
@@ -39,12 +59,17 @@ class Desk(Protocol):
 
     @property
     def grant(self) -> Grant:
-        """The limits of a set."""
+        """Limits and prices for episodes that are opened here."""
         ...
 
     @property
     def room(self) -> int | None:
-        """The most bytes of anything that a member leaves when it ends, if that is limited."""
+        """The most bytes of anything that an episode leaves when it ends, if that is limited."""
+        ...
+
+    @property
+    def purpose(self) -> str | None:
+        """Why episodes are opened here, where it is not to work through a topic."""
         ...
 
     def journal(self, episode: str) -> dict[str, Event]:
@@ -59,8 +84,8 @@ class Desk(Protocol):
         """The memory versions of a scope."""
         ...
 
-    async def alone(self, episode: str) -> None:
-        """Work on an episode by itself."""
+    def wait(self, episode: str, run: Run, why: Waiting) -> None:
+        """Let an episode wait, and see that it goes on."""
         ...
 
     async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
@@ -68,24 +93,66 @@ class Desk(Protocol):
         ...
 
     async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
-        """Record the ends of episodes in one commit."""
+        """Record the ends of episodes in one commit. ``fresh``: they were opened in this run."""
         ...
 
 
-async def work_on_set(desk: Desk, episode: str, members: Sequence[str]) -> None:
+async def run_episode(store: EpisodeStore, episode: str) -> None:
+    """Work on an episode to its end, from wherever its record stands."""
+    journal = store.journal(episode)
+    admitted = journal["admitted"]
+    assert isinstance(admitted, ProblemAdmitted)
+    fresh = "opened" not in journal
+    try:
+        policy, memories = store.policy(admitted), store.memories(admitted.scope)
+        work = prepare(episode, admitted, journal, policy, memories, store.backbones, store.grant)
+        run = work.run(store.writer, store.world)
+        try:
+            if fresh:
+                record_opening(store.writer, work, store.purpose)
+            conclusion, seconds = await conclude(work, run)
+        except Waiting as why:
+            store.wait(episode, run, why)
+            return
+    except UNABLE as error:
+        await store.park(episode, error, journal)
+        return
+    end = closing(
+        *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
+        *(conclusion, seconds, run.tally, store.room),
+    )
+    await store.close([(episode, end)], fresh)
+
+
+def record_opening(writer: Recorder, work: Work, purpose: str | None = None) -> None:
+    """Record that a policy begins, with everything that its behaviour depends on."""
+    opened = work.opened if purpose is None else structs.replace(work.opened, purpose=purpose)
+    writer.keep(opened.settings, work.settings_text)
+    writer.state("events", work.episode, "opened", opened)
+
+
+def parking(error: Exception, journal: Mapping[str, Event]) -> tuple[str, EpisodeParked]:
+    """The record that leaves an episode to a person, and its address."""
+    number = sum(address.startswith("parked.") for address in journal)
+    reason = f"{type(error).__name__}: {error}"[:500]
+    parked = EpisodeParked(reason=reason, address=getattr(error, "address", None))
+    return f"parked.{number}", parked
+
+
+async def run_set(store: EpisodeStore, episode: str, members: Sequence[str]) -> None:
     """Work on a set to its end, from wherever its record stands.
 
     A member that was opened by itself, before sets were known, is also finished by itself.
     """
     journals: dict[str, dict[str, Event]] = {}
     for member in members:
-        journal = desk.journal(member)
+        journal = store.journal(member)
         if opened_alone(journal):
-            await desk.alone(member)
+            await run_episode(store, member)
         else:
             journals[member] = journal
     if journals:
-        await _work(desk, episode, journals)
+        await _run_set(store, episode, journals)
 
 
 def opened_alone(journal: Mapping[str, Event]) -> bool:
@@ -94,21 +161,21 @@ def opened_alone(journal: Mapping[str, Event]) -> bool:
     return isinstance(opened, EpisodeOpened) and opened.within is None
 
 
-async def _work(desk: Desk, name: str, open_now: dict[str, dict[str, Event]]) -> None:
+async def _run_set(store: EpisodeStore, name: str, open_now: dict[str, dict[str, Event]]) -> None:
     episode = within_of(open_now.values()) or name
     try:
-        work, begun = _prepared(desk, episode, open_now)
-        _open(desk, work, begun)
-        conclusions = await conclude_set(work, work.run(desk.writer, desk.world))
-    except (ReplayError, LookupError, BadSetting, Stuck, TooLarge) as error:
+        work, begun = _prepared(store, episode, open_now)
+        _open(store, work, begun)
+        conclusions = await conclude_set(work, work.run(store.writer, store.world))
+    except UNABLE as error:
         for member, journal in open_now.items():
-            await desk.park(member, error, journal)
+            await store.park(member, error, journal)
         return
-    ends = zip(work.members, closings(work, conclusions, desk.room), strict=True)
+    ends = zip(work.members, closings(work, conclusions, store.room), strict=True)
     mine = [(member.episode, end) for member, end in ends if member.episode in open_now]
     # Before the members: once they are closed nobody comes back to the set.
-    desk.writer.state("events", work.episode, "closed", ending())
-    await desk.close(mine, fresh=not begun)
+    store.writer.state("events", work.episode, "closed", ending())
+    await store.close(mine, fresh=not begun)
 
 
 def within_of(journals: Iterable[Mapping[str, Event]]) -> str | None:
@@ -118,26 +185,25 @@ def within_of(journals: Iterable[Mapping[str, Event]]) -> str | None:
 
 
 def _prepared(
-    desk: Desk, episode: str, open_now: Mapping[str, dict[str, Event]]
+    store: EpisodeStore, episode: str, open_now: Mapping[str, dict[str, Event]]
 ) -> tuple[SetWork, set[str]]:
     """The set with all its members, those too that a crash left closed; and which were opened before."""
-    journal = desk.journal(episode)
+    journal = store.journal(episode)
     opened = journal.get("opened")
     pinned = opened.members if isinstance(opened, EpisodeOpened) and opened.members else open_now
-    members = [(name, open_now.get(name) or desk.journal(name)) for name in pinned]
+    members = [(name, open_now.get(name) or store.journal(name)) for name in pinned]
     admitted = members[0][1]["admitted"]
     assert isinstance(admitted, ProblemAdmitted)
-    policy, versions = desk.policy(admitted), desk.memories(admitted.scope)
-    work = prepare_set(episode, journal, members, policy, versions, desk.backbones, desk.grant)
+    policy, versions = store.policy(admitted), store.memories(admitted.scope)
+    work = prepare_set(episode, journal, members, policy, versions, store.backbones, store.grant)
     return work, {name for name, record in [(episode, journal), *members] if "opened" in record}
 
 
-def _open(desk: Desk, work: SetWork, begun: Container[str]) -> None:
+def _open(store: EpisodeStore, work: SetWork, begun: Container[str]) -> None:
     """The set and each of its members, opened together; those that a crash left out are opened now."""
     if work.episode not in begun:
-        desk.writer.keep(work.opened.settings, work.first.settings_text)
-        desk.writer.state("events", work.episode, "opened", work.opened)
+        store.writer.keep(work.opened.settings, work.first.settings_text)
+        store.writer.state("events", work.episode, "opened", work.opened)
     for each in work.members:
         if each.episode not in begun:
-            desk.writer.keep(each.opened.settings, each.settings_text)
-            desk.writer.state("events", each.episode, "opened", each.opened)
+            record_opening(store.writer, each)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Container, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from streams.answering.budgets import Budgets
+from streams.answering.budgets import Budgets, OutOfBudget
 from streams.answering.world import Draining
-from streams.core.drive import first_of, is_group
+from streams.core.drive import Run, Waiting, first_of, is_group
+from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
 from streams.engine.pending import PendingEpisode, Sets
 from streams.engine.ready import Ready
@@ -87,9 +88,14 @@ class Schedule:
         self.leave(episode)
         self.changed.set()
 
-    def rest(self, episode: str) -> None:
-        """An episode waits for a person, and keeps its seat."""
+    def wait(self, episode: str, run: Run, why: Waiting, said: Judgements) -> None:
+        """An episode waits for its tenant's next day, or for a person unless he has answered meanwhile."""
+        if isinstance(why, OutOfBudget):
+            self.unpay(episode)
+            return
         self.asleep.add(episode)
+        if any(said.reply(episode, address) for address in run.waits):
+            self.wake(episode)
 
     def wake(self, episode: str) -> None:
         """Somebody answered an episode: if it waits for that, it has its turn again."""

@@ -22,6 +22,7 @@ from streams.core.grants import NO_GRANT, Grant
 from streams.core.totals import EpisodeTotals
 from streams.engine.episode import Work, conclude, settings_of
 from streams.engine.policies import Find, NoPolicy, find_recorded
+from streams.engine.running import record_opening
 from streams.engine.scopes import settings_text
 from streams.replay.change import Change, Reusing, lacking
 from streams.replay.differ import paid
@@ -174,8 +175,7 @@ async def run_fork(
         assert isinstance(opened, EpisodeOpened)
         answering = Reusing(world, change, opened, numbered(parent))
         with beside(log, "fork", work.episode) as writer:
-            writer.keep(work.opened.settings, settings_text(work.settings))
-            writer.state("events", work.episode, "opened", work.opened)
+            record_opening(writer, work)
             run = replace(work.run(writer, None), world=answering)
             conclusion, seconds = await conclude(work, run)
             own = {

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from msgspec import structs
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import digest
+from schemas.memory import Memory
 from schemas.problem import Limits, Problem
 from state.journal import Recorder
 from streams.answering.world import World
-from streams.core.closing import closing
-from streams.engine.episode import conclude, prepare
+from streams.core.closing import Closing
+from streams.core.drive import Run, Waiting
 from streams.engine.policies import find
-from streams.engine.scopes import settings_text
+from streams.engine.running import run_episode
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.records import memories_of
@@ -77,42 +77,83 @@ async def solve_on(
         if isinstance(known, EpisodeClosed):
             told.is_known(episode, journal)
             return Solved(episode, known, known=True)
+        admitted = _admitted(journal, policy, problem)
+        opened = journal.get("opened")
+        if not isinstance(opened, EpisodeOpened):
+            told.begins(log)
+        elif opened.limits != problem.limits:
+            told.resumes(opened.limits)
         with beside(log, "solve", episode) as writer:
-            closed = await _worked(log, writer, episode, journal, policy, problem, world, told)
-            return Solved(episode, closed, known=False)
+            if "admitted" not in journal:
+                writer.state("events", episode, "admitted", admitted)
+            record = {**journal, "admitted": admitted}
+            store = SolveStore(log, policy, record, world, told.recorder(writer))
+            await run_episode(store, episode)
+            return Solved(episode, store.closed, known=False)
 
 
-async def _worked(
-    log: SqliteLog,
-    writer: Writer,
-    episode: str,
-    journal: dict[str, Event],
-    policy: Policy[Any],
-    problem: Problem,
-    world: World,
-    told: Onlooker,
-) -> EpisodeClosed:
-    """Work on the episode to its end, from wherever its record stands."""
+def _admitted(
+    journal: Mapping[str, Event], policy: Policy[Any], problem: Problem
+) -> ProblemAdmitted:
+    """The admission of a problem: as it is recorded, or a new one."""
     admitted = journal.get("admitted")
-    if not isinstance(admitted, ProblemAdmitted):
-        admitted = ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
-        writer.state("events", episode, "admitted", admitted)
-    memories = memories_of(log, find, admitted.scope)
-    work = prepare(episode, admitted, journal, policy, memories, world.description, world.grant)
-    known = journal.get("opened")
-    if not isinstance(known, EpisodeOpened):
-        told.begins(log)
-        opened = structs.replace(work.opened, purpose="solve")
-        writer.keep(opened.settings, settings_text(work.settings))
-        writer.state("events", episode, "opened", opened)
-    elif known.limits != problem.limits:
-        told.resumes(known.limits)
-    conclusion, seconds = await conclude(work, work.run(told.recorder(writer), world))
-    end = closing(
-        *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
-        *(conclusion, seconds),
-    )
-    writer.state("events", episode, "closed", end.closed)
-    writer.send("answers", episode, end.answer)
-    await writer.commit()
-    return end.closed
+    if isinstance(admitted, ProblemAdmitted):
+        return admitted
+    return ProblemAdmitted(problem=problem, scope=scope_of(policy, problem), offset=0)
+
+
+class SolveStore:
+    """Implements ``streams.engine.running.EpisodeStore`` for one episode, whose answer somebody waits for.
+
+    Nobody else would go on with it: what makes a worker park or wait is raised here.
+    """
+
+    room: int | None = None
+    purpose: str | None = "solve"
+
+    def __init__(
+        self,
+        log: SqliteLog,
+        policy: Policy[Any],
+        record: dict[str, Event],
+        world: World,
+        writer: Recorder,
+    ) -> None:
+        self.log, self.solver, self.record = log, policy, record
+        self.world, self.writer = world, writer
+        self.backbones, self.grant = world.description, world.grant
+        self.ended: EpisodeClosed | None = None
+
+    @property
+    def closed(self) -> EpisodeClosed:
+        """The end of the episode, once it has been run."""
+        assert self.ended is not None
+        return self.ended
+
+    def journal(self, episode: str) -> dict[str, Event]:
+        """The record of the episode."""
+        return self.record
+
+    def policy(self, admitted: ProblemAdmitted) -> Policy[Any]:
+        """The policy that was asked for."""
+        return self.solver
+
+    def memories(self, scope: str) -> Mapping[int, Memory]:
+        """The memory versions of its scope, from the log."""
+        return memories_of(self.log, find, scope)
+
+    def wait(self, episode: str, run: Run, why: Waiting) -> None:
+        """Raises why it would have to wait."""
+        raise why
+
+    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
+        """Raises why it cannot go on."""
+        raise error
+
+    async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
+        """Record closing and answer. No worker learns from it."""
+        for episode, end in ends:
+            self.writer.state("events", episode, "closed", end.closed)
+            self.writer.send("answers", episode, end.answer)
+            self.ended = end.closed
+        await self.writer.commit()

@@ -20,39 +20,33 @@ from sqlite3 import OperationalError
 from typing import Any
 
 from handlers.policies.base import Policy
-from schemas.asking import ReplayError
-from schemas.carried import as_text
-from schemas.events.base import Event
-from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitted
+from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from schemas.events.learning import BatchClosed, Reflected
 from schemas.identity import is_taken, learning_id
 from schemas.problem import Limits
-from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
+from schemas.settings import NO_PROMPTS, PromptWords
 from state.collecting import uncollected
 from state.folds.budgets import DAY_MS
 from state.folds.strays import Strays
-from streams.answering.budgets import OutOfBudget, spent_since
+from streams.answering.budgets import spent_since
 from streams.answering.grading.grader import Grading
 from streams.answering.world import World
-from streams.core.backbone import Stuck
-from streams.core.closing import Closing, closing
-from streams.core.drive import Run, Waiting
-from streams.engine.episode import conclude, prepare
 from streams.engine.learner import HEARD_KINDS
 from streams.engine.pending import seat_of
 from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
 from streams.engine.references import References
 from streams.engine.resuming import learner_of
+from streams.engine.running import run_episode, run_set
 from streams.engine.schedule import Schedule
 from streams.engine.scopes import Scope
 from streams.runtime.embedded.batches import Batches
-from streams.runtime.embedded.desk import EmbeddedDesk
 from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
 from streams.runtime.embedded.records import LogRecords
 from streams.runtime.embedded.snapshots import snapshots_of
+from streams.runtime.embedded.store import EmbeddedStore
 
 POLL_S = 0.1
 STILL_S = 1.0
@@ -99,6 +93,7 @@ class Worker:
         self.progress, self.on_change = Progress(why=world.why), on_change
         self.fresh: dict[str, ProblemAdmitted] = {}
         self.schedule = Schedule(self.learner, max_concurrency, self._broke)
+        self.store = EmbeddedStore(self)
         self._know_budgets()
         self.error: BaseException | None = None
         self.drained = False
@@ -249,83 +244,19 @@ class Worker:
                 self.schedule.release(scope.id)
             self._learn_if_due(scope)
         while not self.world.draining and (found := self.schedule.next()) is not None:
-            name, a_set = found[0], self.schedule.sets.members(found[0])
-            work = self.work(name) if a_set is None else EmbeddedDesk(self).work_on(name, a_set)
-            self.schedule.start(name, work)
+            name = found[0]
+            self.schedule.start(name, self._work(name, self.schedule.sets.members(name)))
         self.progress.running = len(self.schedule.tasks)
         if self.on_change is not None:
             self.on_change(self.progress)
 
-    async def work(self, episode: str) -> None:
-        """Work on an episode to its end, from wherever its record stands."""
-        known = self.fresh.pop(episode, None)
-        journal: dict[str, Event] = (
-            self.log.journal(episode) if known is None else {"admitted": known}
-        )
-        admitted = journal["admitted"]
-        assert isinstance(admitted, ProblemAdmitted)
-        fresh = "opened" not in journal
-        try:
-            scope, world = self.learner.known(admitted.scope), self.world
-            policy, versions = scope.policy, scope.memory.versions
-            work = prepare(
-                episode, admitted, journal, policy, versions, world.description, world.grant
-            )
-            if fresh:
-                self.writer.keep(work.opened.settings, work.settings_text)
-                self.writer.state("events", episode, "opened", work.opened)
-            run = work.run(self.writer, self.world)
-            try:
-                conclusion, seconds = await conclude(work, run)
-            except OutOfBudget:
-                self.schedule.unpay(episode)
-                return
-            except Waiting:
-                self.rest(episode, run)
-                return
-        except (ReplayError, LookupError, BadSetting, Stuck) as error:
-            await self.park(episode, error, journal)
-            return
-        end = closing(
-            *(work.policy, work.settings, episode, admitted, work.opened, work.journal),
-            *(conclusion, seconds, run.tally),
-        )
-        await self.close([(episode, end)], fresh)
-
-    def rest(self, episode: str, run: Run) -> None:
-        """Let an episode wait for a person, unless somebody has answered meanwhile."""
-        self.schedule.rest(episode)
-        if any(self.labels.said.reply(episode, address) for address in run.waits):
-            self.schedule.wake(episode)
-
-    async def close(self, ends: Sequence[tuple[str, Closing]], fresh: bool) -> None:
-        """Closing, answer, reflection and grades of each in one commit; the fold sees them in that order."""
-        grades = {e: (*end.graded, *await self.labels.known(e, end.reflected)) for e, end in ends}
-        for episode, end in ends:
-            self.writer.state("events", episode, "closed", end.closed)
-            self.writer.send("answers", episode, end.answer, as_text(end.headers))
-            self.batches.say(episode, "reflected", end.reflected)
-            for address, graded in grades[episode]:
-                self.batches.say(episode, address, graded)
-        await self.writer.commit()
-        for episode, end in ends:
-            missed = await self.labels.missed(episode, end.reflected, len(grades[episode]))
-            for address, graded in missed:
-                self.batches.say(episode, address, graded)
-            self.schedule.leave(episode)
-            self.progress.closed += 1
-            self.progress.failed += end.closed.status == "failed"
-            self.progress.resumed += not fresh
-
-    async def park(self, episode: str, error: Exception, journal: dict[str, Event]) -> None:
-        """Leave an episode to a person, with the reason."""
-        number = sum(address.startswith("parked.") for address in journal)
-        reason = f"{type(error).__name__}: {error}"[:500]
-        address = getattr(error, "address", None)
-        event = EpisodeParked(reason=reason, address=address)
-        self.writer.state("events", episode, f"parked.{number}", event)
-        await self.writer.commit()
-        self.schedule.leave(episode)
+    async def _work(self, name: str, members: Sequence[str] | None) -> None:
+        """Work on an episode, or on a set of them, to its end."""
+        if members is None:
+            await run_episode(self.store, name)
+        else:
+            await run_set(self.store, name, members)
+            self.schedule.leave(name)
 
     # -- learning ----------------------------------------------------------------------------------
 

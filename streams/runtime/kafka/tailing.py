@@ -83,4 +83,4 @@ class EventsConsumer:
             owned.closings.pop(episode, None)
             self._over(owned, episode)
         elif not owned.is_parked(episode):
-            self.worker.solver.enqueue(owned, episode, owned.admitted(episode))
+            self.worker.enqueue(owned, episode, owned.admitted(episode))

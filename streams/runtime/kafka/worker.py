@@ -16,7 +16,7 @@ Source: design/kafka.md#ownership.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,13 @@ from state.journal import Fenced
 from streams.answering.grading.grader import Grading
 from streams.answering.world import World
 from streams.engine.learner import Learner
+from streams.engine.pending import seat_of
 from streams.engine.progress import Outcome, Progress, warn_of_lost, warn_of_stray
+from streams.engine.running import run_episode, run_set
 from streams.engine.schedule import Schedule
 from streams.runtime.kafka.admission import Refused
 from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.budgets import KafkaBudgets
-from streams.runtime.kafka.desk import KafkaDesk
 from streams.runtime.kafka.ending import Ending, unless
 from streams.runtime.kafka.fence import CLAIMED
 from streams.runtime.kafka.follow import Follower
@@ -56,12 +57,12 @@ from streams.runtime.kafka.lease import Lease, LeasedWorld
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.past import ClosedEpisodeIndex
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import Place, partition_of
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.reread import Rereader
 from streams.runtime.kafka.sending import Unrecorded
 from streams.runtime.kafka.snapshot import ViewSnapshot
-from streams.runtime.kafka.solving import Solver
+from streams.runtime.kafka.store import KafkaStore
 from streams.runtime.kafka.tailing import EventsConsumer
 from streams.runtime.kafka.view import View
 from streams.runtime.kafka.watchdog import STILL_S, Watchdog
@@ -142,7 +143,6 @@ class KafkaWorker:
             grading,
         )
         self.idle = Idle(self)
-        self.solver = Solver(self)
         self.view.on_feedback = self.told
         self.world.people = self.view.said
         self.budgets = KafkaBudgets.of(self)
@@ -308,7 +308,24 @@ class KafkaWorker:
     def admitted(self, owned: Owned, episode: str, event: ProblemAdmitted) -> None:
         """An admission of ours counts."""
         self.progress.admitted += 1
-        self.solver.enqueue(owned, episode, event)
+        self.enqueue(owned, episode, event)
+
+    def enqueue(self, owned: Owned, episode: str, admitted: ProblemAdmitted) -> None:
+        """An admitted episode is to be worked on."""
+        problem = admitted.problem
+        seat = seat_of(
+            self.learner,
+            admitted,
+            problem.policy or self.default_policy,
+            lambda: "opened" in owned.fold.journal(episode),
+            partition=owned.index,
+            in_sets=self._is_home(problem.series, owned),
+        )
+        self.schedule.enqueue(episode, seat)
+
+    def _is_home(self, series: str | None, owned: Owned) -> bool:
+        """Whether a series whose members are worked on in sets lies here. One that strayed is by itself."""
+        return series is not None and owned.index == partition_of(series.encode(), self.partitions)
 
     def dispatch(self) -> None:
         """Begin whatever can begin."""
@@ -328,8 +345,14 @@ class KafkaWorker:
         if self.on_change is not None:
             self.on_change(self.progress)
 
-    def _work(self, owned: Owned, episode: str, writer: KafkaWriter) -> Coroutine[Any, Any, None]:
-        members = self.schedule.sets.members(episode)
+    async def _work(self, owned: Owned, name: str, writer: KafkaWriter) -> None:
+        """Work on an episode, or on a set of them, to its end."""
+        members = self.schedule.sets.members(name)
+        store = KafkaStore(self, owned, writer)
+        if not await store.at_hand([name] if members is None else members):
+            return
         if members is None:
-            return self.solver.work(owned, episode, writer)
-        return KafkaDesk(self, owned, writer).work_on(episode, members)
+            await run_episode(store, name)
+        else:
+            await run_set(store, name, members)
+            self.schedule.leave(name)
