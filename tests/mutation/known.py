@@ -118,7 +118,7 @@ KNOWN: tuple[Known, ...] = (
             "trees.py",
             '"false_prune_rate": audit.false_prune_rate,',
             '"false_prune_rate": audit.prune_precision,',
-            "streams/research/bench/test_worlds.py::test_a_false_prune_is_looked_for_under_the_spared_node",
+            "streams/bench/test_worlds.py::test_a_false_prune_is_looked_for_under_the_spared_node",
         ),
     ),
     *_of(
@@ -332,7 +332,7 @@ KNOWN: tuple[Known, ...] = (
             "mechanisms.py",
             'Unit(case.problem.id, act == "restart")',
             'Unit(case.problem.id, act == "RESTART")',
-            "streams/research/bench/test_worlds.py::test_restarts_are_counted_as_the_log_spells_them",
+            "streams/bench/test_worlds.py::test_restarts_are_counted_as_the_log_spells_them",
         ),
     ),
     *_of(
@@ -423,22 +423,22 @@ KNOWN: tuple[Known, ...] = (
         "streams",
         (
             "actions of any depth count as of each",
-            "analysis/control.py",
+            "research/analysis/control.py",
             "if depth in (None, at):",
             "if True:",
-            "streams/research/analysis/test_control.py::test_each_action_counts_at_its_depth_alone",
+            "streams/analysis/test_control.py::test_each_action_counts_at_its_depth_alone",
         ),
         (
             "a prune that nobody can judge was precise",
-            "analysis/control.py",
+            "research/analysis/control.py",
             "None if unit.value is None else 1 - unit.value",
             "1 - (unit.value or 0)",
-            "streams/research/analysis/test_control.py"
+            "streams/analysis/test_control.py"
             "::test_a_prune_was_precise_where_nothing_right_came_of_it_and_unknown_where_nobody_can_say",
         ),
         (
             "a paragraph is in a corpus as often as a question has it",
-            "datasets/hotpotqa.py",
+            "support/datasets/hotpotqa.py",
             "if digest not in seen:",
             "if True:",
             "streams/test_hotpotqa.py"
@@ -446,7 +446,7 @@ KNOWN: tuple[Known, ...] = (
         ),
         (
             "version 0 does not say whose rules it begins with",
-            "learner.py",
+            "engine/learner.py",
             'origin = f"{source.scope}@{source.name}"',
             'origin = f"{scope.id}@0"',
             "streams/test_learner.py"
@@ -454,10 +454,10 @@ KNOWN: tuple[Known, ...] = (
         ),
         (
             "a run goes over its problems in an order of its own",
-            "bench/recipe.py",
+            "research/bench/recipe.py",
             'order: Literal["released", "shuffled"] = "released"',
             'order: Literal["released", "shuffled"] = "shuffled"',
-            "streams/research/bench/test_sources.py::test_what_a_run_does_not_say_is_the_plain_thing",
+            "streams/bench/test_sources.py::test_what_a_run_does_not_say_is_the_plain_thing",
         ),
     ),
     *_of(
