@@ -27,6 +27,9 @@ The answer is a number, a list of numbers, True or False, or the letter of an op
     "scibench": "The answer is one decimal number in the unit that the problem names, without the unit.",
     "python": """\
 The answer is Python code that does what the problem asks for, whole, with nothing left out. It is run as it stands.""",
+    "multiple_choice": "The answer is the letter of the right option and nothing else.",
+    "yes_no": "The answer is yes or no.",
+    "free_text": "The answer is the bare answer, in as few words as it takes, no sentence.",
     "hotpotqa": """\
 The answer is a name, a date, a number, yes or no: the few words that the question asks for, no sentence.""",
 }

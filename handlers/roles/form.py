@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from handlers.answers.extract import boxed, extract
+from handlers.answers.extract import absent, boxed, extract
+from handlers.answers.plain import plain_text
 from handlers.roles.objects import objects_in, told
 from handlers.roles.values import NO_ANSWER, NONE, READERS, Exact, Value
 from schemas.reply import ABOUT, Field, Reply
@@ -168,7 +169,7 @@ def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadabl
     if field.kind == "answer" and problem in ("missing", NO_ANSWER):
         anywhere = _answered(field, text) or extract(text)
         if anywhere is not None:
-            return anywhere
+            return NONE if field.none and absent(plain_text(anywhere)) else anywhere
     if field.kind == "number" and not raws:
         alone = _alone(field, text)
         if alone is not None:
@@ -284,18 +285,18 @@ def _without_tables(lines: Sequence[str], reply: Reply) -> Iterator[str]:
     names = {_key(field.label): field.label for field in reply.fields}
     heads: list[str | None] = []
     for line in lines:
-        cells = _cells(line)
-        if not cells:
+        row = cells(line)
+        if not row:
             heads = []
             yield line
             continue
-        known = [names.get(_key(cell.strip("*_`: "))) for cell in cells]
-        if heads and len(cells) == len(heads):
+        known = [names.get(_key(cell.strip("*_`: "))) for cell in row]
+        if heads and len(row) == len(heads):
             if not _is_ruled(line):
-                yield from (f"{h}: {c}" for h, c in zip(heads, cells, strict=True) if h)
-        elif len(cells) >= 2 and known[0] is not None and known[1] is None:
-            yield f"{known[0]}: {' | '.join(cells[1:])}"
-        elif len(cells) >= 2 and all(known):
+                yield from (f"{h}: {c}" for h, c in zip(heads, row, strict=True) if h)
+        elif len(row) >= 2 and known[0] is not None and known[1] is None:
+            yield f"{known[0]}: {' | '.join(row[1:])}"
+        elif len(row) >= 2 and all(known):
             heads = known
         elif not _is_ruled(line):
             yield line
@@ -306,7 +307,7 @@ def _is_ruled(line: str) -> bool:
     return "-" in line and set(line) <= set("|:- \t\r")
 
 
-def _cells(line: str) -> list[str]:
+def cells(line: str) -> list[str]:
     """The cells of a table's row; none for any other line."""
     bare = line.strip()
     if len(bare) < 3 or bare[0] != "|" or bare[-1] != "|" or len(bare) > 20_000:

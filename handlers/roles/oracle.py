@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias, cast
 
 from handlers.roles.again import Heard, Meter, strictly
-from handlers.roles.form import Unreadable, preamble
+from handlers.roles.form import Unreadable, cells, preamble
 from handlers.roles.role import FAIR, Role
 from handlers.roles.steps import shown
 from handlers.roles.values import LINE_CHARS
@@ -72,6 +72,7 @@ _FIELDS = tuple(
     re.compile(rf"\b{name}\b[*_`\"' \t]{{0,6}}[=:][*_`\"' \t]{{0,6}}([^\s,;|]+)", re.IGNORECASE)
     for name in NAMES
 )
+_COUNTED = re.compile(r"(?:step[ \t]{0,4})?(\d{1,4})", re.IGNORECASE | re.ASCII)
 _FIGURE = re.compile(r"[*_`\"'()\[\]{}]{0,6}[+\-−]?\.?\d", re.ASCII)
 
 _BELOW = re.compile(
@@ -135,7 +136,7 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
     that is named.
     """
     number, said = UNNAMED, ""
-    for line in text.split("\n"):
+    for line in _without_tables(text.split("\n")):
         step = _STEP.match(line)
         if step is not None:
             if said:
@@ -145,6 +146,20 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
             said = f"{said}, {line[:LINE_CHARS]}"
     if said:
         yield number, said
+
+
+def _without_tables(lines: Sequence[str]) -> Iterator[str]:
+    """Lines, with each row of a table of scores as a step's line: ``| 1 | 0.9 | 0.8 | 0 |`` below their names."""
+    names: list[str] = []
+    for line in lines:
+        row = [cell.strip("*_`[] ") for cell in cells(line)]
+        if {name.casefold() for name in NAMES} <= {cell.casefold() for cell in row}:
+            names = row
+        elif names and len(row) == len(names) and (step := _COUNTED.fullmatch(row[0])):
+            scores = (f"{name}={said}" for name, said in zip(names[1:], row[1:], strict=True))
+            yield f"Step {step[1]}: {', '.join(scores)}"
+        else:
+            yield line
 
 
 def _scores(lines: Sequence[str]) -> Scores:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias, cast
 
 from handlers.answers.extract import absent, labelled, whole
+from handlers.answers.plain import plain_text
 from schemas.prompt import COPIED_WORDS
 from schemas.reply import Field, FieldKind
 
@@ -154,6 +155,8 @@ def read_answer(field: Field, raw: object) -> str:
         return NONE
     if found is None:
         raise ValueError(NO_ANSWER)
+    if field.none and absent(plain_text(found).strip()):
+        return NONE
     _refuse_echo(field, found)
     return found
 

@@ -67,6 +67,18 @@ def test_a_judge_is_shown_the_task_that_a_bare_problem_leaves_unsaid() -> None:
         assert bare(stated(domain, "p")) == bare(posed(domain, "p")) == "p"
 
 
+def test_problems_of_no_data_set_have_domains_that_say_the_form_of_their_answers() -> None:
+    for domain, form in (
+        ("multiple_choice", "the letter of the right option"),
+        ("yes_no", "yes or no"),
+        ("free_text", "the bare answer"),
+        ("python", "Python code"),
+    ):
+        assert form in stated(domain, "Is it?")
+        assert stated(domain, "Is it?").endswith("\n\nIs it?")
+    assert stated("default", "Is it?") == "Is it?"
+
+
 def test_judges_are_told_that_the_form_is_not_theirs_to_judge() -> None:
     """A statement of a user's own may hold it."""
     judging = [

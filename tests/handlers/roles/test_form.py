@@ -305,6 +305,15 @@ def test_no_answer_is_none(said: str) -> None:
     assert parse(f"Final_answer: {said}", may) == {"Final_answer": "NONE"}
 
 
+@pytest.mark.parametrize("said", ["none", "N/A", "\\text{none}", "\\textbf{None}", "\\text{ n/a }"])
+def test_who_may_have_no_answer_may_say_so_in_a_box(said: str) -> None:
+    """``\\boxed{\\text{none}}`` was graded as an answer, and wrong, where nothing was answered."""
+    may = Reply((Field("Final_answer", "answer", "it, or none", none=True),))
+    for whole in (f"Final_answer: \\boxed{{{said}}}", f"I find none: \\boxed{{{said}}}"):
+        assert parse(whole, may) == {"Final_answer": "NONE"}
+    assert parse("Final_answer: \\boxed{\\text{No one}}", may) == {"Final_answer": "\\text{No one}"}
+
+
 def test_a_choice_that_was_left_open_is_told_by_what_was_filled_in() -> None:
     """The model of 1.5 billion parameters copies "State: OPEN | ANSWERED", and gives the answer below it."""
     state = choice("State", ("OPEN", "ANSWERED"), "x")

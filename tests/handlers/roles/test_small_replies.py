@@ -332,6 +332,19 @@ def test_the_word_scores_may_stand_before_its_step_on_one_line() -> None:
         ), said
 
 
+@pytest.mark.parametrize("first", ["1", "Step 1", "**[Step 1]**"])
+def test_scores_may_stand_in_a_table(first: str) -> None:
+    head = "| Step | Semantic | Logical | **Fix** |\n|---|:-:|---|---|"
+    table = f"{head}\n| {first} | 0.5 | 50% | N/A |\n| 2 | 0.5 | 0.5 | 0.0 |"
+    for said in (
+        table,
+        f"Both hold.\n\nScores:\n{table}",
+        f"**Scores:**\n\n{table}\n\nStep 2 repeats.",
+    ):
+        assert read_scores(said, 1, 2) == Reading((HALF, HALF), True), said
+    assert not read_scores(table.replace("0.5", "fine"), 1, 2).whole
+
+
 def test_scores_of_a_single_step_need_not_name_it() -> None:
     said = "Semantic: 0.5\nLogical: 0.5\nFix: 0.0"
     for whole in (said, f"It fits.\n\n{said}", f"Semantic: it fits well.\n\nStep 3: {SCORED}"):

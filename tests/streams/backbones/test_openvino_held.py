@@ -142,7 +142,12 @@ def test_scores_whose_lines_were_left_as_questions_are_given_anew() -> None:
     """As the model said it at three of thirty-five askings; scores without their label its role reads."""
     left = "Semantic: 0.5\nLogical: 0.5\nFix: 0.5\n\nStep 1: Semantic=?, Logical=?, Fix=?"
     assert standing(left, "stop", ORACLE.reply) == f"{left}\n\n"
-    assert standing("Step 1: Semantic=0.5, Logical=1, Fix=0", "stop", ORACLE.reply) is None
+    for said in (
+        "Step 1: Semantic=0.5, Logical=1, Fix=0",
+        "**Semantic**: 0.5\n**Logical**: 1\n**Fix**: 0",
+    ):
+        assert read_scores(said, 1, 1).whole
+        assert standing(said, "stop", ORACLE.reply) is None
 
 
 # ── What a grammar lets pass ─────────────────────────────────────────────────────────────────

@@ -16,6 +16,8 @@ from schemas.spoken import spoken
 from streams.answering.backbones.openvino.grammar import is_short
 from streams.core.backbone import ModelRequest
 
+_LEFT_OPEN = "=?"
+"""How a line of scores ends that was copied from its question."""
 _FIGURE = r"[*_`\"'()\[\]{}]{0,6}\.?\d"
 
 
@@ -45,18 +47,19 @@ def standing(text: str, finish: str, reply: Reply) -> str | None:
 
 
 def _can_be_read(text: str, reply: Reply) -> bool:
-    return not isinstance(parse(text, reply), Unreadable) or _told(reply).search(text) is not None
+    if not isinstance(parse(text, reply), Unreadable):
+        return True
+    return _LEFT_OPEN not in text and _told(reply).search(text) is not None
 
 
 @lru_cache(maxsize=64)
 def _told(reply: Reply) -> re.Pattern[str]:
-    """A line that gives scores without their label, or a sentence that gives a number: their roles read both."""
+    """Scores in their order without their label, or a sentence that gives a number: their roles read both."""
     ways = [r"(?!)"]
     for field in reply.fields:
         if field.ratings:
-            ways.append(
-                "".join(rf"(?=.{{0,300}}\b{name}\b\W{{0,8}}{_FIGURE})" for name in field.ratings)
-            )
+            said = (rf"\b{name}\b\W{{0,8}}{_FIGURE}" for name in field.ratings)
+            ways.append(r"[\s\S]{0,80}?".join(said))
         elif field.kind == "number":
             ways.append(rf"\b{field.label}\b.{{0,60}}{_FIGURE}")
     return re.compile("|".join(f"(?:{way})" for way in ways), re.IGNORECASE)
