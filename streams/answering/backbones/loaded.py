@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from streams.answering.backbones.gguf import file_of
 from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
+from streams.support.extras import install
 
 M = TypeVar("M")
 
@@ -101,5 +102,5 @@ class LoadedModel(ABC, Generic[M]):
 
 def missing(kind: str, library: str, extra: str) -> SetupBroken:
     """What is raised where the extra that carries a library is not installed; ``make`` knows it by name."""
-    detail = f"{library} is not installed: make {extra}, or pip install 'metalogue[{extra}]'"
+    detail = f"{library} is not installed: make {extra}, or {install(extra)}"
     return SetupBroken("extra", kind, detail)

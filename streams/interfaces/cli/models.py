@@ -133,7 +133,7 @@ def _hub(name: str) -> Path:
     try:
         hub: Any = import_module("huggingface_hub")
     except ImportError as error:
-        raise _failed(name, "no client for hubs: pip install 'metalogue[local]'") from error
+        raise _failed(name, "no client for hubs: pip install huggingface_hub") from error
     owner, repository, file = name.split("/", 2)
     try:
         path = Path(hub.hf_hub_download(f"{owner}/{repository}", file, local_dir=home()))

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.errors import SETUP, UNREACHABLE, CliError, usage
+from streams.support.extras import install
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def need_extra(module: str, extra: str) -> None:
             f"this needs the extra {extra}, which is not installed",
             error="extra.missing",
             exit=SETUP,
-            hint=f"Install it: pip install 'metalogue[{extra}]'",
+            hint=f"Install it: {install(extra)}",
         )
 
 

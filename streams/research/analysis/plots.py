@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from itertools import cycle
 from typing import Any, Literal, TypeAlias
 
+from streams.support.extras import install
+
 Points: TypeAlias = Sequence[Sequence[float]]
 """``(x, y)`` each, or ``(x, y, low, high)`` where y has an interval."""
 Theme: TypeAlias = Literal["light", "dark"]
@@ -30,7 +32,7 @@ SHAPES: tuple[Shape, ...] = ("wide", "narrow")
 NARROW = "(max-width: 40rem)"
 DARK = "(prefers-color-scheme: dark)"
 FORMS: tuple[Form, ...] = ("svg", "png")
-MISSING = "Plots need Matplotlib: pip install 'metalogue[plots]'."
+MISSING = f"Plots need Matplotlib: {install('plots')}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from streams.support.extras import install
+
 _NAME = re.compile(
     r"hub:(?P<name>[\w.-]+/[\w.-]+)(?:#(?P<config>[\w.-]+))?(?:/(?P<split>[\w.-]+))?"
 )
@@ -47,7 +49,7 @@ def _rows(name: str, config: str | None, split: str) -> Iterable[Mapping[str, An
     try:
         library: Any = import_module("datasets")
     except ImportError as error:
-        why = f"a hub needs the extra: pip install 'metalogue[datasets]' ({error})"
+        why = f"a hub needs the extra: {install('datasets')} ({error})"
         raise NoHub(f"{name}: {why}") from error
     try:
         rows: Iterable[Mapping[str, Any]] = library.load_dataset(name, config, split=split)

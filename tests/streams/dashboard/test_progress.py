@@ -61,5 +61,5 @@ def test_without_matplotlib_a_page_says_what_is_missing(
     reader.close()
     shown = progress.shown(figures, SCOPE)
     assert shown is not None
-    assert "metalogue[plots]" in shown["missing"]
+    assert "matplotlib" in shown["missing"]
     assert progress.shown(figures, "another") is None

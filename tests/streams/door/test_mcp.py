@@ -22,6 +22,7 @@ import yaml
 from streams.interfaces.cli.errors import SETUP
 from streams.interfaces.cli.show.library import Library
 from streams.runtime.embedded.log import SqliteLog
+from streams.support.extras import install
 from tests.endpoint import Answer, Asked
 from tests.pace import soon
 from tests.streams.cli.calling import call, command, environment, process
@@ -433,4 +434,4 @@ def test_without_its_extra_it_says_what_to_install(
 
     monkeypatch.setattr("streams.interfaces.cli.observing.find_spec", missing)
     done = call("mcp", "--log", "a.db", "--backbone", "openai")
-    assert (done.code, "pip install 'metalogue[mcp]'" in done.err) == (SETUP, True), done.err
+    assert (done.code, install("mcp") in done.err) == (SETUP, True), done.err

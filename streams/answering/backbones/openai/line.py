@@ -17,6 +17,7 @@ from streams.answering.backbones.openai.raised import fault_of
 from streams.answering.backbones.openai.rates import hold_back
 from streams.answering.backbones.openai.transport import MOST_BYTES, TooLong, client, pieces
 from streams.core.backbone import SetupBroken
+from streams.support.extras import install
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
@@ -29,7 +30,7 @@ LOOKS = 16
 def need_client() -> None:
     """Raises ``SetupBroken`` if the extra that carries the client is not installed."""
     if importlib.util.find_spec("openai") is None:
-        detail = "the client is not installed: pip install 'metalogue[openai]'"
+        detail = f"the client is not installed: {install('openai')}"
         raise SetupBroken("extra", "openai", detail)
 
 

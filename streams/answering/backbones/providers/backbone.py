@@ -15,6 +15,7 @@ from streams.answering.backbones.providers.access import PlaceOf, find_access
 from streams.answering.backbones.providers.kinds import BEDROCK, KINDS, Options
 from streams.answering.backbones.providers.line import ProviderLine
 from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
+from streams.support.extras import install
 
 NEEDED = ("any_llm", "httpx", "google.genai", "boto3")
 MOST_THREADS = 32
@@ -69,8 +70,7 @@ def _need_extra(kind: str) -> None:
     for name in NEEDED:
         if not _is_there(name):
             detail = (
-                f"{name} is not installed: pip install 'metalogue[providers]', "
-                "or make providers in a checkout"
+                f"{name} is not installed: {install('providers')}, or make providers in a checkout"
             )
             raise SetupBroken("extra", kind, detail)
 

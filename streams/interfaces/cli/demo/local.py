@@ -23,6 +23,7 @@ from streams.interfaces.cli.setup import Models, WorkerConfig
 from streams.interfaces.cli.working import work
 from streams.research.analysis.cases import RIGHT, Case, read
 from streams.research.analysis.statistics import mcnemar
+from streams.support.extras import install
 from streams.views.words import plural
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def runner() -> str:
         with suppress(SetupBroken):
             need()
             return f"{kind}:{MODEL}"
-    hint = "In a checkout: make demo-local. Else: pip install 'metalogue[openvino,local]'"
+    hint = f"In a checkout: make demo-local. Else: {install('openvino', 'local')}"
     raise CliError(
         "nothing is installed that runs a model", error="model.extra", exit=SETUP, hint=hint
     )

@@ -14,6 +14,7 @@ import pytest
 from streams.answering.backbones.providers import KINDS, Options, ProviderBackbone
 from streams.answering.backbones.spelling import BackboneConfig, build
 from streams.core.backbone import SetupBroken
+from streams.support.extras import install
 from tests.endpoint import Asked, serving
 from tests.streams.backbones.asking import asking
 from tests.streams.backbones.providers.wires import SECRET, WIRES, Wire, with_provider
@@ -90,7 +91,7 @@ def test_a_missing_extra_names_the_command(wire: Wire, monkeypatch: pytest.Monke
     monkeypatch.setattr(importlib.util, "find_spec", without)
     error = broken(wire.kind, {wire.key: SECRET})
     assert error.code == "extra"
-    assert "pip install 'metalogue[providers]'" in error.detail
+    assert install("providers") in error.detail
 
 
 def test_what_only_an_endpoint_of_openai_s_kind_has_is_refused_by_name() -> None:
