@@ -143,6 +143,11 @@ class Figures:
         """Batches that hold work of ours: one of other tools' traces has nothing to measure."""
         return [batch for batch in self.batches.values() if batch.members]
 
+    @property
+    def learnt_from(self) -> list[BatchFigures]:
+        """Batches that are closed and have no memory version yet: their scopes learn from them now."""
+        return [batch for batch in self.batches.values() if not batch.versioned]
+
     def feed(self, kind: str, topic: str, episode: str, body: str) -> None:
         """Take one record in."""
         match kind:

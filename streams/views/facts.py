@@ -34,6 +34,8 @@ def says(fact: Event, reply: Completed | None) -> Saying:
     match fact:
         case Generated(role="step", answer=None, parse="ok"):
             return "step", "not solved yet", ""
+        case Generated(role="thinker" | "repairer", answer=None, parse="ok"):
+            return fact.role, "still open: no answer yet", ""
         case Generated():
             mark = "" if fact.parse == "ok" else f"   ({fact.parse})"
             return fact.role, _answer(fact.answer) + mark, "" if fact.answer else "warn"

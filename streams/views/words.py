@@ -76,7 +76,13 @@ def pad(text: str, room: int) -> str:
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Lines of whole words in at most ``room`` columns; a longer word is broken."""
+    """Lines of whole words in at most ``room`` columns, indented as the text is; a longer word is broken."""
+    indent = " " * min(len(text) - len(text.lstrip(" ")), room // 2) if text.strip() else ""
+    lines = _lines(text, room - len(indent))
+    return [f"{indent}{line}" for line in lines] if indent else lines
+
+
+def _lines(text: str, room: int) -> list[str]:
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -112,9 +118,11 @@ def count(number: int | None) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """``1 call``, ``12 calls``, ``3 batches``."""
-    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{number:,} {noun}{ending}"
+    """``1 call``, ``12 calls``, ``3 batches``, ``2 queries``."""
+    if number != 1:
+        is_changed = noun.endswith("y") and noun[-2:-1] not in "aeiou"
+        noun = f"{noun[:-1]}ies" if is_changed else f"{noun}{'es' if noun.endswith('ch') else 's'}"
+    return f"{number:,} {noun}"
 
 
 def kilo(number: int | None) -> str:

@@ -88,7 +88,8 @@ def _tokens(each: float | None, problems: int) -> str:
 
 
 def _cost(each: float | None, problems: int) -> str:
-    return "; cost unknown" if each is None else f"; cost about {each * problems:.4g}"
+    unknown = "; cost unknown: --prices FILE says what tokens cost"
+    return unknown if each is None else f"; cost about {each * problems:.4g}"
 
 
 def say_expected(world: World, log: SqliteLog | None, policy: str) -> None:

@@ -119,26 +119,27 @@ def chosen() -> View | None:
 
 
 class Plain:
-    """One line every ten seconds."""
+    """A line every ten seconds, where it would say anything else than the last one."""
 
     every = PLAIN_S
 
     def __init__(self) -> None:
-        self.line = self.written = ""
+        self.line = self.said = self.written = ""
 
     def draw(self, figures: Figures, running: int, elapsed: float) -> None:
         """Write a line when its time has come."""
         from streams.interfaces.cli.show.board import plain_line
         from streams.views.words import clock
 
-        self.line = f"{clock(elapsed)}  {plain_line(figures, running)}"
+        self.said = plain_line(figures, running)
+        self.line = f"{clock(elapsed)}  {self.said}"
         if elapsed >= self.every / 2:
             self._write()
 
     def _write(self) -> None:
-        if self.line != self.written:
+        if self.said != self.written:
             complain(self.line)
-            self.written = self.line
+            self.written = self.said
 
     def end(self) -> None:
         """Write how it ended."""

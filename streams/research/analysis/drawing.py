@@ -77,12 +77,18 @@ def headline(tree: Tree) -> str:
     """How the search ended, and what it spent."""
     pruned = sum(twig.status == "pruned" for twig in tree.nodes.values())
     mended = sum(twig.repairs is not None for twig in tree.nodes.values())
-    counts = f"{len(tree.nodes) - 1} thoughts, {pruned} pruned, {mended} repairs"
+    thoughts = _many(len(tree.nodes) - 1, "thought")
+    counts = f"{thoughts}, {pruned} pruned, {_many(mended, 'repair')}"
     granted = tree.frontiers[0].left if tree.frontiers else None
     if tree.decided is None:
         return counts
-    spent = f"{tree.decided.calls} of {granted} calls" if granted else f"{tree.decided.calls} calls"
+    calls = _many(tree.decided.calls, "call")
+    spent = f"{tree.decided.calls} of {_many(granted, 'call')}" if granted else calls
     return f"{tree.decided.action}: {counts}, {spent}"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def lines(tree: Tree) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from handlers.learning import metrics
 from handlers.policies.cot2_meta.trace import COLUMNS, calls_by_column
+from schemas.events.episode import Completed
 from streams.research.analysis.calibrated import Stated
-from streams.research.analysis.cases import Case
+from streams.research.analysis.cases import Case, role_of
 from streams.research.analysis.found import Found, Metric, over
 from streams.research.analysis.measures import (
     ACCURACY,
@@ -147,9 +148,10 @@ def costs(cases: Sequence[Case]) -> dict[str, Any]:
     Points are those of the accuracy: what nobody could grade is no wrong answer.
     """
     calls, tokens = over(spent("calls"))(cases), over(spent("tokens"))(cases)
-    columns: Counter[str] = Counter()
+    columns, roles = Counter[str](), Counter[str]()
     for case in cases:
         columns.update(calls_by_column(case.trace))
+        roles.update(role_of(e) for _, e in case.trace.events if isinstance(e, Completed))
     points = EFFICIENCY.found(cases)
     return {
         "mean_calls": calls.value,
@@ -159,6 +161,7 @@ def costs(cases: Sequence[Case]) -> dict[str, Any]:
         "points_per_1k_tokens": points.value,
         "points_per_1k_tokens_of": points.known,
         "calls_by_column": {name: columns[name] for name in COLUMNS},
+        "calls_by_role": dict(roles.most_common()),
     }
 
 

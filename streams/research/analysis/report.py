@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from handlers.policies.cot2_meta.trace import ROLES
 from streams.research.analysis.layout import bullets, gallery, html_table, page, warning
 from streams.research.analysis.plots import Plot, bars, curves, in_page, without
 from streams.research.analysis.progress import picture
@@ -140,12 +141,19 @@ def number(value: float | None, places: int) -> str:
     return "–" if value is None else f"{value:,.{places}f}"
 
 
+def _calls(figures: Mapping[str, Any]) -> Mapping[str, int]:
+    """What calls were for: by CoT2-Meta's table 5 where its roles alone were asked, else by the role."""
+    own = all(role in ROLES for role in figures["calls_by_role"])
+    found: Mapping[str, int] = figures["calls_by_column" if own else "calls_by_role"]
+    return found
+
+
 def _details(figures: Mapping[str, Any]) -> list[str]:
     lines = [f"- policy {figures['policy']}, profile {figures['profile']}"]
     lines += [f"- ended by: {_counts(figures['ended_by'])}"]
     lines += [f"- by a person's verdict: {figures['by_person']}"] if figures["by_person"] else []
     lines += [f"- {judge_line(figures['judge'])}"] if "judge" in figures else []
-    lines += [f"- calls: {_counts(figures['calls_by_column'])}"]
+    lines += [f"- calls: {_counts(_calls(figures))}"]
     lines.append(f"- {_efficiency(figures)}")
     for source, stated in figures["confidence"].items():
         left = f" ({stated['left_out']} not graded)" if stated["left_out"] else ""

@@ -42,7 +42,7 @@ def test_it_is_said_before_the_first_call(folder: Path) -> None:
     refused = next(at for at, line in enumerate(lines) if "key refused" in line)
     said = lines.index(
         "expected: cot, 3 problems: at most 3 calls; tokens unknown before the first has closed; "
-        "cost unknown"
+        "cost unknown: --prices FILE says what tokens cost"
     )
     assert said < refused
 

@@ -92,7 +92,8 @@ def plain_line(figures: Figures, running: int) -> str:
         f"calls {spent.calls}  tokens {kilo(spent.known_tokens)}  batches {figures.versions}  "
         f"lessons {figures.lessons}  repeated {figures.repeated}"
     )
-    return "  ".join((said, *(f"waits: {each}" for each in figures.waits)))
+    learning = [f"learning batch {each.number} of {each.scope}" for each in figures.learnt_from]
+    return "  ".join((said, *learning, *(f"waits: {each}" for each in figures.waits)))
 
 
 # ── The table of batches ─────────────────────────────────────────────────────────────────────

@@ -95,7 +95,7 @@ def write(found: Drawn, path: Path) -> int:
 def draw(page: Page, found: Drawn) -> None:
     """Principles with weights and evidence, then paths, then queries."""
     sizes = (
-        f"{len(found.cases)} queries, {plural(len(found.paths), 'path')}, "
+        f"{plural(len(found.cases), 'query')}, {plural(len(found.paths), 'path')}, "
         f"{plural(len(found.principles), 'principle')}, version {found.version}"
     )
     page.line((found.scope, "strong"), f"   {sizes}")
