@@ -9,12 +9,12 @@ import pytest
 
 from handlers.policies.cot2_meta.trace import Tree, Twig
 from schemas.events.reasoning import Generated
-from streams.analysis.drawing import headline
-from streams.cli.live import Plain
-from streams.cli.show.board import plain_line
-from streams.cli.show.facts import says
-from streams.cli.show.words import plural, wrap
+from streams.interfaces.cli.live import Plain
+from streams.interfaces.cli.show.board import plain_line
+from streams.research.analysis.drawing import headline
 from streams.telemetry.figures import BatchFigures, Figures, Spent
+from streams.views.facts import says
+from streams.views.words import plural, wrap
 from tests.streams.cli.calling import call
 
 
