@@ -24,7 +24,7 @@ TRIES = 16
 """How many of the last fields or boxes of a text are looked at before the next rule is tried."""
 
 _FINAL = re.compile(
-    r"final[ _\-\\]{0,3}answer(?: is)?[ \t*_`\"']{0,6}[:：=][ \t*_`\"']{0,6}"
+    r"final[ _\-\\]{0,3}answer(?: is)?[ \t*_`\"']{0,6}[:：=][ \t*_]{0,6}(?:[`\"'](?=\s)[ \t*_]{0,6})?"
     r"|^[ \t#>*_]{0,8}(?:the )?final[ _]answer[ \t#*_]{0,6}$",
     re.IGNORECASE | re.MULTILINE,
 )
