@@ -13,11 +13,12 @@ import orjson
 from pydantic import ValidationError
 
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
-from schemas.events.learning import MemoryVersioned
+from schemas.events.learning import Graded, MemoryVersioned
 from schemas.identity import learning_id, text_key
 from schemas.problem import Feedback
 from schemas.record import Record
 from streams.replay.completeness import referred
+from streams.replay.grades import SAID_IN
 from streams.replay.messages import problem_of
 from streams.runtime.embedded.log import SqliteLog
 
@@ -55,14 +56,22 @@ def cut_out(log: SqliteLog, episode: str, *, learned: bool = False) -> Cut:
 
 
 def _together(log: SqliteLog, episode: str) -> list[str]:
-    """The episode, its set with all members, and what any of them was taken from."""
-    found = [episode]
+    """The episode, its set with all members, what any of them was taken from, and runs of judges that graded it."""
+    found = [episode, *_judges(log, episode)]
     for name in found:  # it grows while it is read
         opened = log.find(name, "opened")
         if isinstance(opened, EpisodeOpened):
             beside = (opened.within, opened.parent, *(opened.members or ()))
             found += [each for each in beside if each is not None and each not in found]
     return found
+
+
+def _judges(log: SqliteLog, episode: str) -> Iterator[str]:
+    """The side runs whose verdicts are grades of an episode."""
+    for record in log.records("learning", episode=episode, kinds=("graded",)):
+        event = record.event
+        if isinstance(event, Graded) and (event.detail or "").startswith(SAID_IN):
+            yield (event.detail or "").removeprefix(SAID_IN)
 
 
 def _messages(log: SqliteLog, episode: str) -> set[int]:

@@ -50,6 +50,8 @@ class Told:
     judge_calls: int = 0
     closed_again: list[str] = field(default_factory=list[str])
     waiting: list[str] = field(default_factory=list[str])
+    stays: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By scope, what was said while learning under an outcome that changed."""
 
     def text(self, done: Regrading) -> Iterator[str]:
         """For people."""
@@ -84,6 +86,7 @@ class Told:
             "failed": self.failed,
             "closed_again": self.closed_again,
             "waiting": self.waiting,
+            "stays": self.stays,
             "judge_calls": self.judge_calls,
             "reasoning_calls": 0,
         }
@@ -132,6 +135,10 @@ def _say_the_rest(done: Regrading, told: Told) -> None:
         say(f"{plural(told.unput, 'answer')} without a reference: nothing was held against it")
     if done.done.by_person:
         say(f"{plural(done.done.by_person, 'answer')} judged by a person, whose verdict stands")
+    for scope, names in told.stays.items():
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        say(f"{scope}: said under another outcome, and stays: {' '.join(names[:SHOWN])}{more}")
+        say("  What you do not want any more: metalogue lessons retire ID")
     for scope in told.waiting:
         say(f"{scope}: the next worker closes its versions again")
 
@@ -260,6 +267,8 @@ def _let_count(done: Regrading, cases: Sequence[Case]) -> str | None:
 
 def _record(done: Regrading, told: Told) -> None:
     name = f"regrade:{os.getpid()}"
+
+    told.stays = done.stays()
 
     async def both() -> None:
         await done.write(name)

@@ -20,9 +20,12 @@ from pydantic import ValidationError
 
 from handlers.answers.grade import Grade, References, references_of
 from handlers.policies.base import Policy
+from handlers.policies.graph_memory.activate import CASE
 from schemas.events.codec import decode
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
+from schemas.events.graph import PrincipleInduced
 from schemas.events.learning import Graded, Reflected
+from schemas.identity import episode_parts, is_taken
 from schemas.outcome import Outcome
 from schemas.problem import Feedback
 from schemas.written import feedback_of
@@ -31,12 +34,14 @@ from streams.core.closing import evidence_of, grade_address, graded_address
 from streams.engine.grades import Judged, Solved
 from streams.engine.judgements import Judgements
 from streams.engine.learner import Learner
+from streams.engine.scopes import Scope
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.records import LogRecords
 
 CLOSED = """
-select episode from records where kind = 'episode.closed' and episode >= 'p/' and episode < 'p0'
+select episode from records where kind in ('episode.closed', 'trace.taken')
+  and episode >= 'p/' and episode < 'p0'
   order by offset
 """
 GRADED = (
@@ -95,7 +100,7 @@ class Regrading:
     # -- what there is -----------------------------------------------------------------------------
 
     def answers(self) -> Iterator[Put]:
-        """Every answer of a closed episode, but those of forgotten problems, in the order of the log."""
+        """Every answer of a closed episode or a case, but of forgotten problems, in the order of the log."""
         for (episode,) in self.log.db.execute(CLOSED).fetchall():
             found = self._judged(episode)
             if found is None or found[1].answer is None:
@@ -217,6 +222,34 @@ class Regrading:
                 pairs = zip(closed.members, closed.outcomes, strict=True)
                 found |= {member: (number, outcome) for member, outcome in pairs}
         return found
+
+    def stays(self) -> dict[str, list[str]]:
+        """By scope, what its memory holds that was said while an outcome that changed was another.
+
+        Nobody is asked, so it stays as it was said. Where nobody is told outcomes, none of it hangs on them.
+        """
+        found: dict[str, list[str]] = {}
+        for scope in self.learner.scopes.values():
+            labels = scope.policy.learns == "labels"
+            episodes = {
+                episode for episode, _, _ in self.done.changed if labels or is_taken(episode)
+            }
+            names = list(dict.fromkeys(self._said_of(scope, episodes)))
+            if names:
+                found[scope.id] = names
+        return found
+
+    def _said_of(self, scope: Scope, episodes: set[str]) -> Iterator[str]:
+        """Lessons of these episodes, and principles that were made of runs of their problems."""
+        for item in scope.memory.latest.whole():
+            if item.kind == "lesson" and item.role != CASE and episodes & {*item.evidence}:
+                yield item.id
+        subjects = {"/".join(episode_parts(episode)[:2]) for episode in episodes}
+        for record in self.log.records("learning", kinds=("principle.induced",)):
+            event = record.event
+            mine = record.episode.startswith(f"b/{scope.id}/")
+            if mine and isinstance(event, PrincipleInduced) and event.subject in subjects:
+                yield from () if event.principle is None else (event.principle,)
 
     # -- recording it ------------------------------------------------------------------------------
 

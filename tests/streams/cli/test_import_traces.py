@@ -236,12 +236,26 @@ def test_evidence_names_the_tool_that_a_lesson_came_from(folder: Path, log: Path
     assert found.code == 0, found.err
 
 
-def test_a_regrade_takes_them_along(folder: Path, log: Path) -> None:
+NOBODY = """
+from handlers.answers.own import Given, Grader
+
+nobody = Grader(name="nobody", version="1", grade=lambda given: False)
+"""
+
+
+def test_a_regrade_takes_them_along_and_names_what_was_said_before(folder: Path, log: Path) -> None:
     taken_in(file(folder, *CASES), log)
     worked(log)
-    done = call("regrade", "--log", f"sqlite:{log}")
+    (folder / "mine.py").write_text(NOBODY)
+    options = ("--grader", f"{folder / 'mine.py'}:nobody", "--log", f"sqlite:{log}")
+    done = call("regrade", *options)
     assert done.code == 0, done.err
-    assert verified(log).code == 0
+    assert "right -> wrong" in done.out
+    assert "said under another outcome, and stays: L1.R1" in done.err
+    assert "L1.R2" not in done.err, "its case was wrong before"
+    assert call("verify", *options).code == 0
+    again = call("regrade", *options, "--json")
+    assert again.json["stays"] == {}
 
 
 # ── What may not be ──────────────────────────────────────────────────────────────────────────

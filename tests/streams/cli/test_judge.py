@@ -203,15 +203,6 @@ def test_a_person_lets_verdicts_count_by_grading_anew(endpoint: Endpoint) -> Non
     assert verified.code == 0, verified.out + verified.err
 
 
-def test_evidence_names_the_judge_whose_side_run_it_does_not_hold(endpoint: Endpoint) -> None:
-    worked()
-    assert call("regrade", *LOG, "--judge", "openai:check").code == 0
-    assert call("export", "evidence", "sky", "--out", "e.json", *LOG).code == 0
-    called = call("verify", "e.json")
-    assert called.code == 0, called.err
-    assert "a judge's side run is in another part of the log" in called.out
-
-
 def _judged() -> list[dict[str, Any]]:
     query = "select body from records where kind = 'graded' and body like '%regrade%'"
     with closing(sqlite3.connect("a.db")) as db:
@@ -227,3 +218,18 @@ def test_a_grade_that_no_verdict_makes_is_found(endpoint: Endpoint, change: str)
         db.execute(f"update records set body = json_set(body, {change}) where {where}")
         db.commit()
     assert call("verify", *LOG).code == 3
+
+
+def test_evidence_holds_the_run_of_a_judge_that_graded(endpoint: Endpoint, folder: Path) -> None:
+    worked()
+    regraded = call("regrade", "--judge", "openai:check", *LOG, "--json")
+    assert regraded.code == 0, regraded.err
+    changed = [each["episode"] for each in regraded.json["changed"]]
+    assert changed
+    out = folder / "evidence.jsonl"
+    made = call("export", "evidence", changed[0], "--out", out, *LOG)
+    assert made.code == 0, made.err
+    assert '"answer_judge"' in out.read_text(encoding="utf-8")
+    verified = call("verify", out)
+    assert verified.code == 0, verified.out + verified.err
+    assert "a judge's side run is in another part" not in verified.out + verified.err
