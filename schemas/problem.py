@@ -101,7 +101,7 @@ def _short(value: Any) -> Any:
     return value
 
 
-Said = Annotated[
+ReferenceAnswer = Annotated[
     str | int | float | bool | list[Any] | None, AfterValidator(finite), AfterValidator(_short)
 ]
 """A reference answer as it was given, of at most ``REFERENCE_CHARS``."""
@@ -114,7 +114,7 @@ class ProblemRecord(BaseModel):
 
     id: ProblemId
     problem: ProblemText
-    answer: Said = None
+    answer: ReferenceAnswer = None
     statement: Statement | None = None
     domain: Name | None = None
     dataset: Name | None = None
@@ -187,7 +187,7 @@ class Feedback(BaseModel):
     domain: Name | None = None
     episode: str | None = None
     problem_id: str | None = None
-    reference: Said = None
+    reference: ReferenceAnswer = None
     verdict: bool | None = None
     score: Annotated[float, Field(ge=0, le=1)] | None = None
     passed: Literal[True] | None = Field(

@@ -20,7 +20,7 @@ from state.folds.forgetting import Forgetting
 from state.folds.grades import Known, Word
 from state.folds.labelling import Stated
 from state.folds.learned import Learned
-from state.folds.lives import Life, LifeKey, name_of
+from state.folds.lives import ItemKey, ItemUsage, name_of
 from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
 from state.folds.state import State, number_of, scope_of
@@ -37,17 +37,17 @@ _LIFE = attrgetter(
 )
 
 
-def life_body(life: Life) -> bytes:
+def life_body(life: ItemUsage) -> bytes:
     """Return the uses of a memory item as they are saved."""
     return orjson.dumps(_LIFE(life))
 
 
-def item_body(life: Life) -> bytes:
+def item_body(life: ItemUsage) -> bytes:
     """The memory item itself, which seldom changes."""
     return orjson.dumps(_ITEM(life.item))
 
 
-def load_life(key: str, body: bytes, item: Callable[[str], bytes]) -> tuple[LifeKey, Life]:
+def load_life(key: str, body: bytes, item: Callable[[str], bytes]) -> tuple[ItemKey, ItemUsage]:
     """The life that a body holds, by its key; ``item`` finds the item's body when it is needed."""
     scope, _, name = key.partition(SEPARATOR)
     since, off, until, embedder, *counts = orjson.loads(body)
@@ -55,7 +55,7 @@ def load_life(key: str, body: bytes, item: Callable[[str], bytes]) -> tuple[Life
     def held() -> MemoryItem:
         return load_item(item(key))
 
-    life = Life(scope, held, since, off, until, embedder, *counts)
+    life = ItemUsage(scope, held, since, off, until, embedder, *counts)
     life.kept = True
     return (scope, name), life
 
@@ -111,7 +111,7 @@ def load_uses(state: State, episode: str, body: bytes) -> None:
     """Put an episode's uses back; they are parsed when they are needed."""
     known = state.lives.known
 
-    def parsed() -> tuple[Life, ...]:
+    def parsed() -> tuple[ItemUsage, ...]:
         scope, names = orjson.loads(body)
         return tuple(known[scope, name] for name in names)
 

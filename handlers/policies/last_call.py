@@ -16,7 +16,7 @@ from handlers.policies.around import GENERATORS
 from handlers.policies.base import Conclusion, Task
 from handlers.policies.baselines.chain import CHAIN, PROMPT
 from handlers.roles.objects import as_text
-from handlers.roles.role import Role, Said
+from handlers.roles.role import Role, RoleReply
 from handlers.roles.steps import shown
 from schemas.asking import All, OutOfLimit, Steps
 from schemas.events.reasoning import Generated, Parse
@@ -75,7 +75,7 @@ def close(
     sampling: Sampling,
     at: int = 0,
     role: str = "reasoner",
-) -> Steps[Said]:
+) -> Steps[RoleReply]:
     """One plain chain of thought, which goes on from the work so far where there is any."""
     asked, own = CHAIN, {"problem": task.stated}
     if done:

@@ -18,7 +18,7 @@ import orjson
 from handlers.learning.graph import LEAST, MOST
 from handlers.roles.form import Unreadable, Values
 from handlers.roles.objects import objects_in
-from handlers.roles.role import Check, Role, Said, choice, text
+from handlers.roles.role import Check, Role, RoleReply, choice, text
 from schemas.reply import Field
 
 Analysis: TypeAlias = Literal["contrast", "speculative", "positive"]
@@ -218,7 +218,7 @@ def rating(item: str) -> re.Match[str] | None:
     return found if found and found.end() > end else _RATING.search(item, end)
 
 
-def made_of(said: Said) -> Made:
+def made_of(said: RoleReply) -> Made:
     """The principle of a readable reply that creates or updates."""
     overall = said.get("Overall_confidence") or "medium"
     strategies = tuple(rated(item, overall) for item in said.items("Strategy_principles"))

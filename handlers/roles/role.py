@@ -28,7 +28,7 @@ Check: TypeAlias = Callable[[Values, str], Unreadable | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RoleReply:
     """What a role replied. ``values`` is empty where nothing could be read."""
 
     values: Values
@@ -175,7 +175,7 @@ class Role:
             self.name, self.template, filled, sampling=sampling or self.sampling, draw=draw
         )
 
-    def ask(self, *, draw: int = 0, **variables: str) -> Steps[Said]:
+    def ask(self, *, draw: int = 0, **variables: str) -> Steps[RoleReply]:
         """The role's reply to these sections; asked once more if it cannot be read."""
         return self.put(variables, draw=draw)
 
@@ -186,7 +186,7 @@ class Role:
         draw: int = 0,
         sampling: Sampling | None = None,
         check: Check | None = None,
-    ) -> Steps[Said]:
+    ) -> Steps[RoleReply]:
         """As ``ask``, with its own sampling and a rule that readable values must keep too."""
         question = self.question(variables, draw=draw, sampling=sampling)
         first = yield from question
@@ -194,18 +194,20 @@ class Role:
         if not isinstance(values, Unreadable):
             return self._said(values, (first,), "ok")
         if not self.mends:
-            return Said({}, (first,), "unreadable", values)
+            return RoleReply({}, (first,), "unreadable", values)
         yield ReplyReparsed(role=self.name, source=first.address, reason=str(values))
         second = yield from replace(question, history=mending(first.text, values))
         values = self.hear(second, check)
         if isinstance(values, Unreadable):
-            return Said({}, (first, second), "fallback", values)
+            return RoleReply({}, (first, second), "fallback", values)
         return self._said(values, (first, second), "reparsed")
 
-    def _said(self, values: Values, completions: tuple[Completion, ...], parse: Parse) -> Said:
+    def _said(self, values: Values, completions: tuple[Completion, ...], parse: Parse) -> RoleReply:
         labels = (field.label for field in self.reply.fields if field.kind == "answer")
         found = next((values[label] for label in labels if label in values), None)
-        return Said(values, completions, parse, answer=found if isinstance(found, str) else None)
+        return RoleReply(
+            values, completions, parse, answer=found if isinstance(found, str) else None
+        )
 
 
 def mending(text: str, problem: Unreadable) -> tuple[Message, ...]:

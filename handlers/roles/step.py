@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from handlers.roles.between import Marks
 from handlers.roles.form import Unreadable, Values
-from handlers.roles.role import Check, Role, Said, choice, text
+from handlers.roles.role import Check, Role, RoleReply, choice, text
 from schemas.events.reasoning import Parse
 from schemas.reply import Field
 
@@ -96,7 +96,7 @@ def as_fields(reply: str) -> str:
     return "\n".join((head, *steps, f"{STATE}: {'SOLVED' if solved else 'OPEN'}", rest.strip()))
 
 
-def made_of(said: Said) -> Made:
+def made_of(said: RoleReply) -> Made:
     """What was said, after at most one re-prompt: what has no form is unsolved, and stands whole."""
     model = said.completion.model
     if said.readable:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from handlers.answers.extract import extract
 from handlers.roles.again import Meter
 from handlers.roles.form import Unreadable, every, is_figure
-from handlers.roles.role import Role, Said, choice, text
+from handlers.roles.role import Role, RoleReply, choice, text
 from handlers.roles.steps import with_answer
 from schemas.asking import Steps
 from schemas.questions import Complete, Sampling
@@ -113,7 +113,7 @@ def think(
     meter.calls += 1
     role = role.as_asked(completion)
     values = replace(role, least=_thoughtless(role.reply)).hear(completion)
-    said = Said({} if isinstance(values, Unreadable) else values, (completion,), "ok")
+    said = RoleReply({} if isinstance(values, Unreadable) else values, (completion,), "ok")
     answer = said.get("Final_answer")
     if answer is None and said.values and to_the_end:
         answer = _below_open(role, said)
@@ -130,7 +130,7 @@ def _thoughtless(reply: Reply) -> Reply:
     return Reply((replace(first, required=False), *others), reply.reasons)
 
 
-def _below_open(role: Role, said: Said) -> str | None:
+def _below_open(role: Role, said: RoleReply) -> str | None:
     """The last figure or formula that is given as the final answer of a problem that is said to be open.
 
     A model of 1.5 billion parameters worked the problem out and called it OPEN, in 22 of 34 replies; "not yet" is none.
@@ -139,7 +139,7 @@ def _below_open(role: Role, said: Said) -> str | None:
     return given[-1] if given and is_figure(given[-1]) else None
 
 
-def _together(question: Complete, role: Role, said: Said) -> str:
+def _together(question: Complete, role: Role, said: RoleReply) -> str:
     """The thought; of a reply that goes through its form several times, all that is new in its thoughts."""
     known = set(dict(question.variables).get("trajectory", "").split("\n"))
     thoughts = map(str, every(said.text, role.reply, "Thought"))

@@ -13,12 +13,12 @@ from typing import TypeAlias
 from schemas.memory import Memory, MemoryItem
 from state.folds.forgetting import blank
 
-LifeKey: TypeAlias = tuple[str, str]
+ItemKey: TypeAlias = tuple[str, str]
 """Scope, and the item's id; a rule's id with the digest of its text, since ids of rules return."""
 
 
 @dataclass(slots=True)
-class Life:
+class ItemUsage:
     """One memory item, and what became of it."""
 
     scope: str
@@ -53,7 +53,7 @@ class Life:
         self.held, self.kept = item, False
 
     @property
-    def key(self) -> LifeKey:
+    def key(self) -> ItemKey:
         """Its name in its log."""
         return self.scope, name_of(self.item)
 
@@ -65,7 +65,7 @@ def name_of(item: MemoryItem) -> str:
 
 Span: TypeAlias = tuple[int, int | None, MemoryItem]
 """Since which version an item stands, until which, and the item."""
-Uses: TypeAlias = tuple[Life, ...] | Callable[[], tuple[Life, ...]]
+Uses: TypeAlias = tuple[ItemUsage, ...] | Callable[[], tuple[ItemUsage, ...]]
 """The items that an episode had in its prompts; from a snapshot they are read when they are needed."""
 
 
@@ -73,13 +73,13 @@ Uses: TypeAlias = tuple[Life, ...] | Callable[[], tuple[Life, ...]]
 class LivesFold:
     """Every item of every scope, and which episodes had it in their prompts."""
 
-    known: dict[LifeKey, Life] = field(default_factory=dict[LifeKey, Life])
+    known: dict[ItemKey, ItemUsage] = field(default_factory=dict[ItemKey, ItemUsage])
     uses: dict[str, Uses] = field(default_factory=dict[str, Uses])
-    index: dict[str, tuple[Memory, dict[str, Life]]] = field(
-        default_factory=dict[str, tuple[Memory, dict[str, Life]]]
+    index: dict[str, tuple[Memory, dict[str, ItemUsage]]] = field(
+        default_factory=dict[str, tuple[Memory, dict[str, ItemUsage]]]
     )
 
-    def versioned(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
+    def versioned(self, before: Memory, after: Memory, offset: int) -> Iterator[ItemUsage]:
         """A version came: new items begin, those left out end. The lives that changed."""
         named = self._named(before)
         stays, old = set(map(id, after.items)), set(map(id, before.items))
@@ -97,7 +97,7 @@ class LivesFold:
             del self.index[after.scope]
         yield from self._retired(before, after, offset)
 
-    def _retired(self, before: Memory, after: Memory, offset: int) -> Iterator[Life]:
+    def _retired(self, before: Memory, after: Memory, offset: int) -> Iterator[ItemUsage]:
         """Items that were set aside, and those that are back."""
         if not (before.aside or after.aside):
             return
@@ -105,12 +105,14 @@ class LivesFold:
         for name in now.keys() ^ {name_of(item) for _, item in before.aside}:
             life = self.known.get((after.scope, name))
             if life is None:  # a rule with a retired text, written again under another id
-                life = Life(after.scope, now[name], after.number, offset, after.number)
+                life = ItemUsage(after.scope, now[name], after.number, offset, after.number)
                 self.known[after.scope, name] = life
             life.retired, life.off = name in now, offset
             yield life
 
-    def revised(self, old: Memory, versions: Mapping[int, Memory], offset: int) -> Iterator[Life]:
+    def revised(
+        self, old: Memory, versions: Mapping[int, Memory], offset: int
+    ) -> Iterator[ItemUsage]:
         """A version was closed again: what it lost, or has back, stands as versions up to it say.
 
         What none of them holds is withdrawn, and only its name stays.
@@ -130,7 +132,7 @@ class LivesFold:
 
     def forget(
         self, episodes: Collection[str], outcome: Callable[[str], str], offset: int
-    ) -> Iterator[Life]:
+    ) -> Iterator[ItemUsage]:
         """Take back the opportunities that a forgotten problem's episodes were."""
         for episode in sorted(self.uses.keys() & episodes):
             lives = self.used_in(episode)
@@ -141,16 +143,16 @@ class LivesFold:
                 life.off = offset
             yield from lives
 
-    def _end(self, after: Memory, item: MemoryItem, offset: int) -> Life:
+    def _end(self, after: Memory, item: MemoryItem, offset: int) -> ItemUsage:
         life = self.known[after.scope, name_of(item)]
         life.until, life.off = after.number, offset
         return life
 
-    def _begin(self, after: Memory, item: MemoryItem, offset: int) -> Life:
+    def _begin(self, after: Memory, item: MemoryItem, offset: int) -> ItemUsage:
         key, maker = (after.scope, name_of(item)), after.embedder if item.vector else None
         life = self.known.get(key)
         if life is None:
-            life = self.known[key] = Life(after.scope, item, after.number, offset, None, maker)
+            life = self.known[key] = ItemUsage(after.scope, item, after.number, offset, None, maker)
             return life
         if life.until is not None and life.until < after.number:  # it comes back after a break
             life.since = after.number
@@ -160,7 +162,7 @@ class LivesFold:
 
     def used(
         self, episode: str, memory: Memory, ids: Iterable[str], outcome: str, offset: int
-    ) -> tuple[Life, ...]:
+    ) -> tuple[ItemUsage, ...]:
         """An episode ended that had these items in its prompts. The lives that changed."""
         lives = tuple(filter(None, map(self._named(memory).get, ids)))
         if lives:
@@ -172,7 +174,7 @@ class LivesFold:
             self._count(lives, outcome, 1)
         return lives
 
-    def graded(self, episode: str, before: str, now: str, offset: int) -> tuple[Life, ...]:
+    def graded(self, episode: str, before: str, now: str, offset: int) -> tuple[ItemUsage, ...]:
         """An episode's outcome changed. The lives that changed with it."""
         lives = self.used_in(episode)
         self._count(lives, before, -1)
@@ -181,7 +183,7 @@ class LivesFold:
             life.off = offset
         return lives
 
-    def _count(self, lives: Iterable[Life], outcome: str, by: int) -> None:
+    def _count(self, lives: Iterable[ItemUsage], outcome: str, by: int) -> None:
         """Book, or take back, one opportunity's outcome for each."""
         if outcome == "right":
             for life in lives:
@@ -190,14 +192,14 @@ class LivesFold:
             for life in lives:
                 life.wrong += by
 
-    def used_in(self, episode: str) -> tuple[Life, ...]:
+    def used_in(self, episode: str) -> tuple[ItemUsage, ...]:
         """The items that an episode had in its prompts."""
         lives = self.uses.get(episode, ())
         if callable(lives):
             lives = self.uses[episode] = lives()
         return lives
 
-    def _named(self, memory: Memory) -> dict[str, Life]:
+    def _named(self, memory: Memory) -> dict[str, ItemUsage]:
         known = self.index.get(memory.scope)
         if known is None or known[0] is not memory:
             scope = memory.scope
@@ -238,7 +240,7 @@ class Spans:
         return since, None if until == self.upto else until + 1, self._at(until)[name]
 
 
-def _stand(life: Life, span: Span | None, number: int, *, back: bool) -> None:
+def _stand(life: ItemUsage, span: Span | None, number: int, *, back: bool) -> None:
     """Let a life say what versions up to this number hold of its item."""
     if span is not None:
         life.since, life.until, item = span

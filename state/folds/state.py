@@ -36,7 +36,7 @@ from schemas.identity import canonical, episode_id
 from schemas.places import stands
 from state.folds.costs import CostsFold
 from state.folds.forgetting import Records
-from state.folds.lives import Life, LifeKey, LivesFold
+from state.folds.lives import ItemKey, ItemUsage, LivesFold
 from state.folds.memory import MemoryFold
 from state.folds.outcomes import OutcomesFold
 from state.folds.strays import Strays
@@ -51,7 +51,7 @@ VersionKey: TypeAlias = tuple[str, int]
 class Touched:
     """Keys that changed since somebody last looked: what a snapshot or a table must write again."""
 
-    lives: set[LifeKey] = field(default_factory=set[LifeKey])
+    lives: set[ItemKey] = field(default_factory=set[ItemKey])
     versions: set[VersionKey] = field(default_factory=set[VersionKey])
     episodes: set[str] = field(default_factory=set[str])
     batches: set[str] = field(default_factory=set[str])
@@ -275,7 +275,7 @@ class State:
         known = self.forgotten.get(scope, {})
         return next((at for prefix, at in known.items() if episode.startswith(prefix)), None)
 
-    def _changed(self, lives: Iterable[Life]) -> None:
+    def _changed(self, lives: Iterable[ItemUsage]) -> None:
         for each in self.watchers:
             each.lives.update(life.key for life in lives)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schemas.vectors import unpack
-from state.folds.lives import Life, LifeKey
+from state.folds.lives import ItemKey, ItemUsage
 from state.folds.state import Touched, VersionKey
 from state.projections.items import SHARED
 from state.projections.items import row as item_row
@@ -45,23 +45,23 @@ def metacognitions(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
         }
 
 
-def _standing(source: Source, life: Life) -> Mapping[str, Any]:
+def _standing(source: Source, life: ItemUsage) -> Mapping[str, Any]:
     """Return what the newest version knows of a principle; nothing once its text was replaced."""
     held: Mapping[str, Mapping[str, Any]] = learned(source, life.scope).get("principles", NONE)
     return held.get(life.item.id, NONE) if life.until is None else NONE
 
 
-def _lives(source: Source, keys: Sequence[LifeKey], role: str) -> Iterator[Life]:
+def _lives(source: Source, keys: Sequence[ItemKey], role: str) -> Iterator[ItemUsage]:
     known = source.state.lives.known
     found = (known.get(key) for key in keys)
     return (life for life in found if life is not None and life.item.role == role)
 
 
-def _touched_items(touched: Touched) -> Iterable[LifeKey]:
+def _touched_items(touched: Touched) -> Iterable[ItemKey]:
     return touched.lives
 
 
-def _items(source: Source) -> Iterable[LifeKey]:
+def _items(source: Source) -> Iterable[ItemKey]:
     return source.state.lives.known
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from schemas.vectors import unpack
-from state.folds.lives import Life, LifeKey
+from state.folds.lives import ItemKey, ItemUsage
 from state.folds.state import Touched
 from state.tables.columns import shared
 from state.tables.table import Column, Row, Source, Table
@@ -34,7 +34,7 @@ LESSON = (
 )
 
 
-def row(life: Life) -> Row:
+def row(life: ItemUsage) -> Row:
     """Return the columns that lessons and rules have in common."""
     item = life.item
     return {
@@ -56,7 +56,7 @@ def row(life: Life) -> Row:
     }
 
 
-def lesson(life: Life) -> Row:
+def lesson(life: ItemUsage) -> Row:
     """One lesson."""
     item = life.item
     more: Row = {
@@ -70,7 +70,7 @@ def lesson(life: Life) -> Row:
     return row(life) | more
 
 
-def _lives(kind: str, source: Source, keys: Sequence[LifeKey]) -> Iterator[Life]:
+def _lives(kind: str, source: Source, keys: Sequence[ItemKey]) -> Iterator[ItemUsage]:
     known = source.state.lives.known
     found = (known.get(key) for key in keys)
     return (life for life in found if life is not None and life.item.kind == kind)
@@ -86,11 +86,11 @@ def rules(source: Source, keys: Sequence[Any]) -> Iterator[Row]:
     return map(row, _lives("rule", source, keys))
 
 
-def _touched(touched: Touched) -> Iterable[LifeKey]:
+def _touched(touched: Touched) -> Iterable[ItemKey]:
     return touched.lives
 
 
-def _keys(source: Source) -> Iterable[LifeKey]:
+def _keys(source: Source) -> Iterable[ItemKey]:
     return source.state.lives.known
 
 

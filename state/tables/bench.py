@@ -10,7 +10,7 @@ from typing import Any
 
 from schemas.memory import Memory, MemoryItem
 from schemas.vectors import pack
-from state.folds.lives import Life
+from state.folds.lives import ItemUsage
 from state.projections.items import LESSONS, lesson
 from state.tables.lance import LanceTable
 from state.tables.table import Row
@@ -20,7 +20,7 @@ BATCH = 20
 
 
 def _row(scope: str, item: MemoryItem, offset: int) -> Row:
-    return lesson(Life(scope, item, 1, offset, embedder="drawn"))
+    return lesson(ItemUsage(scope, item, 1, offset, embedder="drawn"))
 
 
 def fill(folder: Path, memories: Iterable[Memory], dimensions: int) -> Any:

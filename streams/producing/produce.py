@@ -32,7 +32,7 @@ from streams.engine.prompts.catalogue import asked_by, need_known
 from streams.producing.others import Others
 from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
-from streams.producing.sources import BadLine, Line, parse
+from streams.producing.sources import BadLine, SourceLine, parse
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.room import need_room
@@ -106,7 +106,7 @@ class Plan:
 class Refusal:
     """A line that was not taken, and why."""
 
-    line: Line
+    line: SourceLine
     error: BadLine
     key: str
     """Names it among the dead letters."""
@@ -135,7 +135,7 @@ class Producer:
         self.seen: set[str] = set()
         self.messages: list[tuple[str, str, dict[str, Any], bytes]] = []
 
-    def run(self, lines: Iterable[Line], *, dry: bool = False) -> Produced:
+    def run(self, lines: Iterable[SourceLine], *, dry: bool = False) -> Produced:
         """Take every line, then append everything in one commit."""
         self.others.look()
         for line, record in self._ordered(self._read(lines)):
@@ -148,7 +148,7 @@ class Producer:
             self.log.publish(self.messages, self._commands())
         return self.done
 
-    def _read(self, lines: Iterable[Line]) -> Iterator[tuple[Line, ProblemRecord]]:
+    def _read(self, lines: Iterable[SourceLine]) -> Iterator[tuple[SourceLine, ProblemRecord]]:
         for line in lines:
             try:
                 yield line, parse(line.raw)
@@ -156,8 +156,8 @@ class Producer:
                 self._refuse(line, error)
 
     def _ordered(
-        self, read: Iterator[tuple[Line, ProblemRecord]]
-    ) -> Iterable[tuple[Line, ProblemRecord]]:
+        self, read: Iterator[tuple[SourceLine, ProblemRecord]]
+    ) -> Iterable[tuple[SourceLine, ProblemRecord]]:
         if self.plan.order == "released":
             return read
         return sorted(read, key=lambda pair: hash01("order", self.plan.seed, pair[1].id))
@@ -290,7 +290,7 @@ class Producer:
         key = digest([label.domain, label.problem_id, record.answer])
         self.messages.append(("feedback", key, {}, body))
 
-    def _refuse(self, line: Line, error: BadLine) -> None:
+    def _refuse(self, line: SourceLine, error: BadLine) -> None:
         key = f"{self.plan.source}:{line.number}:{digest(line.raw.hex())}"
         self.done.refused.append(Refusal(line, error, key))
         headers = {

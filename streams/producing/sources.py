@@ -26,7 +26,7 @@ FIELD_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """One line of a source with its number, from 1."""
 
     number: int
@@ -50,7 +50,7 @@ def built_in(source: str) -> bool:
     return source.partition(":")[0] in datasets.NAMES and not Path(source).is_file()
 
 
-def lines_of(source: str, data: str | None) -> Iterator[Line]:
+def lines_of(source: str, data: str | None) -> Iterator[SourceLine]:
     """The lines of a file, of standard input (``-``), or of a built-in set. Raises ``NoSource``."""
     if source == "-":
         yield from _numbered(sys.stdin.buffer)
@@ -64,21 +64,21 @@ def lines_of(source: str, data: str | None) -> Iterator[Line]:
             raise NoSource(f"{source}: {error.strerror or error}") from error
 
 
-def _numbered(file: BinaryIO) -> Iterator[Line]:
+def _numbered(file: BinaryIO) -> Iterator[SourceLine]:
     """The lines that say something; of one that is too long only its beginning, which ``parse`` refuses."""
     for number, raw in enumerate(iter(partial(file.readline, LINE_BYTES + 2), b""), 1):
         rest = raw
         while len(rest) == LINE_BYTES + 2 and not rest.endswith(b"\n"):
             rest = file.readline(LINE_BYTES + 2)
         if raw.strip():
-            yield Line(number, raw.rstrip(b"\r\n"))
+            yield SourceLine(number, raw.rstrip(b"\r\n"))
 
 
-def _from_set(source: str, data: str | None) -> Iterator[Line]:
+def _from_set(source: str, data: str | None) -> Iterator[SourceLine]:
     try:
         for number, record in enumerate(datasets.open_source(source, path=data), 1):
             said = {name: value for name, value in record.items() if name != "traits"}
-            yield Line(number, json.dumps(said, ensure_ascii=False).encode())
+            yield SourceLine(number, json.dumps(said, ensure_ascii=False).encode())
     except ValueError as error:
         raise NoSource(str(error)) from error
 

@@ -44,7 +44,7 @@ COUNTED = {"pulls": "reward", "proposals": "proposal", "tuples": "attempt"}
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class EpisodeView:
     """One episode as recorded. ``journal`` of a fork begins with its parent's record."""
 
     episode: str
@@ -143,7 +143,7 @@ class Sheet:
         return [each for each in found if each[0]]
 
 
-def read(log: SqliteLog, episode: str) -> Sheet:
+def read(log: SqliteLog, episode: str) -> EpisodeView:
     """The sheet of an episode."""
     own = log.journal(episode)
     opened, closed = own.get("opened"), own.get("closed")
@@ -157,7 +157,7 @@ def read(log: SqliteLog, episode: str) -> Sheet:
         number, taught = _taught(log, episode, admitted.scope, opened.memory_version)
     topic = "learning" if learned_from is not None else "events"
     epochs = int(log.db.execute(EPOCHS, (episode, topic)).fetchone()[0])
-    return Sheet(
+    return EpisodeView(
         episode,
         journal,
         admitted,

@@ -13,7 +13,7 @@ from schemas.problem import Problem
 from streams.runtime.kafka.append import Appender, KafkaWriter, message_headers
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.contracts.log_suite import Kept
 
 ADMITTED = ProblemAdmitted(problem=Problem(id="a", problem="1", domain="d"), scope="s", offset=0)
@@ -25,7 +25,7 @@ class KafkaRecorder:
     On Kafka an episode counts where it was admitted, so each is; messages leave through the relay's lane.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: KafkaAddress) -> None:
         self.place, self.epoch = place, -1
         self.said: list[tuple[str, str, Event]] = []
         self.sent: list[tuple[str, bytes]] = []
@@ -70,7 +70,7 @@ class KafkaRecorder:
 
 
 @contextmanager
-def kafka_log(place: Place) -> Generator[Kept]:
+def kafka_log(place: KafkaAddress) -> Generator[Kept]:
     """The recorder of a place, and the import as its reader."""
     with TemporaryDirectory() as home, closing(KafkaLog(place, Path(home))) as log:
 

@@ -34,7 +34,7 @@ from streams.runtime.embedded.log import SqliteLog, now_ms
 from streams.runtime.embedded.worker import Worker
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.worker import KafkaWorker
 from tests.fragile import Fragile
 from tests.memory_kafka.broker import Died
@@ -174,7 +174,7 @@ class Embedded:
 class OnKafka:
     """A log on a broker, and its import."""
 
-    place: Place
+    place: KafkaAddress
     imported: KafkaLog
     index: Path | None = None
     kept: Path | None = None
@@ -222,7 +222,7 @@ def mortal(left: int | None) -> Generator[None]:
     """Producers append so many records, and then no more."""
     make = aio.producer
 
-    def of(place: Place, **options: Any) -> Any:
+    def of(place: KafkaAddress, **options: Any) -> Any:
         return Mortal(make(place, **options), left)
 
     with pytest.MonkeyPatch.context() as patch:

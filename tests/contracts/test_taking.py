@@ -22,7 +22,7 @@ from streams.answering.budgets import spent_since
 from streams.engine.progress import Outcome
 from streams.interfaces.cli.feedback import message
 from streams.interfaces.cli.logs import counts
-from streams.producing.sources import Line
+from streams.producing.sources import SourceLine
 from streams.producing.traces.taking import Plan, Taken, Taker
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
@@ -72,7 +72,7 @@ def cases(size: int = SIZE) -> list[dict[str, Any]]:
 def taken_in(
     runtime: Runtime, given: list[dict[str, Any]], domain: str = "d", tenant: str | None = None
 ) -> Taken:
-    lines = [Line(n, json.dumps(each).encode()) for n, each in enumerate(given, 1)]
+    lines = [SourceLine(n, json.dumps(each).encode()) for n, each in enumerate(given, 1)]
     plan = Plan(source="traces.jsonl", find=find, policy="pupil", domain=domain, tenant=tenant)
     return Taker(runtime.log(), plan).run(lines)
 

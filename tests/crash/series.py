@@ -28,7 +28,7 @@ from streams.engine.learner import Learner
 from streams.engine.policies import find
 from streams.engine.progress import Outcome
 from streams.producing.produce import Plan, Produced, Producer
-from streams.producing.sources import Line, lines_of
+from streams.producing.sources import SourceLine, lines_of
 from streams.replay.digest import log_digest, meaning
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.worker import Worker
@@ -103,7 +103,7 @@ def produced(
     values: Mapping[str, Any] = CHEAP,
     timing: Timing = "barrier",
     limits: Limits | None = None,
-    lines: list[Line] | None = None,
+    lines: list[SourceLine] | None = None,
 ) -> Produced:
     """A new log with a source in it."""
     log = SqliteLog(path, create=True)

@@ -14,7 +14,7 @@ import pytest
 from schemas.events.learning import Timing
 from state.journal import Fenced
 from streams.engine.policies import find
-from streams.producing.sources import Line
+from streams.producing.sources import SourceLine
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from tests.crash.series import Counted, End, StoppingLog, completed, end_of, produced, quick, worked
@@ -41,9 +41,9 @@ KINDS = {
 }
 
 
-def lines(kind: Kind) -> list[Line]:
+def lines(kind: Kind) -> list[SourceLine]:
     """Sums, some of them with an answer to grade by, one with an answer that nothing is equal to."""
-    found: list[Line] = []
+    found: list[SourceLine] = []
     for number in range(1, SIZE + 1):
         said: dict[str, Any] = {
             "id": f"sum-{number}",
@@ -52,7 +52,7 @@ def lines(kind: Kind) -> list[Line]:
         }
         if kind.labelled and number % 3:
             said["answer"] = 2 * number + 2 if number % 5 else "no number"
-        found.append(Line(number, json.dumps(said).encode()))
+        found.append(SourceLine(number, json.dumps(said).encode()))
     return found
 
 

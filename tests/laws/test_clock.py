@@ -28,7 +28,7 @@ from streams.runtime.embedded import log as log_module
 from streams.runtime.embedded import writer as writer_module
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.worker import Worker
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.view import View
 from streams.telemetry.spans import spans
 from streams.telemetry.worker import under_way
@@ -120,7 +120,7 @@ def test_what_waits_to_be_appended_waits_by_a_clock_that_nobody_sets(
 
 
 def test_the_newest_verdict_is_the_last_that_was_put_whatever_its_clock_says() -> None:
-    place = Place.of("kafka://nowhere:1")
+    place = KafkaAddress.of("kafka://nowhere:1")
     view = View(place, Learner(find), 1, lambda _, __, ___: None)
     for offset, (verdict, at_ms) in enumerate([(False, 5 * HOUR_MS), (True, 2 * HOUR_MS)]):
         told = {"domain": "d", "problem_id": "1", "verdict": verdict, "by": "ann"}

@@ -23,10 +23,10 @@ from schemas.identity import is_numbered
 from streams.engine.learner import Learner
 from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.fence import CLAIMED, EventsFold
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.view import View
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, in_one_process
 from tests.memory_kafka.broker import Entry
@@ -123,21 +123,21 @@ def test_the_law_is_not_vacuous(tmp_path: Path) -> None:
 # -- the fold alone -----------------------------------------------------------------------------------
 
 
-def a_log(owners: int, steps: int, copies: Sequence[tuple[int, int]]) -> list[Said]:
+def a_log(owners: int, steps: int, copies: Sequence[tuple[int, int]]) -> list[LogRecord]:
     """A partition: each owner claims after the former and goes on with one episode; then copies are put in.
 
     A copy of the record at the first number comes so many places after it.
     """
-    said: list[Said] = []
+    said: list[LogRecord] = []
     epoch, at = -1, 0
     for owner in range(owners):
         # an owner's epoch is where its claim lies; copies move it, so it is told by the fold below
-        said.append(Said("w/0", f"claimed.{owner}", CLAIMED, epoch, b"{}"))
+        said.append(LogRecord("w/0", f"claimed.{owner}", CLAIMED, epoch, b"{}"))
         epoch = owner
         for _ in range(steps):
             address = "admitted" if at == 0 else str(at - 1)
             kind = "problem.admitted" if at == 0 else "completed"
-            said.append(Said("p/d/1/r", address, kind, epoch, b"%d" % at))
+            said.append(LogRecord("p/d/1/r", address, kind, epoch, b"%d" % at))
             at += 1
     for first, distance in copies:
         place = first % len(said)
@@ -145,7 +145,7 @@ def a_log(owners: int, steps: int, copies: Sequence[tuple[int, int]]) -> list[Sa
     return said
 
 
-def placed(said: Sequence[Said]) -> EventsFold:
+def placed(said: Sequence[LogRecord]) -> EventsFold:
     """The fold of these records, with each claim's number as the offset where its first copy came to lie."""
     fold, offsets = EventsFold(), dict[int, int]()
     for offset, each in enumerate(said):
@@ -153,7 +153,7 @@ def placed(said: Sequence[Said]) -> EventsFold:
         if owner is not None:
             offsets.setdefault(owner, offset)
         epoch = -1 if each.epoch == -1 else offsets[each.epoch or 0]
-        fold.take(offset, Said(each.episode, each.address, each.kind, epoch, each.body))
+        fold.take(offset, LogRecord(each.episode, each.address, each.kind, epoch, each.body))
     return fold
 
 
@@ -184,7 +184,7 @@ def test_a_late_copy_of_a_former_claim_takes_nothing_from_the_owner() -> None:
 
 def test_a_late_copy_of_a_checkpoint_is_not_the_latest() -> None:
     """Whoever took it for that would wait for ever for an owner that has nothing more to say."""
-    place = Place.of("kafka://nowhere:1")
+    place = KafkaAddress.of("kafka://nowhere:1")
     view = View(place, Learner(find), 1, lambda _, __, ___: None)
     for number in (1, 2, 1):
         value = dumps({"partition": 0, "epoch": 5, "number": number, "events": number})

@@ -18,7 +18,7 @@ from state.folds.windows import Series
 from streams.engine.learner import Learner
 from streams.engine.pending import PendingEpisode, Sets
 from streams.engine.policies import find
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
 from streams.runtime.kafka.outgoing import partition_key
 
@@ -124,7 +124,7 @@ HISTORIES = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 9)), min_si
 class Partition:
     """A log that its owners write, and after which record each set that is closed was let go of."""
 
-    log: list[Said] = field(default_factory=list[Said])
+    log: list[LogRecord] = field(default_factory=list[LogRecord])
     gone: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     epochs: list[int] = field(default_factory=list[int])
     waiting: list[str] = field(default_factory=list[str])
@@ -132,10 +132,10 @@ class Partition:
 
     def claim(self) -> None:
         self.epochs.append(len(self.log))
-        self.log.append(Said("w/0", f"claimed.{len(self.log)}", CLAIMED, None, b"{}"))
+        self.log.append(LogRecord("w/0", f"claimed.{len(self.log)}", CLAIMED, None, b"{}"))
 
     def state(self, episode: str, address: str, kind: str, body: object = None) -> None:
-        said = Said(episode, address, kind, self.epochs[-1], json.dumps(body).encode())
+        said = LogRecord(episode, address, kind, self.epochs[-1], json.dumps(body).encode())
         self.log.append(said)
 
     def act(self, act: str, luck: int) -> None:
@@ -155,7 +155,7 @@ class Partition:
                 self.state(f"s/{at}", "opened", "episode.opened", {"members": members})
             case "late" if open_ and len(self.epochs) > 1:
                 self.log.append(
-                    Said(open_[luck % len(open_)], at, "completed", self.epochs[0], b"1")
+                    LogRecord(open_[luck % len(open_)], at, "completed", self.epochs[0], b"1")
                 )
             case "say" if open_:
                 self.state(open_[luck % len(open_)], at, "completed")

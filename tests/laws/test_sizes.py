@@ -32,7 +32,7 @@ from streams.core.backbone import ModelReply, ModelRequest
 from streams.replay.verify import Verifier
 from streams.runtime.kafka.envelope import named
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.worker import KafkaWorker
 from tests.memory_kafka.broker import Broker, Died
 from tests.memory_kafka.fixture import in_memory
@@ -141,7 +141,7 @@ class Echo:
 class Setting:
     """A log that takes little, and the model that its workers ask."""
 
-    place: Place
+    place: KafkaAddress
     broker: Broker
     model: Echo = field(default_factory=Echo)
 

@@ -15,7 +15,7 @@ from schemas.events.episode import Completed
 from schemas.events.graph import ToolCalled
 from schemas.events.traces import Step, TraceTaken
 from schemas.identity import episode_id, is_taken, run_id, taken_id
-from streams.producing.sources import BadLine, Line
+from streams.producing.sources import BadLine, SourceLine
 from streams.producing.traces.reading import Reading
 from streams.producing.traces.reflecting import reflection_of
 from tests.laws.events import JSON, TEXT
@@ -78,7 +78,7 @@ def _line(known: list[dict[str, Any]], replied: dict[str, Any], at: int, structu
 
 def read(lines: list[bytes]) -> Reading:
     reading = Reading()
-    reading.take(Line(number, raw) for number, raw in enumerate(lines, 1))
+    reading.take(SourceLine(number, raw) for number, raw in enumerate(lines, 1))
     return reading
 
 

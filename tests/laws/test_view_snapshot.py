@@ -27,7 +27,7 @@ from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.follow import Follower, Spot
 from streams.runtime.kafka.judged import KeptJudgements
 from streams.runtime.kafka.kept import KeptRows
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.snapshot import ViewSnapshot
 from streams.runtime.kafka.view import View
 from tests.laws.series import reflected
@@ -51,7 +51,7 @@ class Checked(Drawn):
 class Told:
     """The shared topics of a log, drawn: claims, what was learned, judgements, checkpoints, what nobody can read."""
 
-    def __init__(self, place: Place, broker: Broker, seed: int) -> None:
+    def __init__(self, place: KafkaAddress, broker: Broker, seed: int) -> None:
         self.place, self.broker, self.draw = place, broker, random.Random(seed)
         self.epoch, self.number = -1, 0
         life = Checked(seed)
@@ -111,7 +111,7 @@ class Told:
 class Reader:
     """A worker's view, of which any moment may be the last."""
 
-    def __init__(self, place: Place, kept: Path | None) -> None:
+    def __init__(self, place: KafkaAddress, kept: Path | None) -> None:
         self.learner = Learner(of_pupil)
         self.view = View(
             place, self.learner, PARTITIONS, lambda _, __, ___: None, KeptRows.of(kept)
@@ -161,7 +161,7 @@ def read_on(reader: Reader, broker: Broker, draw: random.Random, most: int | Non
 
 
 @contextmanager
-def drawn(seed: int) -> Generator[tuple[Place, Broker, random.Random]]:
+def drawn(seed: int) -> Generator[tuple[KafkaAddress, Broker, random.Random]]:
     with in_memory(PARTITIONS) as (place, broker):
         Told(place, broker, seed)
         yield place, broker, random.Random(seed)

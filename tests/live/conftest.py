@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streams.runtime.kafka import topics
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.live.kafka_here import Cluster, broker
 from tests.live.thinking import KEY, think
 from tests.surroundings import Serve, folder, led_to
@@ -37,13 +37,13 @@ def node() -> Generator[tuple[str, Path]]:
 def cluster(node: tuple[str, Path], tmp_path: Path) -> Generator[Cluster]:
     """A log of its own on the broker, and the command line to use it with."""
     with closing(Cluster(node[0], f"t{time.time_ns()}", tmp_path)) as made:
-        asyncio.run(topics.create(Place.of(made.url), 8))
+        asyncio.run(topics.create(KafkaAddress.of(made.url), 8))
         yield made
 
 
 @pytest.fixture
-def place(node: tuple[str, Path]) -> Place:
+def place(node: tuple[str, Path]) -> KafkaAddress:
     """A log of its own on the broker."""
-    made = Place.of(f"{node[0]}/t{time.time_ns()}")
+    made = KafkaAddress.of(f"{node[0]}/t{time.time_ns()}")
     asyncio.run(topics.create(made, 4))
     return made

@@ -24,7 +24,7 @@ from streams.runtime.kafka.envelope import read
 from streams.runtime.kafka.fence import CLAIMED
 from streams.runtime.kafka.follow import Follower
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.live.kafka_here import ROOT, Cluster
 
 
@@ -120,7 +120,7 @@ class Account:
 
 def account(cluster: Cluster) -> Account:
     """Read the whole log."""
-    with closing(KafkaLog(Place.of(cluster.url), cluster.home)) as log:
+    with closing(KafkaLog(KafkaAddress.of(cluster.url), cluster.home)) as log:
         runs: dict[str, int] = {}
         for record in log.records(kinds=("episode.opened",)):
             assert isinstance(record.event, EpisodeOpened)
@@ -135,7 +135,7 @@ def account(cluster: Cluster) -> Account:
         return Account(len(answers), log.counter("repeated"), claims, recorded)
 
 
-async def claims_of(place: Place) -> list[Claim]:
+async def claims_of(place: KafkaAddress) -> list[Claim]:
     """Who owned what when, as the log of `events` tells it."""
     found: dict[tuple[int, int], Claim] = {}
     latest: dict[int, int] = {}

@@ -16,7 +16,7 @@ from typing import Any
 
 from streams.interfaces.cli.logs import counts
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "deploy" / "kafka-local" / "broker.sh"
@@ -124,7 +124,7 @@ class Cluster:
     def log(self) -> KafkaLog:
         """The log as it is now, read in this process."""
         if self.opened is None:
-            self.opened = KafkaLog(Place.of(self.url), self.home)
+            self.opened = KafkaLog(KafkaAddress.of(self.url), self.home)
         self.opened.refresh()
         return self.opened
 

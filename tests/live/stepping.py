@@ -26,7 +26,7 @@ from streams.answering.world import World
 from streams.core.backbone import ModelReply, ModelRequest
 from streams.engine.policies import find as find_own
 from streams.runtime.kafka import topics
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.watchdog import STILL_S
 from streams.runtime.kafka.worker import KafkaWorker
 
@@ -106,7 +106,7 @@ async def work(url: str, notes: TextIO) -> None:
     """Work until told to drain."""
     given = os.environ.get
     pause = Pause(float(given("STEP_S", "1")), notes)
-    place = Place.of(url)
+    place = KafkaAddress.of(url)
     session_ms = int(given("SESSION_MS", "3000"))
     worker = KafkaWorker(
         place,

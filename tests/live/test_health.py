@@ -16,7 +16,7 @@ import pytest
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.deadlines import ANSWER_S
 from streams.runtime.kafka.health import LOOK_S
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.live.kafka_here import Cluster, broker, eventually, frozen, missing
 from tests.live.test_kafka import lines
 from tests.ports import free_port
@@ -46,7 +46,7 @@ def demand(url: str, topic: str, replicas: int) -> None:
     """Set how many replicas have to be in sync for a topic to take appends."""
 
     async def set_them() -> None:
-        place = Place.of(url)
+        place = KafkaAddress.of(url)
         admin = aio.admin(place)
         await admin.start()
         resources: Any = aio.module(".admin.config_resource")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from streams.replay.digest import log_digest
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.live.faults import claims_of
 from tests.live.kafka_here import Cluster, Flat, ended, eventually, missing
 
@@ -42,7 +42,7 @@ def lines(count: int, **more: object) -> bytes:
 
 def owners(cluster: Cluster) -> int:
     """How many workers share the partitions."""
-    claims = asyncio.run(claims_of(Place.of(cluster.url)))
+    claims = asyncio.run(claims_of(KafkaAddress.of(cluster.url)))
     return len({each.worker for each in claims if each.ended == math.inf})
 
 

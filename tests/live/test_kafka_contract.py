@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from schemas.events.base import Event
 from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.append import Appender, Lane
-from streams.runtime.kafka.envelope import Said, headers_of
+from streams.runtime.kafka.envelope import LogRecord, headers_of
 from streams.runtime.kafka.envelope import read as read_record
 from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.contracts.kafka_case import kafka_log
 from tests.contracts.log_suite import (
     SENT,
@@ -51,7 +51,7 @@ class TestOnABroker(RuntimeSuite):
     """Faust's own driver, aiokafka's own clients."""
 
     @pytest.fixture
-    def runtime(self, place: Place, tmp_path: Path) -> Generator[Runtime]:
+    def runtime(self, place: KafkaAddress, tmp_path: Path) -> Generator[Runtime]:
         with closing(KafkaLog(place, tmp_path)) as log:
             yield OnKafka(place, log)
 
@@ -64,7 +64,7 @@ def case(node: tuple[str, Path]) -> Case:
     """A log of its own for each example."""
 
     def made() -> AbstractContextManager[Kept]:
-        place = Place.of(f"{node[0]}/t{time.time_ns()}")
+        place = KafkaAddress.of(f"{node[0]}/t{time.time_ns()}")
         asyncio.run(topics.create(place, 1))
         return kafka_log(place)
 
@@ -166,14 +166,14 @@ def contradicts(fold: EventsFold) -> bool:
 class Trusting(Fence):
     """A fence that lets everything pass."""
 
-    def admits(self, offset: int, said: Said) -> bool:
+    def admits(self, offset: int, said: LogRecord) -> bool:
         return True
 
 
 def test_no_schedule_of_owners_contradicts_itself_on_the_brokers_log(
     node: tuple[str, Path],
 ) -> None:
-    place = Place.of(f"{node[0]}/t{time.time_ns()}")
+    place = KafkaAddress.of(f"{node[0]}/t{time.time_ns()}")
     topic = place.topic("events")
 
     async def read(partition: int, end: int, fence: Fence | None = None) -> EventsFold:

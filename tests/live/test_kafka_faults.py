@@ -12,7 +12,7 @@ from statistics import median
 import pytest
 
 from streams.runtime.kafka import aio, topics
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.live.faults import Account, Stepper, Team, account
 from tests.live.kafka_here import Cluster, broker, eventually, missing
 from tests.live.stepping import LONG
@@ -161,7 +161,7 @@ def beginning(base: str, folder: Path, closed: int) -> tuple[Team, Cluster]:
     """A worker with open episodes, on a log with so many closed ones."""
     folder.mkdir()
     log = Cluster(base, f"t{time.time_ns()}", folder)
-    asyncio.run(topics.create(Place.of(log.url), 8))
+    asyncio.run(topics.create(KafkaAddress.of(log.url), 8))
     everyone = team(log, folder, step_s=0.0)
     everyone.join()
     log.send(problems(closed, 1))

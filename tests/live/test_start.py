@@ -13,7 +13,7 @@ import pytest
 from schemas.problem import Problem
 from streams.engine.progress import Outcome
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.view import View
 from tests.contracts.runtimes import Life, OnKafka
 from tests.live.kafka_here import Cluster, Flat, ended, eventually, missing
@@ -41,7 +41,7 @@ def solved(runtime: OnKafka, first: int, size: int) -> None:
 
 
 def test_ten_times_the_closed_episodes_are_no_more_to_read(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: KafkaAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, take = list[str](), View.take
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from streams.runtime.kafka import aio, topics
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.live.kafka_here import Cluster, broker, eventually, missing, pid_of
 from tests.live.test_health import figure
 from tests.live.test_kafka import lines
@@ -43,13 +43,13 @@ def three(tmp_path: Path) -> Generator[tuple[Cluster, Path]]:
         url = broker(Path(folder), "start", BROKERS=str(BROKERS))
         try:
             with closing(Cluster(url, "three", tmp_path)) as made:
-                asyncio.run(topics.create(Place.of(made.url), PARTITIONS))
+                asyncio.run(topics.create(KafkaAddress.of(made.url), PARTITIONS))
                 yield made, Path(folder) / "node"
         finally:
             broker(Path(folder), "clean")
 
 
-async def leaders(place: Place) -> dict[int, int]:
+async def leaders(place: KafkaAddress) -> dict[int, int]:
     """How many partitions of `events` each broker leads; nothing while not all brokers have all of them."""
     admin = aio.admin(place)
     await admin.start()
@@ -77,7 +77,7 @@ def pause(port: int) -> float:
 
 def test_a_frozen_leader_costs_about_what_a_killed_one_does(three: tuple[Cluster, Path]) -> None:
     cluster, nodes = three
-    place, port = Place.of(cluster.url), free_port()
+    place, port = KafkaAddress.of(cluster.url), free_port()
     cluster.send(lines(COUNT, policy="cot"))
     cluster.worker(*WORK, "--metrics", f"127.0.0.1:{port}")
     eventually(lambda: fetched(port, "/readyz") == "ok\n" and figure(port, CLOSED) > 20)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from streams.runtime.kafka import aio, group, idle, ownership, topics, worker
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.memory_kafka.broker import Admin, Broker, Consumer, Producer
 
 NUMBERS = count(1)
@@ -28,7 +28,7 @@ GLANCES: tuple[Glance, ...] = (
 @contextmanager
 def in_memory(
     partitions: int = 4, *, glances: Iterable[Glance] = ()
-) -> Generator[tuple[Place, Broker]]:
+) -> Generator[tuple[KafkaAddress, Broker]]:
     """Clients and Faust see a broker of this process."""
     name, broker = f"memory{next(NUMBERS)}", Broker()
     Broker.by_name[name] = broker
@@ -38,7 +38,7 @@ def in_memory(
         patch.setattr(group, "DRIVER", "tests.memory_kafka.transport:Transport")
         for module, figure, seconds in glances:
             patch.setattr(module, figure, seconds)
-        place = Place.of(f"kafka://{name}:1/t")
+        place = KafkaAddress.of(f"kafka://{name}:1/t")
         asyncio.run(topics.create(place, partitions))
         yield place, broker
     del Broker.by_name[name]
@@ -47,11 +47,11 @@ def in_memory(
 def made_by(client: Callable[[Broker], Any]) -> Callable[..., Any]:
     """Clients of the broker that a place names, whatever they are told."""
 
-    def make(place: Place, **_: Any) -> Any:
+    def make(place: KafkaAddress, **_: Any) -> Any:
         return client(broker_of(place))
 
     return make
 
 
-def broker_of(place: Place) -> Broker:
+def broker_of(place: KafkaAddress) -> Broker:
     return Broker.by_name[place.servers.partition(":")[0]]

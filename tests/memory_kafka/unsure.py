@@ -19,7 +19,7 @@ from aiokafka.errors import (  # type: ignore[import-untyped]
 )
 
 from streams.runtime.kafka import aio
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.memory_kafka.broker import Batch, Broker, Producer
 from tests.memory_kafka.fixture import broker_of
 
@@ -100,7 +100,7 @@ def unsure_of(fates: Sequence[Fate]) -> Generator[Unsure]:
     """Producers whose batches have these fates, in turn, for ever; one of them at least is ``written``."""
     unsure = Unsure([*fates, "written"])
 
-    def made(place: Place, **_: Any) -> Any:
+    def made(place: KafkaAddress, **_: Any) -> Any:
         return Doubtful(broker_of(place), unsure)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.producing.sources import LINE_BYTES, BadLine, Line, lines_of, parse
+from streams.producing.sources import LINE_BYTES, BadLine, SourceLine, lines_of, parse
 from streams.support.datasets.lines import LINE_CHARS, json_array, json_lines
 
 
@@ -33,7 +33,7 @@ class Stdin:
         self.buffer = Counting(raw)
 
 
-def given(raw: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Line], int]:
+def given(raw: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[SourceLine], int]:
     """The lines of standard input, and the longest piece that was read at once."""
     stdin = Stdin(raw)
     monkeypatch.setattr("sys.stdin", stdin)

@@ -20,7 +20,7 @@ from handlers.policies.base import Batch, Conclusion, Member, Policy, Task, Trac
 from handlers.policies.last_call import answering
 from handlers.roles.excerpt import excerpt
 from handlers.roles.form import Unreadable, parse, render_reply
-from handlers.roles.role import Role, Said, answer, listed, text
+from handlers.roles.role import Role, RoleReply, answer, listed, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.graph import ExperienceShown
 from schemas.events.learning import LessonDistilled, LessonDropped
@@ -113,7 +113,7 @@ def solve(task: Task, settings: BufferSettings) -> Steps[Conclusion]:
     return Conclusion(answer=made.answer, ended_by="answered")
 
 
-def essentials(said: Said) -> str:
+def essentials(said: RoleReply) -> str:
     """What was distilled of a problem, as text; empty if nothing could be read."""
     return render_reply(DISTILLER.reply, said.values)
 

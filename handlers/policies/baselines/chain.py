@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
-from handlers.roles.role import Role, Said, answer
+from handlers.roles.role import Role, RoleReply, answer
 from schemas.asking import Steps
 from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Sampling
@@ -39,7 +39,7 @@ class ChainSettings(PolicySettings):
     """Tokens that one reply may take; none: the endpoint's own limit."""
 
 
-def think(problem: str, sampling: Sampling, draw: int = 0) -> Steps[Said]:
+def think(problem: str, sampling: Sampling, draw: int = 0) -> Steps[RoleReply]:
     """One chain of thought, and what it answers."""
     said = yield from CHAIN.put({"problem": problem}, sampling=sampling, draw=draw)
     parse: Parse = "ok" if said.readable else "unreadable"

@@ -16,7 +16,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.last_call import answering
-from handlers.roles.role import Role, Said, answer, choice, listed, text
+from handlers.roles.role import Role, RoleReply, answer, choice, listed, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Flag, Generated, MonitorReported, Parse, Voted
 from schemas.questions import Sampling
@@ -156,7 +156,7 @@ def _enough(mining: Mining, turn: int) -> Steps[bool]:
     return heard.get("Enough") == "YES"
 
 
-def _verdict(heard: Said, label: str, turn: int) -> MonitorReported:
+def _verdict(heard: RoleReply, label: str, turn: int) -> MonitorReported:
     said = heard.get(label)
     flag: Flag | None = None if said is None else ("NO" if said == "YES" else "YES")
     return MonitorReported(round=turn, flag=flag, source=heard.source, parse=heard.parse)

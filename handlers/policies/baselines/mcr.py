@@ -9,7 +9,7 @@ from handlers.answers.alike import vote
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think
 from handlers.policies.baselines.consistency import ConsistencySettings
-from handlers.roles.role import Role, Said, answer
+from handlers.roles.role import Role, RoleReply, answer
 from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.reasoning import Generated, Parse
 from schemas.questions import Remain, Sampling
@@ -35,7 +35,7 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     if remaining.calls is not None:
         count = max(1, min(count, remaining.calls - 1))
     lanes = yield from All((think(task.stated, sampling, d) for d in range(count)), [1] * count)
-    chains = [lane for lane in lanes if isinstance(lane, Said)]
+    chains = [lane for lane in lanes if isinstance(lane, RoleReply)]
     limit = next((lane.which for lane in lanes if isinstance(lane, Stopped)), None)
     voted, _ = vote([chain.answer for chain in chains], task.problem)
     if limit is not None:
@@ -51,7 +51,7 @@ def solve(task: Task, settings: ConsistencySettings) -> Steps[Conclusion]:
     return Conclusion(answer=said.answer or voted, ended_by="answered" if said.answer else "voted")
 
 
-def shown(chains: list[Said]) -> str:
+def shown(chains: list[RoleReply]) -> str:
     """All chains, whole, in the order of their draws."""
     return "\n\n".join(f"[Chain {at}]\n{chain.text.strip()}" for at, chain in enumerate(chains, 1))
 

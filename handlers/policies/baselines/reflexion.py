@@ -15,7 +15,7 @@ from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.unread import Unread
-from handlers.roles.role import FAIR, Role, Said, answer, choice, text
+from handlers.roles.role import FAIR, Role, RoleReply, answer, choice, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, MonitorReported, Parse
 from schemas.questions import Sampling
@@ -95,7 +95,7 @@ def solve(task: Task, settings: ReflexionSettings) -> Steps[Conclusion]:
     return Conclusion(answer=found, ended_by="retries")
 
 
-def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> Steps[Said]:
+def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> Steps[RoleReply]:
     own = {"problem": task.stated, "reflections": "\n\n".join(memory)}
     said = yield from ACTOR.put(own, sampling=sampling, draw=trial - len(memory))
     parse: Parse = "ok" if said.readable else "unreadable"
@@ -103,7 +103,7 @@ def _attempt(task: Task, memory: list[str], trial: int, sampling: Sampling) -> S
     return said
 
 
-def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool | None]:
+def _holds(task: Task, said: RoleReply, trial: int, sampling: Sampling) -> Steps[bool | None]:
     """The evaluator's verdict; what cannot be read tells of no failure that could be reflected on."""
     heard = yield from EVALUATOR.put(
         {"problem": task.posed, "attempt": said.text}, sampling=sampling
@@ -119,7 +119,7 @@ def _holds(task: Task, said: Said, trial: int, sampling: Sampling) -> Steps[bool
 
 
 def _reflection(
-    task: Task, said: Said, memory: list[str], trial: int, sampling: Sampling
+    task: Task, said: RoleReply, memory: list[str], trial: int, sampling: Sampling
 ) -> Steps[str]:
     own = {
         "problem": task.posed,

@@ -15,7 +15,7 @@ from pydantic import PositiveInt
 
 from handlers.policies.base import Conclusion, Policy, Task
 from handlers.policies.baselines.chain import think
-from handlers.roles.role import FAIR, Role, Said, answer, choice, text
+from handlers.roles.role import FAIR, Role, RoleReply, answer, choice, text
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Generated, MonitorReported, Parse
 from schemas.questions import Sampling
@@ -93,8 +93,8 @@ def revise(task: Task, settings: RevisionSettings, revising: Revising) -> Steps[
 
 
 def look(
-    task: Task, draft: Said, turn: int, settings: RevisionSettings, critic: Role
-) -> Steps[Said]:
+    task: Task, draft: RoleReply, turn: int, settings: RevisionSettings, critic: Role
+) -> Steps[RoleReply]:
     """The critic's view of a draft; what cannot be read is no approval."""
     seen = yield from critic.put(
         {"problem": task.posed, "solution": draft.text}, sampling=settings.sampling
@@ -110,8 +110,13 @@ def look(
 
 
 def _again(
-    task: Task, draft: Said, seen: Said, turn: int, settings: RevisionSettings, revising: Revising
-) -> Steps[Said]:
+    task: Task,
+    draft: RoleReply,
+    seen: RoleReply,
+    turn: int,
+    settings: RevisionSettings,
+    revising: Revising,
+) -> Steps[RoleReply]:
     own = {"problem": task.stated, "solution": draft.text, revising.heading: seen.text}
     said = yield from revising.reviser.put(own, sampling=settings.sampling)
     parse: Parse = "ok" if said.readable else "unreadable"

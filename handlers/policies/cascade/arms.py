@@ -13,7 +13,7 @@ from handlers.policies.cot2_meta import COT2_META
 from handlers.policies.mc2.guide import lesson_blocks
 from handlers.roles.monitor import MONITOR, report_of
 from handlers.roles.reasoner import ONCE
-from handlers.roles.role import Said
+from handlers.roles.role import RoleReply
 from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.graph import ExperienceShown
 from schemas.events.reasoning import Generated, MonitorReported
@@ -143,7 +143,7 @@ def search(work: Work) -> Steps[str | None]:
     return None if isinstance(ended, Stopped) else ended.answer
 
 
-def generated(work: Work, said: Said, role: str = "reasoner") -> Steps[str | None]:
+def generated(work: Work, said: RoleReply, role: str = "reasoner") -> Steps[str | None]:
     """State a trajectory with its answer."""
     yield Generated(
         round=work.rounds,

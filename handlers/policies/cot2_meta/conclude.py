@@ -17,7 +17,7 @@ from handlers.policies.cot2_meta.grow import state_confidence
 from handlers.policies.cot2_meta.search import Search, count_left
 from handlers.policies.cot2_meta.state import Node, best
 from handlers.roles.again import Meter
-from handlers.roles.role import Said
+from handlers.roles.role import RoleReply
 from handlers.roles.steps import with_answer
 from handlers.roles.thinker import GENERATION
 from schemas.asking import All, Steps, Stopped
@@ -51,7 +51,7 @@ def close(search: Search) -> Steps[None]:
         search.spent += meter.calls
 
 
-def _closing_call(search: Search, parent: Node) -> Steps[Said]:
+def _closing_call(search: Search, parent: Node) -> Steps[RoleReply]:
     """The request of ``greedy``, with the trajectory appended where there is one."""
     sampling = Sampling(temperature=0.0, max_tokens=search.settings.output_cap)
     at = search.selections

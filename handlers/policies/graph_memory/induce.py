@@ -14,7 +14,7 @@ from handlers.learning import graph
 from handlers.learning.cosine import cosine, rounded
 from handlers.policies.graph_memory.settings import GraphSettings
 from handlers.roles.inducer import Analysis, Made, checked, inducer, made_of, shown, strength
-from handlers.roles.role import Said
+from handlers.roles.role import RoleReply
 from schemas.asking import Steps
 from schemas.events.graph import PrincipleInduced
 from schemas.questions import Embed
@@ -157,7 +157,7 @@ def _ask(given: Grounds, growing: Growing, settings: GraphSettings) -> Steps[Non
     yield from _keep(given, made_of(said), said, growing, settings)
 
 
-def _refusal(said: Said, count: int, settings: GraphSettings) -> str | None:
+def _refusal(said: RoleReply, count: int, settings: GraphSettings) -> str | None:
     """Why nothing is made: unreadable after one re-prompt, skipped, or too many already."""
     if not said.readable:
         return f"unreadable: {said.problem}"
@@ -170,7 +170,7 @@ def _refusal(said: Said, count: int, settings: GraphSettings) -> str | None:
 
 
 def _keep(
-    given: Grounds, made: Made, said: Said, growing: Growing, settings: GraphSettings
+    given: Grounds, made: Made, said: RoleReply, growing: Growing, settings: GraphSettings
 ) -> Steps[None]:
     """Rewrite the target, bear out a principle that says the same, or create a new one."""
     vector = (yield from Embed((made.summary,)))[0]

@@ -14,7 +14,7 @@ from handlers.policies.base import Batch
 from handlers.policies.mc2.distil import Lesson
 from handlers.policies.mc2.settings import ROLES, Mc2Settings, RoleName
 from handlers.roles.consolidator import CONSOLIDATORS, RULES, SIX, Consolidator, RuleList, new_rules
-from handlers.roles.role import Said
+from handlers.roles.role import RoleReply
 from schemas.asking import All, OutOfLimit, Steps, Stopped
 from schemas.events.learning import Consolidated, KnowledgeConsolidated
 from schemas.identity import text_digest
@@ -60,7 +60,7 @@ class Window:
         """The texts of the present rules."""
         return tuple(rule for _, rule in self.rules)
 
-    def ask(self, settings: Mc2Settings) -> Steps[Said]:
+    def ask(self, settings: Mc2Settings) -> Steps[RoleReply]:
         """The rules after the batch, as the consolidator proposes them."""
         consolidator = keeper(self.role, settings)
         check = consolidator.check(self.texts, strict=settings.new_rules == "strict")
@@ -95,14 +95,16 @@ def consolidate(batch: Batch, new: Sequence[Lesson], settings: Mc2Settings) -> S
 
 
 def shortened(
-    one: Window, said: Said | Stopped, settings: Mc2Settings
-) -> Steps[tuple[Window, Said | Stopped]]:
+    one: Window, said: RoleReply | Stopped, settings: Mc2Settings
+) -> Steps[tuple[Window, RoleReply | Stopped]]:
     """What is said of the newest half of the lessons, and of half of them, while all of them bring no reply.
 
     A model whose own window is shorter than ``context_chars`` refuses the prompt: its rules would stay as they
     are for good.
     """
-    while isinstance(said, Said) and said.completion.finish == "error" and len(one.lessons) > 1:
+    while (
+        isinstance(said, RoleReply) and said.completion.finish == "error" and len(one.lessons) > 1
+    ):
         half = len(one.lessons) // 2
         one = replace(
             one, lessons=one.lessons[:half], left_out=(*one.lessons[half:], *one.left_out)
@@ -187,7 +189,7 @@ def keeper(role: RoleName, settings: Mc2Settings) -> Consolidator:
 
 
 def _consolidated(
-    one: Window, said: Said | Stopped, consolidator: Consolidator
+    one: Window, said: RoleReply | Stopped, consolidator: Consolidator
 ) -> KnowledgeConsolidated:
     """The new rules; what cannot be read leaves the old ones in force."""
     if isinstance(said, Stopped):

@@ -16,7 +16,7 @@ from handlers.policies.mc2.take import POLARITIES
 from handlers.roles.controller import NUMBERED
 from handlers.roles.distiller import BATCH_DISTILLERS, DISTILLERS, POLARITY, Distiller
 from handlers.roles.excerpt import excerpt
-from handlers.roles.role import Said
+from handlers.roles.role import RoleReply
 from schemas.asking import All, Steps, Stopped
 from schemas.events.learning import LessonDistilled, LessonDropped
 from schemas.identity import is_taken
@@ -133,7 +133,7 @@ def distil(batch: Batch, settings: Mc2Settings) -> Steps[list[Lesson]]:
     return [replace(one, vector=its) for one, its in zip(lessons, vectors, strict=True)]
 
 
-def _lesson(name: str, task: Task, said: Said, settings: Mc2Settings) -> Lesson:
+def _lesson(name: str, task: Task, said: RoleReply, settings: Mc2Settings) -> Lesson:
     descriptor_only = settings.embedded == "descriptor"
     values = task.distiller.taken(said.values, task.last_action)
     fact = LessonDistilled(
@@ -155,7 +155,7 @@ def found_by(item: MemoryItem, settings: Mc2Settings) -> str:
     return distiller.found_by(item.text, descriptor_only=settings.embedded == "descriptor")
 
 
-def _dropped(task: Task, said: Said | Stopped) -> LessonDropped:
+def _dropped(task: Task, said: RoleReply | Stopped) -> LessonDropped:
     if isinstance(said, Stopped):
         reason, source = f"limit: {said.which}", None
     else:

@@ -15,7 +15,7 @@ from handlers.roles.controller import CONTROLLER, FALLBACK, Decision, decision_o
 from handlers.roles.excerpt import excerpt
 from handlers.roles.monitor import MONITOR, report_of
 from handlers.roles.reasoner import ONCE, REASONER
-from handlers.roles.role import Check, Role, Said
+from handlers.roles.role import Check, Role, RoleReply
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import ControllerActed, Generated, MonitorReported, Parse
 
@@ -46,7 +46,7 @@ class Episode:
         own: Mapping[str, str],
         seen: Mapping[str, str],
         check: Check | None = None,
-    ) -> Steps[Said]:
+    ) -> Steps[RoleReply]:
         """A role's reply, after the guidance that its composer makes of ``seen``."""
         own_chars = sum(len(text) for _, text in role.question(own).messages())
         guidance = yield from self.guide.note(NAMED[role.name], self.round, own_chars, seen)
@@ -100,7 +100,7 @@ def reason_alone(episode: Episode) -> Steps[Conclusion]:
     return _concluded(episode.best, "answered", None)
 
 
-def reason(episode: Episode) -> Steps[Said]:
+def reason(episode: Episode) -> Steps[RoleReply]:
     """ŷ_k and τ_k from the problem and the last advice u_{k-1} alone. Source: MC² eq. (4)."""
     own, seen = {"problem": episode.task.stated}, {"problem": episode.task.posed}
     if episode.settings.advice != "composer":
@@ -115,7 +115,7 @@ def reason(episode: Episode) -> Steps[Said]:
     return said
 
 
-def monitor(episode: Episode, attempt: Said) -> Steps[Said]:
+def monitor(episode: Episode, attempt: RoleReply) -> Steps[RoleReply]:
     """The report g_k on the problem, ŷ_k and τ_k. Source: MC² eq. (5)."""
     own = _case(episode, attempt)
     seen = {"problem": own["problem"], "trajectory": _excerpt(episode, attempt)}
@@ -131,7 +131,7 @@ def monitor(episode: Episode, attempt: Said) -> Steps[Said]:
     return said
 
 
-def decide(episode: Episode, attempt: Said, report: Said) -> Steps[Decision]:
+def decide(episode: Episode, attempt: RoleReply, report: RoleReply) -> Steps[Decision]:
     """The Controller's decision, or an accept where the Monitor found nothing and that may settle it."""
     clean = report.readable and report.get("Error_found") == "NO"
     if episode.settings.clean_reports == "ask" or not clean or attempt.answer is None:
@@ -142,7 +142,7 @@ def decide(episode: Episode, attempt: Said, report: Said) -> Steps[Decision]:
     return Decision("accept", answer=attempt.answer)
 
 
-def control(episode: Episode, attempt: Said, report: Said) -> Steps[Decision]:
+def control(episode: Episode, attempt: RoleReply, report: RoleReply) -> Steps[Decision]:
     """The action a_k, with ỹ_k or u_k, from all that the round produced. Source: MC² eq. (6)."""
     candidate = episode.answers[-1]
     own = _case(episode, attempt) | {"report": report.text}
@@ -175,7 +175,7 @@ def _answered(decision: Decision, candidate: str | None, settings: Mc2Settings) 
     return Decision("accept", decision.justification, answer=answer)
 
 
-def _case(episode: Episode, attempt: Said) -> dict[str, str]:
+def _case(episode: Episode, attempt: RoleReply) -> dict[str, str]:
     return {
         "problem": episode.task.posed,
         "candidate": episode.answers[-1] or "",
@@ -183,7 +183,7 @@ def _case(episode: Episode, attempt: Said) -> dict[str, str]:
     }
 
 
-def _excerpt(episode: Episode, said: Said) -> str:
+def _excerpt(episode: Episode, said: RoleReply) -> str:
     return excerpt(said.text, episode.settings.excerpt_chars)
 
 

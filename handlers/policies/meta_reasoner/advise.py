@@ -12,7 +12,7 @@ from handlers.learning.bandits import FOREVER, Arm, Bandit, best, fate
 from handlers.policies.meta_reasoner.episode import Episode, report
 from handlers.policies.meta_reasoner.proposing import DIAGNOSIS, is_bound
 from handlers.roles.meta_reasoner import GENERAL, META_REASONER, TOKENS, picker, strategy_lines
-from handlers.roles.role import Said
+from handlers.roles.role import RoleReply
 from schemas.asking import Steps
 from schemas.events.strategy import How, StrategyChosen, StrategyProposed
 from schemas.identity import hash01
@@ -24,7 +24,7 @@ from schemas.vectors import pack
 class Note:
     """What the meta-reasoner said of this problem, and the arm that its strategy is, if it is one."""
 
-    said: Said
+    said: RoleReply
     arm: str | None = None
     new: bool = False
 
@@ -113,7 +113,7 @@ def propose(episode: Episode, seen: str) -> Steps[Note]:
     return Note(said, arm, came.result == "added")
 
 
-def ask(episode: Episode, seen: str) -> Steps[Said]:
+def ask(episode: Episode, seen: str) -> Steps[RoleReply]:
     """The meta-reasoner's note on problem and report."""
     return META_REASONER.put(
         {"problem": episode.task.posed, "report": seen, "judgement": episode.judgement},

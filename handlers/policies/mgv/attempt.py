@@ -18,7 +18,7 @@ from handlers.policies.unread import taken
 from handlers.roles import confidence
 from handlers.roles.again import Meter
 from handlers.roles.attempter import ATTEMPTERS, Way
-from handlers.roles.role import Said
+from handlers.roles.role import RoleReply
 from schemas.asking import OutOfLimit, Steps
 from schemas.events.monitoring import ExperienceFelt, Origin
 from schemas.events.reasoning import Generated, Parse, Voted
@@ -41,7 +41,7 @@ class Attempt:
     answer: str | None = None
     text: str = ""
     source: str = ""
-    samples: list[Said] = field(default_factory=list[Said])
+    samples: list[RoleReply] = field(default_factory=list[RoleReply])
     agreement: float | None = None
     q: float | None = 0.0
     """Null has 0; unknown where an answer's confidence could not be read."""
@@ -54,7 +54,7 @@ class Attempt:
     """Completions that it took, its confidence included."""
 
     @property
-    def last(self) -> Said:
+    def last(self) -> RoleReply:
         """The sample that stands for the attempt."""
         same = (said for said in self.samples if self.source == said.source)
         return next(same, self.samples[-1])
@@ -80,7 +80,7 @@ def equal(one: str | None, other: str | None) -> bool:
     return alike(one, other)
 
 
-def answer_of(said: Said) -> str | None:
+def answer_of(said: RoleReply) -> str | None:
     """The answer, null if none can be read or it says so."""
     found = said.answer
     return None if found is None or found.strip().casefold() in NONE else found

@@ -11,7 +11,7 @@ from streams.answering.backbones.openai.endpoint import EndpointPool
 from streams.answering.backbones.openai.faults import SETUP, Fault
 from streams.answering.backbones.openai.line import ChatTransport, need_client
 from streams.answering.backbones.openai.options import Options, find_site
-from streams.answering.backbones.openai.persistence import Persistence, Tally
+from streams.answering.backbones.openai.persistence import Attempts, Persistence
 from streams.answering.embedders.port import Bill
 from streams.answering.embedders.reading import Vectors, read_vectors
 from streams.core.backbone import SetupBroken, Unreachable
@@ -78,7 +78,7 @@ class OpenAIEmbedder:
         """One vector for each text. Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``."""
         if not texts:
             return []
-        sent, tally = [encodable(text[:LONGEST]) or " " for text in texts], Tally()
+        sent, tally = [encodable(text[:LONGEST]) or " " for text in texts], Attempts()
         tokens: int | None = 0
         try:
             found = await self._persistence.ask(partial(self._send, sent), tally, 0)
@@ -112,7 +112,7 @@ class OpenAIEmbedder:
         found = read_vectors(arrived.raw, len(texts), self._dimensions, self._site.masked)
         return self._site.hidden(found) if isinstance(found, Fault) else found
 
-    def _error(self, fault: Fault, tally: Tally) -> Exception:
+    def _error(self, fault: Fault, tally: Attempts) -> Exception:
         where = self._site.where
         if fault.kind not in (*SETUP, "error", "refusal"):
             return Unreachable(where, fault.detail, self._persistence.tried(tally))

@@ -43,7 +43,7 @@ class SettingSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Assignment:
     """One assignment of ``.env``."""
 
     variable: str
@@ -51,14 +51,14 @@ class Line:
     number: int
 
 
-def dotenv_lines() -> list[Line]:
+def dotenv_lines() -> list[Assignment]:
     """The assignments of ``.env`` in the working directory; the last of a name counts."""
     path = Path(DOTENV).resolve()
     return list(_dotenv(str(path), path.stat().st_mtime_ns)) if path.is_file() else []
 
 
 @lru_cache(maxsize=4)
-def _dotenv(path: str, changed_ns: int) -> tuple[Line, ...]:
+def _dotenv(path: str, changed_ns: int) -> tuple[Assignment, ...]:
     from dotenv import dotenv_values
     from dotenv.parser import parse_stream
 
@@ -70,7 +70,7 @@ def _dotenv(path: str, changed_ns: int) -> tuple[Line, ...]:
             raise _takes_over(read[each.key or ""], each.key or "")
     _check_filled_in(bound, read)
     values = dotenv_values(stream=StringIO(text))
-    return tuple(Line(name, values.get(name) or "", number) for name, number in read.items())
+    return tuple(Assignment(name, values.get(name) or "", number) for name, number in read.items())
 
 
 def _lines_of(path: str) -> str:

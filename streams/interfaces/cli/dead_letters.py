@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
-from streams.interfaces.cli.letters import Letter, letter, letters
+from streams.interfaces.cli.letters import DeadLetter, letter, letters
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_bytes, out_json
 from streams.views.words import one_line
@@ -53,7 +53,7 @@ def show_one(log: str | None, number: int, *, raw: bool, json: bool) -> None:
         _show(each, option(log))
 
 
-def _whole(log: SqliteLog, each: Letter) -> bytes:
+def _whole(log: SqliteLog, each: DeadLetter) -> bytes:
     """The bytes that were refused. Raises a ``CliError`` where only the first of them are to be had."""
     from streams.interfaces.cli.replaying import whole_of
     from streams.producing.sources import BadLine
@@ -71,7 +71,7 @@ def option(log: str | None) -> str:
     return "" if log is None else f" --log {log}"
 
 
-def _show(each: Letter, option: str) -> None:
+def _show(each: DeadLetter, option: str) -> None:
     replayed = ", replayed since" if each.sent_on else ""
     out(f"dead letter {each.number} of topic {each.topic}, {each.at}{replayed}")
     out(f"{one_line(each.place)}: {one_line(each.reason)}")
@@ -119,7 +119,7 @@ def _bytes_of(file: str) -> bytes:
 
 
 def _replay(
-    log: SqliteLog, chosen: list[Letter], mended: bytes | None, option: str
+    log: SqliteLog, chosen: list[DeadLetter], mended: bytes | None, option: str
 ) -> dict[str, int]:
     from streams.interfaces.cli.refusals import Refusals
     from streams.interfaces.cli.replaying import send_on
@@ -138,7 +138,7 @@ def _replay(
     return figures
 
 
-def _still_bad(each: Letter, error: BadLine, option: str) -> CliError:
+def _still_bad(each: DeadLetter, error: BadLine, option: str) -> CliError:
     again = f"metalogue dlq replay {each.number} --file mended.json{option}"
     return CliError(
         error.what,

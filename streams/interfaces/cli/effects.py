@@ -12,7 +12,7 @@ from streams.interfaces.cli.finding import one_of
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.setup import Models, as_cli, world_of
-from streams.interfaces.cli.show.library import Library, Shelf
+from streams.interfaces.cli.show.library import Library, ScopeHistory
 from streams.replay.effect import Effect, effect
 from streams.replay.fork import CannotFork
 from streams.research.analysis.cases import Case, read
@@ -50,7 +50,7 @@ def lesson(
     return OK
 
 
-def _item(shelf: Shelf, wanted: str) -> MemoryItem:
+def _item(shelf: ScopeHistory, wanted: str) -> MemoryItem:
     """The newest text of an item. Raises a usage error where no version holds it."""
     wanted = one_of(wanted, shelf.ids()) or wanted
     for _, memory in sorted(shelf.memory.versions.items(), reverse=True):

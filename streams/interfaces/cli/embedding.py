@@ -14,7 +14,7 @@ from streams.interfaces.cli.errors import OK, usage
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.setup import Models, backbone_config, embedder_of
-from streams.interfaces.cli.show.library import Library, Shelf
+from streams.interfaces.cli.show.library import Library, ScopeHistory
 from streams.views.words import plural
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def change(
     return OK
 
 
-def _shelf(library: Library, scope: str | None) -> Shelf:
+def _shelf(library: Library, scope: str | None) -> ScopeHistory:
     """The scope that is meant: of this name, or the only one that holds vectors. Raises a usage error."""
     if scope is None and not any(map(_holds_vectors, library.shelves.values())):
         detail = "no memory of this log holds vectors yet: start a worker with any embedder"
@@ -70,20 +70,20 @@ def _shelf(library: Library, scope: str | None) -> Shelf:
     return library.one(scope, _holds_vectors)
 
 
-def _holds_vectors(shelf: Shelf) -> bool:
+def _holds_vectors(shelf: ScopeHistory) -> bool:
     if shelf.memory.latest.embedder is not None:
         return True
     sought = _measures(shelf)
     return bool(sought.lacks or sought.unsaid)
 
 
-def _measures(shelf: Shelf) -> Anew:
+def _measures(shelf: ScopeHistory) -> Anew:
     """What the newest version measured on vectors: texts, and how many of them nothing says."""
     memory = shelf.memory.latest
     return sought_by(shelf.memory, memory) if memory.learned else Anew()
 
 
-def _changeable(shelf: Shelf, name: str) -> Memory:
+def _changeable(shelf: ScopeHistory, name: str) -> Memory:
     """The newest version. Raises a usage error where another embedder has nothing to do, or cannot."""
     memory = shelf.memory.latest
     if not _holds_vectors(shelf):

@@ -18,7 +18,7 @@ from streams.interfaces.cli.letters import kept_as
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.refusals import Refusals
-from streams.producing.sources import BadLine, Line, NoSource, built_in, lines_of, parse_as
+from streams.producing.sources import BadLine, NoSource, SourceLine, built_in, lines_of, parse_as
 from streams.runtime.room import need_room
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ class Told:
     published: int = 0
     known: int = 0
     refused: int = 0
-    refusing: list[tuple[Line, BadLine]] = field(default_factory=list[tuple[Line, BadLine]])
+    refusing: list[tuple[SourceLine, BadLine]] = field(
+        default_factory=list[tuple[SourceLine, BadLine]]
+    )
     waiting: list[Feedback] = field(default_factory=list[Feedback])
     verdicts: dict[str, Feedback] = field(default_factory=dict[str, Feedback])
     """Verdicts that were known, by their names."""
@@ -80,7 +82,7 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
     return FAILED if told.refused else OK
 
 
-def _take(log: SqliteLog, source: str, line: Line, told: Told) -> None:
+def _take(log: SqliteLog, source: str, line: SourceLine, told: Told) -> None:
     try:
         said = parse_as(Feedback, line.raw)
         need_room(log.room, label=said)
@@ -145,7 +147,7 @@ def _refuse(log: SqliteLog, source: str, told: Told) -> None:
     told.refusing.clear()
 
 
-def _why(source: str, line: Line, error: BadLine) -> dict[str, Any]:
+def _why(source: str, line: SourceLine, error: BadLine) -> dict[str, Any]:
     return {
         "__metalogue.errors.topic": TOPIC,
         "__metalogue.errors.source": source,
@@ -155,7 +157,7 @@ def _why(source: str, line: Line, error: BadLine) -> dict[str, Any]:
     }
 
 
-def _refused(log: SqliteLog, source: str, key: str, line: Line, error: BadLine) -> CliError:
+def _refused(log: SqliteLog, source: str, key: str, line: SourceLine, error: BadLine) -> CliError:
     return CliError(
         error.what,
         error=error.code,

@@ -16,7 +16,7 @@ from streams.views.words import plural
 
 if TYPE_CHECKING:
     from streams.runtime.kafka.imported import KafkaLog
-    from streams.runtime.kafka.place import Place
+    from streams.runtime.kafka.place import KafkaAddress
     from streams.runtime.kafka.rights import Who
 
 T = TypeVar("T")
@@ -29,10 +29,10 @@ def is_kafka(url: str) -> bool:
     return url.startswith("kafka://")
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> KafkaAddress:
     """The place that a URL and the configuration name. Raises a usage error."""
     from streams.interfaces.cli.config import keep_password, load
-    from streams.runtime.kafka.place import BadPlace, Place, clients_of
+    from streams.runtime.kafka.place import BadPlace, KafkaAddress, clients_of
 
     said = load().kafka
     keep_password("kafka.security_protocol", "kafka.sasl_mechanism", "kafka.ssl_ca")
@@ -46,13 +46,13 @@ def place_of(url: str) -> Place:
             certificate=said.ssl_certificate,
             key=said.ssl_key,
         )
-        return Place.of(url, clients)
+        return KafkaAddress.of(url, clients)
     except (BadPlace, OSError) as error:
         hint = "Write kafka://HOST:PORT[,HOST:PORT][/PREFIX]"
         raise usage(str(error), field="--log", hint=hint) from error
 
 
-def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
+def reached(place: KafkaAddress, work: Callable[[], T], *, printed: bool = False) -> T:
     """What talking to the broker gives. Raises a ``CliError`` where it is not there or lacks topics."""
     from streams.runtime.kafka import aio
     from streams.runtime.kafka.group import quiet
@@ -81,7 +81,7 @@ def reached(place: Place, work: Callable[[], T], *, printed: bool = False) -> T:
         raise _of_home(error) or denied(heard, place.url) or _away(place, error) from error
 
 
-def _away(place: Place, error: Exception) -> CliError:
+def _away(place: KafkaAddress, error: Exception) -> CliError:
     """The error for people where brokers did not do what was asked: who answered, and what was missing."""
     from streams.runtime.kafka import roll
 
@@ -113,7 +113,7 @@ def _of_home(error: Exception) -> CliError | None:
 
 
 @contextmanager
-def hinting(place: Place) -> Generator[Callable[[], None]]:
+def hinting(place: KafkaAddress) -> Generator[Callable[[], None]]:
     """Say once, on stderr, what is waited for if it takes long. What is given says that it is there."""
 
     def hint() -> None:
@@ -138,7 +138,7 @@ def hinting(place: Place) -> Generator[Callable[[], None]]:
         done()
 
 
-def run(place: Place, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run(place: KafkaAddress, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine against the broker. Raises a ``CliError`` as ``reached`` does."""
     with hinting(place):
         return reached(place, lambda: asyncio.run(work()))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from streams.answering.grading.own import OwnGrader
     from streams.answering.world import World
     from streams.engine.progress import Progress
-    from streams.runtime.kafka.place import Place
+    from streams.runtime.kafka.place import KafkaAddress
     from streams.runtime.kafka.worker import KafkaWorker
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ def leaving() -> Generator[None]:
 
 
 async def _worker(
-    place: Place, world: World, home: Path, own: OwnGrader | None, **options: Any
+    place: KafkaAddress, world: World, home: Path, own: OwnGrader | None, **options: Any
 ) -> KafkaWorker:
     """A worker on a cluster, with what it keeps of the log on this machine."""
     from streams.answering.grading.grader import Grading

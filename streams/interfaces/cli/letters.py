@@ -44,7 +44,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """One dead letter. ``number`` counts from 1 in the order in which they were refused."""
 
     number: int
@@ -140,7 +140,7 @@ class Letter:
         }
 
 
-def letters(log: SqliteLog) -> Iterator[Letter]:
+def letters(log: SqliteLog) -> Iterator[DeadLetter]:
     """Every dead letter, oldest first."""
     import orjson
 
@@ -148,7 +148,7 @@ def letters(log: SqliteLog) -> Iterator[Letter]:
     for number, offset, key, at_ms, headers, value in log.db.execute(ALL):
         raw = value if isinstance(value, bytes) else str(value).encode()
         said = orjson.loads(headers)
-        yield Letter(number, offset, key, at_ms, said, raw, offset in sent_on)
+        yield DeadLetter(number, offset, key, at_ms, said, raw, offset in sent_on)
 
 
 def number_of(log: SqliteLog, key: str) -> int:
@@ -164,7 +164,7 @@ def kept_as(log: SqliteLog, key: str) -> str:
     return f"Kept as dead letter {number}, {whole}."
 
 
-def letter(log: SqliteLog, number: int) -> Letter:
+def letter(log: SqliteLog, number: int) -> DeadLetter:
     """One dead letter. Raises a usage error if there is none of this number."""
     found = list(letters(log))
     if not 1 <= number <= len(found):

@@ -23,7 +23,7 @@ from streams.interfaces.cli.refusals import Refusals
 from streams.interfaces.cli.setup import policy_of, tools_wanted
 from streams.producing.others import Others
 from streams.producing.produce import Plan, Produced, Producer, Refusal
-from streams.producing.sources import Line, NoSource, built_in, lines_of
+from streams.producing.sources import NoSource, SourceLine, built_in, lines_of
 from streams.runtime.embedded.log import SqliteLog
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _warn(policy: Policy[Any], profile: Profile, values: dict[str, Any]) -> None
         say(f"warning: {policy.name} will learn nothing from this: {why}")
 
 
-def _lines(source: str, reading: ReadOptions) -> Iterator[Line]:
+def _lines(source: str, reading: ReadOptions) -> Iterator[SourceLine]:
     """The source's first lines. Raises a usage error where there is no such source."""
     data = reading.data
     if data is None and built_in(source) and source.startswith("game24"):

@@ -10,9 +10,9 @@ from schemas.identity import digest
 from schemas.problem import Feedback, Problem
 from streams.engine.policies import find
 from streams.interfaces.cli.feedback import message
-from streams.interfaces.cli.letters import ERRORS, TOPIC, TRACES, Letter
+from streams.interfaces.cli.letters import ERRORS, TOPIC, TRACES, DeadLetter
 from streams.producing.produce import PLAN, Plan, Producer
-from streams.producing.sources import BadLine, Line, NoSource, lines_of, parse_as
+from streams.producing.sources import BadLine, NoSource, SourceLine, lines_of, parse_as
 from streams.producing.traces.taking import Plan as TracePlan
 from streams.producing.traces.taking import Taker
 from streams.runtime.embedded.intake import episode_of
@@ -23,7 +23,7 @@ from streams.runtime.room import need_room
 VALUE = "select value from messages where topic = ? and key = ?"
 
 
-def send_on(log: SqliteLog, letter: Letter, mended: bytes | None = None) -> bool:
+def send_on(log: SqliteLog, letter: DeadLetter, mended: bytes | None = None) -> bool:
     """Publish a letter, or bytes in its stead, and note it; whether that was new. Raises ``BadLine``."""
     if mended is None:
         mended = whole_of(log, letter)
@@ -33,7 +33,7 @@ def send_on(log: SqliteLog, letter: Letter, mended: bytes | None = None) -> bool
     return new
 
 
-def whole_of(log: SqliteLog, letter: Letter) -> bytes:
+def whole_of(log: SqliteLog, letter: DeadLetter) -> bytes:
     """The bytes that were refused: of a cut letter as they lie where it says. Raises ``BadLine``."""
     cut = letter.cut
     if cut is None:
@@ -52,7 +52,7 @@ def _lost(why: str) -> BadLine:
     return BadLine(1, "", f"only its first bytes are here, {why}", "dlq.cut")
 
 
-def _where_it_lay(log: SqliteLog, letter: Letter) -> bytes | None:
+def _where_it_lay(log: SqliteLog, letter: DeadLetter) -> bytes | None:
     if letter.lies is not None:
         return log.whole(*letter.lies)
     try:
@@ -63,7 +63,7 @@ def _where_it_lay(log: SqliteLog, letter: Letter) -> bytes | None:
         return None
 
 
-def _republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
+def _republish(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     plan = letter.headers.get(PLAN)
     if plan is not None and letter.topic == TRACES:
         return _take(log, letter, plan, value)
@@ -78,9 +78,9 @@ def _republish(log: SqliteLog, letter: Letter, value: bytes) -> bool:
     raise BadLine(1, "", f"nothing reads the topic {letter.topic} any more", "dlq.topic")
 
 
-def _produce(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes) -> bool:
+def _produce(log: SqliteLog, letter: DeadLetter, plan: dict[str, Any], value: bytes) -> bool:
     """As a line of the source that it came from: a late member of that source's series."""
-    line = Line(int(letter.headers[f"{ERRORS}offset"]), value)
+    line = SourceLine(int(letter.headers[f"{ERRORS}offset"]), value)
     producer = Producer(log, Plan.from_header(plan, find))
     checked = producer.run([line], dry=True)
     for refusal in checked.refused:
@@ -88,16 +88,16 @@ def _produce(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes)
     return Producer(log, producer.plan).run([line]).produced == 1
 
 
-def _take(log: SqliteLog, letter: Letter, plan: dict[str, Any], value: bytes) -> bool:
+def _take(log: SqliteLog, letter: DeadLetter, plan: dict[str, Any], value: bytes) -> bool:
     """As a line of the file of traces that it came from."""
-    line = Line(int(letter.headers[f"{ERRORS}offset"]), value)
+    line = SourceLine(int(letter.headers[f"{ERRORS}offset"]), value)
     taking = TracePlan.from_header(plan, find)
     for _, error in Taker(log, taking).run([line], dry=True).refused:
         raise error
     return Taker(log, taking).run([line]).taken > 0
 
 
-def _problem(log: SqliteLog, letter: Letter, value: bytes) -> bool:
+def _problem(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     """As a client's message: by its episode's name, or by its own where the refused one holds that."""
     try:
         problem, labels = parse_as(Problem, value), list[Feedback]()

@@ -14,7 +14,7 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.places import text_of
 from streams.interfaces.cli.show.arms import arm_of, arms_in
-from streams.interfaces.cli.show.library import Library, Shelf
+from streams.interfaces.cli.show.library import Library, ScopeHistory
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -51,7 +51,7 @@ def revise(
     return OK
 
 
-def _arm(shelf: Shelf, wanted: str, change: Change) -> str | None:
+def _arm(shelf: ScopeHistory, wanted: str, change: Change) -> str | None:
     """The name of an arm in the newest version. Raises a usage error where the word would say nothing.
 
     What was said since that version counts already: the last arm in service is not retired.
@@ -78,7 +78,7 @@ def _said_already(wanted: str, change: Change) -> CliError:
     return usage(detail, field="ID", error="lesson.revised")
 
 
-def _item(shelf: Shelf, wanted: str, change: Change) -> MemoryItem:
+def _item(shelf: ScopeHistory, wanted: str, change: Change) -> MemoryItem:
     """The item in the newest version. Raises a usage error where the word would say nothing."""
     latest = shelf.memory.latest
     live = [item for item in latest.items if item.id == wanted]

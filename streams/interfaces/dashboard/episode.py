@@ -28,7 +28,7 @@ from streams.research.analysis.tree_page import (
 )
 from streams.runtime.embedded.log import SqliteLog
 from streams.views.rows import Row, grouped, items_of, rows
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 from streams.views.words import one_line
 
 JUDGING: Final = ("good", "bad", "warn", "note")
@@ -45,7 +45,7 @@ select episode from records where episode >= ? and episode < ? and address = 'op
 # ── As a tree ────────────────────────────────────────────────────────────────────────────────
 
 
-def tree(sheet: Sheet, found: Sequence[Row]) -> tuple[str, Drawing | None]:
+def tree(sheet: EpisodeView, found: Sequence[Row]) -> tuple[str, Drawing | None]:
     """What the tree is of, and its drawing: a search's thoughts, else tries, else lanes of forks; none of one node."""
     search, judge = tree_in(sheet), judge_of(sheet)
     if search is not None:
@@ -110,7 +110,7 @@ class Guide:
 
 
 def guides(
-    sheet: Sheet, found: Sequence[Row], state: State
+    sheet: EpisodeView, found: Sequence[Row], state: State
 ) -> tuple[list[Guide], list[Guide], float]:
     """What guided it: first what was in its prompts, in the order of use; then the rest of what was recalled.
 
@@ -133,7 +133,7 @@ def guides(
     return used, rest, floor
 
 
-def _memory(sheet: Sheet, state: State) -> Memory | None:
+def _memory(sheet: EpisodeView, state: State) -> Memory | None:
     """The memory version that it worked with, if it is known."""
     if sheet.admitted is None or sheet.opened is None:
         return None
@@ -141,7 +141,7 @@ def _memory(sheet: Sheet, state: State) -> Memory | None:
     return None if fold is None else fold.versions.get(sheet.opened.memory_version)
 
 
-def _similarities(sheet: Sheet) -> Iterator[tuple[str, float]]:
+def _similarities(sheet: EpisodeView) -> Iterator[tuple[str, float]]:
     for _, event in sheet.numbered:
         if isinstance(event, Recalled):
             yield from ((name, near) for name, _, near in event.items if near is not None)
@@ -171,7 +171,7 @@ def beside(log: SqliteLog, episode: str) -> dict[str, list[str]]:
     return found
 
 
-def page(log: SqliteLog, state: State, sheet: Sheet) -> dict[str, Any]:
+def page(log: SqliteLog, state: State, sheet: EpisodeView) -> dict[str, Any]:
     """What an episode's page shows."""
     found = rows(sheet.numbered)
     about, drawing = tree(sheet, found)

@@ -12,7 +12,7 @@ from schemas.events.episode import EpisodeClosed
 from schemas.events.learning import KnowledgeConsolidated
 from schemas.identity import learning_id
 from state.folds.grades import Known
-from state.folds.lives import Life, name_of
+from state.folds.lives import ItemUsage, name_of
 from state.folds.memory import MemoryFold
 from state.folds.state import State
 from streams.replay.effect import Effect
@@ -68,13 +68,13 @@ class Worth:
 class Item:
     """A lesson or rule of the list."""
 
-    life: Life
+    life: ItemUsage
     key: str
     worth: Worth
     effects: Sequence[Probed]
 
 
-def worth(life: Life, among: Among) -> Worth:
+def worth(life: ItemUsage, among: Among) -> Worth:
     """What became of an item's uses."""
     return Worth(life.uses, life.right, life.wrong, among)
 
@@ -131,7 +131,7 @@ def items(
     }
 
 
-def stands(life: Life, fold: MemoryFold | None, number: int | None, everything: str) -> bool:
+def stands(life: ItemUsage, fold: MemoryFold | None, number: int | None, everything: str) -> bool:
     """Whether an item belongs to what was asked for: a version, all time, or the newest version."""
     if number is not None and fold is not None:
         memory = fold.versions.get(number)
@@ -139,10 +139,10 @@ def stands(life: Life, fold: MemoryFold | None, number: int | None, everything: 
     return bool(everything) or life.until is None
 
 
-def _order(order: str, measured: Measured) -> Callable[[Life], tuple[Any, ...]]:
+def _order(order: str, measured: Measured) -> Callable[[ItemUsage], tuple[Any, ...]]:
     """What a list is sorted by; ties, and everything unless it is said, as it was learned."""
 
-    def key(life: Life) -> tuple[Any, ...]:
+    def key(life: ItemUsage) -> tuple[Any, ...]:
         first = {
             "": (-life.uses,),
             "right": (-life.right, life.wrong),
@@ -199,7 +199,7 @@ def _graded(state: State, log: SqliteLog, episode: str) -> tuple[str, Known, boo
     return episode, state.outcomes.of(episode), answered
 
 
-def _written(log: SqliteLog, scope: str, life: Life) -> KnowledgeConsolidated | None:
+def _written(log: SqliteLog, scope: str, life: ItemUsage) -> KnowledgeConsolidated | None:
     """How a rule was first written: from which lessons."""
     if life.item.kind != "rule":
         return None

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 from starlette.exceptions import HTTPException
 
-from streams.interfaces.cli.letters import Letter, letter, letters
+from streams.interfaces.cli.letters import DeadLetter, letter, letters
 from streams.interfaces.cli.replaying import send_on
 from streams.interfaces.dashboard.guard import may_change
 from streams.interfaces.dashboard.live_log import LiveLog
@@ -49,7 +49,7 @@ def letter_page(live_log: LiveLog, asked: Mapping[str, str]) -> dict[str, Any]:
     return {"letter": found, "text": found.text(), "title": f"Dead letter {found.number}"}
 
 
-def _found(live_log: LiveLog, number: str) -> Letter:
+def _found(live_log: LiveLog, number: str) -> DeadLetter:
     if not number.isdecimal() or len(number) > 12:
         raise HTTPException(404, f"no dead letter {number!r}")
     with live_log.looking() as log:
@@ -106,7 +106,7 @@ def replay(
     return {"letter": found, "sent": sent, "error": None, "status": 200}
 
 
-def _mended(found: Letter, text: str | None) -> bytes | None:
+def _mended(found: DeadLetter, text: str | None) -> bytes | None:
     """The bytes to send, if its text was changed; else the letter's own. Browsers send lines as CRLF."""
     if text is None:
         return None

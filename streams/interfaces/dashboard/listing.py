@@ -60,7 +60,7 @@ STATUS = "and json_extract(m.value, '$.status') = :status"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ListedEpisode:
     """One episode of a list."""
 
     offset: int
@@ -90,7 +90,7 @@ class Line:
 class Leaf:
     """One page of a list; ``older`` is where the next begins, if there is one."""
 
-    lines: Sequence[Line]
+    lines: Sequence[ListedEpisode]
     older: int | None
 
 
@@ -129,13 +129,13 @@ def _leaf(rows: Sequence[Sequence[Any]], state: State) -> Leaf:
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
 
 
-def _line(row: Sequence[Any], state: State) -> Line:
+def _line(row: Sequence[Any], state: State) -> ListedEpisode:
     offset, episode, at_ms, admitted, opened, opened_ms, closed, closed_ms, out = row
     said = _json(admitted).get("problem", {})
     began, ended = _json(opened), _json(closed)
     limits: dict[str, Any] = began.get("limits") or {}
     waiting = "cancelled" if out else "running" if opened else "waiting"
-    return Line(
+    return ListedEpisode(
         offset=offset,
         episode=episode,
         name=said.get("id") or name_of(episode),
@@ -176,10 +176,10 @@ def answers(log: SqliteLog, state: State, status: str, before: int) -> Leaf:
     return Leaf(lines, lines[-1].offset if len(rows) > PAGE else None)
 
 
-def _answer(row: Sequence[Any], state: State) -> Line:
+def _answer(row: Sequence[Any], state: State) -> ListedEpisode:
     offset, episode, at_ms, value, closed = row
     said, ended = _json(value), _json(closed)
-    return Line(
+    return ListedEpisode(
         offset=offset,
         episode=episode,
         name=said.get("problem_id", episode),

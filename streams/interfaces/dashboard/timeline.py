@@ -13,7 +13,7 @@ from typing import Final
 
 from streams.runtime.embedded.log import SqliteLog
 from streams.views.rows import Row, grouped
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 
 STRIP: Final = 1000
 """Width of the strip of time, in units of its own."""
@@ -68,7 +68,7 @@ class Step:
     first_of_round: bool
 
 
-def times(log: SqliteLog, sheet: Sheet) -> dict[str, int]:
+def times(log: SqliteLog, sheet: EpisodeView) -> dict[str, int]:
     """When each address was recorded, Unix milliseconds; a fork's past is its parent's."""
     opened = sheet.opened
     before = [each for each in (opened.parent, opened.within) if each] if opened is not None else []

@@ -29,7 +29,7 @@ from streams.interfaces.dashboard.live_log import LiveLog
 from streams.interfaces.dashboard.reading import reading
 from streams.runtime.embedded.log import SqliteLog
 from streams.views.rows import rows
-from streams.views.sheet import Sheet, read
+from streams.views.sheet import EpisodeView, read
 
 Asked: TypeAlias = Mapping[str, str]
 Look: TypeAlias = Callable[[LiveLog, Asked], dict[str, Any]]
@@ -78,7 +78,7 @@ def answers_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     return {"leaf": leaf, "status": status, "statuses": STATUSES, "counted": counted}
 
 
-def sheet_of(log: SqliteLog, asked: Asked) -> Sheet:
+def sheet_of(log: SqliteLog, asked: Asked) -> EpisodeView:
     """The episode that is asked for. Raises what is shown as a page of its own."""
     sheet = read(log, find_episode(log, asked.get("id") or None))
     if sheet.admitted is None and sheet.learned_from is None:
@@ -86,7 +86,7 @@ def sheet_of(log: SqliteLog, asked: Asked) -> Sheet:
     return sheet
 
 
-def title_of(sheet: Sheet) -> str:
+def title_of(sheet: EpisodeView) -> str:
     """What people call an episode."""
     return listing.name_of(sheet.episode) if sheet.admitted is None else sheet.admitted.problem.id
 
@@ -126,7 +126,9 @@ def moment_page(live_log: LiveLog, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _derived(live_log: LiveLog, log: SqliteLog, sheet: Sheet, at: str) -> tuple[StepView, str]:
+def _derived(
+    live_log: LiveLog, log: SqliteLog, sheet: EpisodeView, at: str
+) -> tuple[StepView, str]:
     """The step with its question, or without and why this build cannot derive it."""
     scope = "" if sheet.admitted is None else sheet.admitted.scope
     fold = (

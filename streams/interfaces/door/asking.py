@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from schemas.problem import Limits, Problem, Profile, Said, of_tenant
+from schemas.problem import Limits, Problem, Profile, ReferenceAnswer, of_tenant
 from streams.interfaces.cli.setup import Models, policy_of
 from streams.interfaces.door.errors import Error, in_our_words
 from streams.runtime.embedded.solving import text_id
@@ -85,10 +85,10 @@ class Asked:
 
     problem: str
     id: str
-    answer: Said = None
+    answer: ReferenceAnswer = None
 
     @classmethod
-    def of(cls, problem: str, id: str | None = None, answer: Said = None) -> Asked:
+    def of(cls, problem: str, id: str | None = None, answer: ReferenceAnswer = None) -> Asked:
         """A problem as it is put."""
         return cls(problem, text_id(problem) if id is None else id, answer)
 

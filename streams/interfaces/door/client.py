@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from handlers.reviewing import USUAL, Thresholds
 from schemas.answer import Answer
 from schemas.carried import TooMuch, carried, comes_back, of_text
-from schemas.problem import Feedback, Profile, Said
+from schemas.problem import Feedback, Profile, ReferenceAnswer
 from schemas.record import Record
 from streams.interfaces.cli.kafka_log import is_kafka, place_of, reached
 from streams.interfaces.cli.opening import open_log
@@ -98,7 +98,7 @@ class Handle:
         *,
         verdict: bool | None = None,
         score: float | None = None,
-        reference: Said = None,
+        reference: ReferenceAnswer = None,
         passed: bool = False,
     ) -> None:
         """Say what the answer was worth: one of a verdict, a score in [0, 1], the right answer, or a pass."""
@@ -230,7 +230,7 @@ class Client:
         problem: str,
         *,
         id: str | None = None,
-        answer: Said = None,
+        answer: ReferenceAnswer = None,
         new: bool = False,
         headers: Mapping[str, str] = NO_HEADERS,
         **way: Any,
@@ -374,7 +374,7 @@ class Client:
         *,
         verdict: bool | None = None,
         score: float | None = None,
-        reference: Said = None,
+        reference: ReferenceAnswer = None,
         passed: bool = False,
         by: str = "client",
     ) -> None:

@@ -17,7 +17,7 @@ from schemas.memory import Memory, MemoryItem
 from schemas.vectors import unpack
 from streams.answering.embedders.choosing import Embedders
 from streams.answering.embedders.hashed import HashedEmbedder
-from streams.interfaces.cli.show.library import Library, Shelf
+from streams.interfaces.cli.show.library import Library, ScopeHistory
 from streams.research.analysis.effects import Probed
 
 
@@ -64,7 +64,7 @@ def lessons_of(library: Library, memory: str) -> Iterator[Lesson]:
             yield from _in_force(library, shelf)
 
 
-def _in_force(library: Library, shelf: Shelf) -> Iterator[Lesson]:
+def _in_force(library: Library, shelf: ScopeHistory) -> Iterator[Lesson]:
     latest = shelf.memory.latest
     for item in latest.items:
         if item.kind != "lesson":

@@ -46,7 +46,7 @@ from streams.interfaces.door.messages import (
 )
 from streams.producing.others import Others
 from streams.producing.produce import Plan, Producer
-from streams.producing.sources import Line
+from streams.producing.sources import SourceLine
 from streams.runtime.embedded.log import SqliteLog
 from streams.views.sheet import read
 
@@ -114,7 +114,7 @@ class Mailbox:
         producer = Producer(
             self.log, replace(self._plan(way, policy), headers=headers), self.others
         )
-        line = Line(1, line_of(asked.id, asked.problem, asked.answer))
+        line = SourceLine(1, line_of(asked.id, asked.problem, asked.answer))
         done = producer.run([line], dry=True)
         for refusal in done.refused:
             error = refusal.error

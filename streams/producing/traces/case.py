@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from handlers.answers.extract import extract
 from schemas.events.traces import Step
-from streams.producing.sources import BadLine, Line
+from streams.producing.sources import BadLine, SourceLine
 
 VERDICTS: Final = {
     **dict.fromkeys(("right", "correct", "pass", "passed"), True),
@@ -35,7 +35,7 @@ class Label:
 class Case:
     """One trace as it was read. ``line`` is where it begins."""
 
-    line: Line
+    line: SourceLine
     problem: str
     steps: tuple[Step, ...]
     answer: str | None = None

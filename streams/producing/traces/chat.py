@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictFloat, StrictInt
 
-from schemas.problem import Name, ProblemId, Said
-from streams.producing.sources import BadLine, Line, parse_as
+from schemas.problem import Name, ProblemId, ReferenceAnswer
+from streams.producing.sources import BadLine, SourceLine, parse_as
 from streams.producing.traces.case import Case, Label, score_of, verdict_of
 from streams.producing.traces.messages import Steps, messages_of, parted
 
@@ -31,14 +31,14 @@ class ChatLine(BaseModel):
     tool: str | None = None
     model: str | None = None
     answer: str | None = None
-    reference: Said = None
-    label: Said = None
+    reference: ReferenceAnswer = None
+    label: ReferenceAnswer = None
     verdict: StrictBool | None = None
     reward: StrictInt | StrictFloat | None = None
     score: StrictInt | StrictFloat | None = None
 
 
-def case_of(line: Line) -> Case:
+def case_of(line: SourceLine) -> Case:
     """The case on a line. Raises ``BadLine`` that names what is wrong with it."""
     said = parse_as(ChatLine, line.raw)
     problem, rest = parted(messages_of(said.messages, "messages"), "messages")

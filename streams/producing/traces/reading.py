@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from streams.producing.sources import BadLine, Line, parse_as
+from streams.producing.sources import BadLine, SourceLine, parse_as
 from streams.producing.traces import assembling, chat
 from streams.producing.traces.case import Case
 from streams.producing.traces.spans import Span, spans_of
 
-Refused: TypeAlias = tuple[Line, BadLine]
+Refused: TypeAlias = tuple[SourceLine, BadLine]
 
 
 class _Form(BaseModel):
@@ -31,7 +31,7 @@ class Reading:
     cases: list[Case] = field(default_factory=list[Case])
     traces: dict[str, list[Span]] = field(default_factory=dict[str, list[Span]])
 
-    def take(self, lines: Iterable[Line]) -> None:
+    def take(self, lines: Iterable[SourceLine]) -> None:
         """Read every line, then put the spans together by trace."""
         for line in lines:
             try:
@@ -46,7 +46,7 @@ class Reading:
         self.cases.sort(key=lambda case: case.line.number)
         self.refused.sort(key=lambda each: each[0].number)
 
-    def _line(self, line: Line) -> None:
+    def _line(self, line: SourceLine) -> None:
         said = parse_as(_Form, line.raw).model_extra or {}
         if "resourceSpans" in said:
             for span in _generative(spans_of(line)):

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from streams.producing.sources import BadLine, Line, parse_as
+from streams.producing.sources import BadLine, SourceLine, parse_as
 from streams.producing.traces.messages import Message, indexed, message_of, messages_of, unfolded
 
 DEPTH: Final = 32
@@ -51,7 +51,7 @@ class Noted:
 class Span:
     """One span as far as cases need it. ``place`` names it in its line."""
 
-    line: Line
+    line: SourceLine
     place: str
     trace: str
     id: str
@@ -112,7 +112,7 @@ class Span:
         return f"{self.place}.{name}"
 
 
-def spans_of(line: Line) -> list[Span]:
+def spans_of(line: SourceLine) -> list[Span]:
     """The spans on a line, in its order. Raises ``BadLine`` that names what is no span."""
     found: list[Span] = []
     for place, resource in _each(parse_as(OtlpLine, line.raw).spans, "resourceSpans"):
@@ -126,7 +126,7 @@ def spans_of(line: Line) -> list[Span]:
     return found
 
 
-def _span(line: Line, place: str, said: Mapping[str, Any], service: str | None) -> Span:
+def _span(line: SourceLine, place: str, said: Mapping[str, Any], service: str | None) -> Span:
     trace = said.get("traceId")
     if not isinstance(trace, str) or not trace:
         raise BadLine(1, f"{place}.traceId", "expected the id of a trace", "input.field")

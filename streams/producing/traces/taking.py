@@ -26,7 +26,7 @@ from schemas.problem import Feedback, Problem, Profile, of_tenant
 from schemas.settings import PROMPTS, PromptWords
 from streams.engine.policies import Find
 from streams.engine.prompts.catalogue import asked_by
-from streams.producing.sources import BadLine, Line
+from streams.producing.sources import BadLine, SourceLine
 from streams.producing.traces.case import Case
 from streams.producing.traces.reading import Reading, Refused
 from streams.producing.traces.reflecting import reflection_of
@@ -101,7 +101,7 @@ class Taker:
         """Cases by scope, in their order: name, record, and what was said of it."""
         self.texts: dict[tuple[str, str], str] = {}
 
-    def run(self, lines: Iterable[Line], *, dry: bool = False) -> Taken:
+    def run(self, lines: Iterable[SourceLine], *, dry: bool = False) -> Taken:
         """Read every line, then append everything in one commit."""
         reading = Reading(self.plan.evaluation)
         reading.take(lines)

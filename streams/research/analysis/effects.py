@@ -15,7 +15,7 @@ from handlers.answers.grade import References
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.problem import Problem
 from state.folds.grades import Known
-from state.folds.lives import LifeKey
+from state.folds.lives import ItemKey
 from state.folds.state import State
 from streams.replay.differ import paid
 from streams.replay.effect import Effect, Pair
@@ -26,7 +26,7 @@ from streams.runtime.embedded.rebuild import fold
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-Measured: TypeAlias = dict[LifeKey, dict[str, Effect]]
+Measured: TypeAlias = dict[ItemKey, dict[str, Effect]]
 """Effects by item and by who answered its probes: an effect on one model is none on another."""
 ENDED: Final = """
 select episode from records where offset > ? and offset <= ? and kind = 'episode.closed'
@@ -104,7 +104,7 @@ class Effects:
     def measured(self, log: SqliteLog, state: State, scope: str) -> Measured:
         """What was measured of a scope's items so far."""
         known = references(log) if self.probes else {}
-        found: dict[LifeKey, dict[str, list[Pair]]] = {}
+        found: dict[ItemKey, dict[str, list[Pair]]] = {}
         for probe in self.probes:
             graded = state.outcomes.of(probe.parent)
             reference = known.get(f"{probe.problem.domain}/{probe.problem.id}")

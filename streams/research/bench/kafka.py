@@ -14,19 +14,19 @@ from streams.runtime.kafka import aio, topics
 from streams.runtime.kafka.append import Appender, KafkaWriter
 from streams.runtime.kafka.envelope import read
 from streams.runtime.kafka.fence import EventsFold
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 EPISODES, STEPS, PARTITIONS, ROUNDS = 1_000, 12, 8, 5
 TEXT = "word " * 30
 
 
-def run(place: Place, say: Callable[[str], None]) -> dict[str, object]:
+def run(place: KafkaAddress, say: Callable[[str], None]) -> dict[str, object]:
     """The figures."""
     return asyncio.run(_run(place, say))
 
 
-async def _run(place: Place, say: Callable[[str], None]) -> dict[str, object]:
-    mine = Place(place.servers, f"{place.prefix or 'bench'}.{time.time_ns()}", place.clients)
+async def _run(place: KafkaAddress, say: Callable[[str], None]) -> dict[str, object]:
+    mine = KafkaAddress(place.servers, f"{place.prefix or 'bench'}.{time.time_ns()}", place.clients)
     await topics.create(mine, PARTITIONS)
     ratios: list[float] = []
     ours: list[float] = []
@@ -65,7 +65,7 @@ def _answer(step: int) -> Completed:
     )
 
 
-async def _raw(place: Place) -> float:
+async def _raw(place: KafkaAddress) -> float:
     """Plain aiokafka: as many coroutines, the same bytes and keys, each append awaited."""
     producer = aio.producer(
         place,
@@ -93,7 +93,7 @@ async def _raw(place: Place) -> float:
     return 2 * EPISODES * STEPS / took
 
 
-async def _worker(place: Place, round_: int) -> float:
+async def _worker(place: KafkaAddress, round_: int) -> float:
     """The worker's own writers: a fact rides with each answer, and each answer is awaited."""
     appender = Appender(place)
     await appender.start()
@@ -114,7 +114,7 @@ async def _worker(place: Place, round_: int) -> float:
     return 2 * EPISODES * STEPS / took
 
 
-async def _replay(place: Place) -> float:
+async def _replay(place: KafkaAddress) -> float:
     """Events a second through the fold that a take-over runs."""
     consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
     await consumer.start()

@@ -13,7 +13,7 @@ from streams.core.backbone import ModelReply, ModelRequest
 from streams.engine.policies import find
 from streams.runtime.kafka import topics
 from streams.runtime.kafka.follow import Follower
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.web import is_ready
 from streams.runtime.kafka.worker import KafkaWorker
 
@@ -41,9 +41,9 @@ class Instant:
         """Nothing is held."""
 
 
-async def latencies(place: Place) -> tuple[float, float]:
+async def latencies(place: KafkaAddress) -> tuple[float, float]:
     """Milliseconds from a problem's append to its answer's arrival: the median and the 99th percentile."""
-    fresh = Place(place.servers, f"{place.prefix}.a", place.clients)
+    fresh = KafkaAddress(place.servers, f"{place.prefix}.a", place.clients)
     await topics.create(fresh, 4)
     partitions = await topics.checked(fresh)
     worker = KafkaWorker(fresh, partitions, World({"*": Instant()}, HashedEmbedder()), find)
@@ -55,7 +55,7 @@ async def latencies(place: Place) -> tuple[float, float]:
         await running
 
 
-async def _ask(place: Place, partitions: int, worker: KafkaWorker) -> tuple[float, float]:
+async def _ask(place: KafkaAddress, partitions: int, worker: KafkaWorker) -> tuple[float, float]:
     came: dict[str, asyncio.Event] = {}
 
     def take(topic: str, partition: int, record: Any) -> None:

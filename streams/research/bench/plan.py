@@ -21,7 +21,7 @@ from schemas.identity import digest
 from schemas.problem import Limits, Problem
 from streams.producing.perturbing import Perturbation
 from streams.producing.produce import Plan
-from streams.producing.sources import Line, built_in, lines_of
+from streams.producing.sources import SourceLine, built_in, lines_of
 from streams.research.bench.recipe import BadRecipe, Before, Data, Recipe, Runs, Sample
 from streams.runtime.embedded.intake import scope_of
 from streams.support.datasets import open_source
@@ -85,19 +85,19 @@ class Source:
         """Whether another data set is read in its place."""
         return self.read == STAND_IN and not self.wanted.startswith("game24")
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[SourceLine]:
         """Its problems, as ``produce`` reads them."""
         assert self.read is not None
         return islice(self.every(), self.problems)
 
-    def every(self) -> Iterator[Line]:
+    def every(self) -> Iterator[SourceLine]:
         """Its problems, however many of them are wanted."""
         assert self.read is not None
         for line in _lines(self.read, self.file, self.only):
             if self._holds(line):
                 yield line
 
-    def _holds(self, line: Line) -> bool:
+    def _holds(self, line: SourceLine) -> bool:
         if self.keep is None and not self.without:
             return True
         text = problem_of(line)
@@ -153,7 +153,7 @@ def _is_read(source: Source) -> bool:
     return source.read is not None and not source.stands_in
 
 
-def problem_of(line: Line) -> str:
+def problem_of(line: SourceLine) -> str:
     """A problem's text, by which it is the same wherever it stands."""
     try:
         return " ".join(str(orjson.loads(line.raw)["problem"]).split())
@@ -227,7 +227,7 @@ def _source(name: str, data: Data, options: Options) -> Source:
     )
 
 
-def _lines(read: str, file: str | None, only: Mapping[str, str]) -> Iterator[Line]:
+def _lines(read: str, file: str | None, only: Mapping[str, str]) -> Iterator[SourceLine]:
     """The lines of a set, of the items that have these traits."""
     if not only:
         yield from lines_of(read, file)
@@ -380,11 +380,11 @@ def _scope(policy: Policy[Any], plan: Plan) -> str:
     return scope_of(policy, problem)
 
 
-def with_limits(lines: Iterator[Line], limits: Mapping[str, Limits]) -> Iterator[Line]:
+def with_limits(lines: Iterator[SourceLine], limits: Mapping[str, Limits]) -> Iterator[SourceLine]:
     """The lines, each problem with a limit of its own where it has one."""
     for line in lines:
         record = orjson.loads(line.raw)
         own = limits.get(record["id"])
         if own is not None:
             record["limits"] = own.model_dump(exclude_none=True)
-        yield Line(line.number, orjson.dumps(record))
+        yield SourceLine(line.number, orjson.dumps(record))

@@ -28,7 +28,7 @@ DATASET = "gsm8k"
 Cause: TypeAlias = Literal["reading", "cutting", "grammar", "model"]
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class ReadReply(msgspec.Struct, frozen=True, kw_only=True):
     """One reply to one problem, and whether what was read of it is right; unknown where no grader can tell."""
 
     id: str
@@ -40,7 +40,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int | None = None
 
 
-Arm: TypeAlias = Mapping[str, Said]
+Arm: TypeAlias = Mapping[str, ReadReply]
 """What was said, by problem."""
 
 
@@ -66,11 +66,11 @@ def is_right(answer: str | None, reference: References) -> bool | None:
 
 def plain_said(
     name: str, text: str, finish: str, reference: References, tokens: tuple[int | None, int | None]
-) -> Said:
+) -> ReadReply:
     """A reply to the bare problem, read as leniently as can be; one that was cut solved nothing."""
     answer = mentioned(text) if finish == "stop" else None
     prompt, completion = tokens
-    return Said(
+    return ReadReply(
         id=name,
         text=text,
         finish=finish,
@@ -81,10 +81,10 @@ def plain_said(
     )
 
 
-def cot_said(case: Case) -> Said:
+def cot_said(case: Case) -> ReadReply:
     """What a chain of thought said, by its closed episode."""
     [reply] = [event for _, event in case.trace.events if isinstance(event, Completed)]
-    return Said(
+    return ReadReply(
         id=case.problem.id,
         text=reply.text,
         finish=reply.finish,
@@ -120,7 +120,7 @@ def _pairs_of(plain: Arm, cot: Arm) -> list[str]:
     ]  # fmt: skip
 
 
-def cause_of(failed: Said, reference: str, free: Said | None = None) -> Cause:
+def cause_of(failed: ReadReply, reference: str, free: ReadReply | None = None) -> Cause:
     """Why a reply is not right although another one is: where the right answer was lost."""
     if failed.finish == "length":
         return "cutting"

@@ -39,7 +39,7 @@ def product() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Claims:
     """What a manifest says of its file, not of the episode."""
 
     parts: Json
@@ -49,7 +49,7 @@ class Said:
 
 
 def manifest_of(
-    log: SqliteLog, episode: str, memory: Json | None, chains: Sequence[Chain], said: Said
+    log: SqliteLog, episode: str, memory: Json | None, chains: Sequence[Chain], said: Claims
 ) -> Json:
     """The manifest of evidence that lies on a log of its own."""
     total = sum(chain.count + len(chain.records) for chain in chains)

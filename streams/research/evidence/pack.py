@@ -23,7 +23,7 @@ from streams.replay.cut import cut_out
 from streams.replay.heads import EVIDENCE, Broken, Head
 from streams.replay.held import Unlike
 from streams.research.evidence.chains import BadChain, Chain, chains_of, unlike
-from streams.research.evidence.manifest import FORMAT, VERSION, Json, Said, manifest_of, memory_of
+from streams.research.evidence.manifest import FORMAT, VERSION, Claims, Json, manifest_of, memory_of
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.log import SqliteLog
 
@@ -70,7 +70,7 @@ def packed(
         signed_by = name_of(key.public_key())
     with closing(_log_of(kept)) as alone:
         memory = memory_of(alone, episode, find)
-        said = Said(digests(kept), numbered, signed_by)
+        said = Claims(digests(kept), numbered, signed_by)
         manifest = manifest_of(alone, episode, memory, chains, said)
     first = orjson.dumps(manifest)
     whole = [first, *(line for part in PARTS for line in kept[part])]
@@ -182,7 +182,7 @@ class Pack:
 
     def _derived(self, log: SqliteLog, find: Find) -> Iterator[Broken]:
         """Everything in the manifest that its records and chains do not make."""
-        said = Said(digests(self.lines), self.numbered, self.manifest.get("signed_by"))
+        said = Claims(digests(self.lines), self.numbered, self.manifest.get("signed_by"))
         memory = self.manifest.get("memory")
         with suppress(NoPolicy):  # then nobody here can say what was learned
             memory = memory_of(log, self.episode, find)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from streams.runtime.kafka import deadlines, lenient
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 RETRY_S = 0.5
 REPLACED_S = 12.0
@@ -26,13 +26,13 @@ def module(name: str = "") -> Any:
     return import_module(f"aiokafka{name}")
 
 
-def producer(place: Place, **options: Any) -> Any:
+def producer(place: KafkaAddress, **options: Any) -> Any:
     """A producer that is not started yet."""
     deadlines.install()
     return module().AIOKafkaProducer(**place.connection(), **LIMITS, **options)
 
 
-def consumer(place: Place, **options: Any) -> Any:
+def consumer(place: KafkaAddress, **options: Any) -> Any:
     """A consumer without a group, that is not started yet."""
     options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", **LIMITS, **options}
     deadlines.install()
@@ -40,7 +40,7 @@ def consumer(place: Place, **options: Any) -> Any:
     return module().AIOKafkaConsumer(**place.connection(), **options)
 
 
-def admin(place: Place) -> Any:
+def admin(place: KafkaAddress) -> Any:
     """An administrator's client that is not started yet."""
     deadlines.install()
     return module(".admin").AIOKafkaAdminClient(**place.connection(), **LIMITS)

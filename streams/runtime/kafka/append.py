@@ -19,7 +19,7 @@ from schemas.identity import text_key
 from state.journal import Fenced, TooLarge
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.envelope import Headers, headers_of
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.refusals import RefusedByBroker
 from streams.runtime.kafka.sending import (
     GRACE_S,
@@ -66,7 +66,7 @@ class Appender:
 
     def __init__(
         self,
-        place: Place,
+        place: KafkaAddress,
         broken: Callable[[Exception], None] = _unheard,
         patience_s: float | None = PATIENCE_S,
         sizes: Sizes | None = None,

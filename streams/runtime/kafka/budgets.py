@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from schemas.events.episode import Completed
 from state.folds.budgets import BudgetsFold
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.owned import Owned, decode_said
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class KafkaBudgets:
                 others.add_rows(noted.get("spent", ()))
         yield others
 
-    def completed(self, owned: Owned, offset: int, said: Said) -> None:
+    def completed(self, owned: Owned, offset: int, said: LogRecord) -> None:
         """A reply that counts was read; what a checkpoint told of already is passed over."""
         if offset < owned.spent_from or said.at_ms is None:
             return

@@ -28,7 +28,7 @@ _sequence = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LogRecord:
     """A record of a log topic, before its body is read."""
 
     episode: str
@@ -101,7 +101,7 @@ def named(headers: Given) -> dict[str, bytes]:
     return {name: value for name, value in headers if value is not None}
 
 
-def read(headers: Given, value: bytes | None) -> Said:
+def read(headers: Given, value: bytes | None) -> LogRecord:
     """Return what a record says. Raises ``NotOurs``."""
     found = named(headers)
     name = found.get("ce_id")
@@ -113,7 +113,7 @@ def read(headers: Given, value: bytes | None) -> Said:
         epoch = found.get("ce_epoch")
         claim = None if epoch is None else int(epoch)
         at_ms = _ms_of(found.get("ce_time", b""))
-        return Said(episode, address, _kind(kind), claim, value or b"", at_ms)
+        return LogRecord(episode, address, _kind(kind), claim, value or b"", at_ms)
     except (KeyError, ValueError) as error:
         raise NotOurs(str(error)) from error
 
@@ -129,7 +129,7 @@ def is_structured(headers: dict[str, bytes]) -> bool:
     return headers.get("content-type", b"").startswith(_STRUCTURED)
 
 
-def _structured(headers: dict[str, bytes], value: bytes | None) -> Said:
+def _structured(headers: dict[str, bytes], value: bytes | None) -> LogRecord:
     if not is_structured(headers) or value is None:
         raise NotOurs("no CloudEvents attributes")
     try:
@@ -137,7 +137,7 @@ def _structured(headers: dict[str, bytes], value: bytes | None) -> Said:
         episode, _, address = str(whole["id"]).rpartition("@")
         epoch = whole.get("epoch")
         body = orjson.dumps(whole["data"])
-        return Said(
+        return LogRecord(
             episode, address, _kind(whole["type"]), None if epoch is None else int(epoch), body
         )
     except (ValueError, KeyError, TypeError) as error:

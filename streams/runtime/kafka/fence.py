@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 import orjson
 
 from schemas.identity import is_set
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 
 CLAIMED = "partition.claimed"
 FREE = frozenset(
@@ -24,7 +24,7 @@ FREE = frozenset(
     }
 )
 """Kinds that need no claim."""
-Journal: TypeAlias = dict[str, Said]
+Journal: TypeAlias = dict[str, LogRecord]
 """What an episode said, by address."""
 PARKING = {"episode.parked": 1, "episode.adopted": -1}
 
@@ -39,7 +39,7 @@ class Fence:
     by: str = ""
     """The address of the latest claim; nothing where it was not read."""
 
-    def admits(self, offset: int, said: Said) -> bool:
+    def admits(self, offset: int, said: LogRecord) -> bool:
         """Whether the record at this offset stands under the claim in force."""
         if said.kind == CLAIMED:
             if said.epoch not in (None, self.epoch):  # of an earlier build: it follows any
@@ -68,7 +68,7 @@ class Closings(Protocol):
         ...
 
 
-def _takes_out(said: Said) -> bool:
+def _takes_out(said: LogRecord) -> bool:
     """Whether a person's word takes an episode out. Anybody may say it, also badly."""
     try:
         return bool(orjson.loads(said.body).get("void"))
@@ -100,7 +100,7 @@ class EventsFold:
     stale: int = 0
     repeated: int = 0
 
-    def take(self, offset: int, said: Said) -> bool:
+    def take(self, offset: int, said: LogRecord) -> bool:
         """Take the next record; whether it counts."""
         self.upto = offset + 1
         if not self.fence.admits(offset, said):
@@ -119,7 +119,7 @@ class EventsFold:
             self.parked[said.episode] = self.parked.get(said.episode, 0) + PARKING[said.kind]
         return True
 
-    def _first(self, offset: int, said: Said) -> bool:
+    def _first(self, offset: int, said: LogRecord) -> bool:
         if said.episode in self.open and said.kind == "episode.adopted" and _takes_out(said):
             self.open[said.episode] = {said.address: said}  # all that is still needed of it
             return True

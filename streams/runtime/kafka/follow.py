@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from streams.runtime.kafka import aio
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 Spot = tuple[str, int]
 Take = Callable[[str, int, Any], None]
@@ -18,7 +18,7 @@ WAIT_MS = 200
 class Follower:
     """One consumer without a group. ``take(topic, partition, record)`` is called in order."""
 
-    def __init__(self, place: Place, take: Take) -> None:
+    def __init__(self, place: KafkaAddress, take: Take) -> None:
         self.place, self.take = place, take
         self.positions: dict[Spot, int] = {}
         self.consumer: Any = None

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from streams.runtime.kafka import deadlines, lenient
 from streams.runtime.kafka.lease import Lease
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 POLL_RECORDS = 500
 NEVER_S = 2_000_000.0
@@ -35,7 +35,7 @@ class Member(Protocol):
         ...
 
 
-def make(place: Place, member: Member, lease: Lease) -> Any:
+def make(place: KafkaAddress, member: Member, lease: Lease) -> Any:
     """The app, ready to be started."""
     transports: Any = import_module("faust.transport.drivers").TRANSPORTS
 
@@ -69,7 +69,7 @@ def make(place: Place, member: Member, lease: Lease) -> Any:
     return app
 
 
-def settings_of(place: Place, session_s: float) -> dict[str, Any]:
+def settings_of(place: KafkaAddress, session_s: float) -> dict[str, Any]:
     """Faust's settings, each for a measured reason."""
     rebalance_s = max(10.0, session_s)
     return {
@@ -97,7 +97,7 @@ def settings_of(place: Place, session_s: float) -> dict[str, Any]:
     }
 
 
-def credentials(place: Place) -> dict[str, Any]:
+def credentials(place: KafkaAddress) -> dict[str, Any]:
     """SASL and TLS in Faust's words."""
     clients = place.clients
     protocol = str(clients.get("security_protocol", "PLAINTEXT"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from streams.engine.schedule import waiting_places
 from streams.engine.settling import Statement, owing
 from streams.runtime.kafka import aio, topics
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 if TYPE_CHECKING:
     from streams.engine.scopes import Scope
@@ -27,7 +27,7 @@ class Idle:
         self.looked_s = 0.0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> KafkaAddress:
         """The log."""
         return self.worker.place
 

@@ -20,10 +20,10 @@ from streams.runtime.embedded.lines import LAIN, LIES
 from streams.runtime.embedded.log import INSERT, SEND, SqliteLog
 from streams.runtime.embedded.rows import COUNT, INSERT_OPEN
 from streams.runtime.kafka import aio, outgoing, topics
-from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
+from streams.runtime.kafka.envelope import LogRecord, NotOurs, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.localfile import alone, drop
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.sizes import Sizes
 
 RECORDS = ("events", "learning")
@@ -46,7 +46,7 @@ def _unwatched() -> None:
 class KafkaLog(SqliteLog):
     """The local file of a log on Kafka; ``refresh`` brings it up to date."""
 
-    def __init__(self, place: Place, home: Path) -> None:
+    def __init__(self, place: KafkaAddress, home: Path) -> None:
         self.place = place
         self.loop = asyncio.new_event_loop()
         try:
@@ -226,7 +226,7 @@ class KafkaLog(SqliteLog):
             first = self.db.execute(FIRST, (said.episode, address)).fetchone()
             counted["repeated"] += first != (said.kind, body, epoch)
 
-    def _at_home(self, said: Said, partition: int, homes: dict[str, int | None]) -> bool:
+    def _at_home(self, said: LogRecord, partition: int, homes: dict[str, int | None]) -> bool:
         """Whether a record lies where its episode counts: on the lowest partition that admitted it."""
         if not said.episode.startswith("p/"):
             return True
@@ -339,7 +339,7 @@ def bytes_of(record: Any) -> bytes | None:
     return None if record is None else record.value or b""
 
 
-def _worker(said: Said) -> str:
+def _worker(said: LogRecord) -> str:
     try:
         return str(orjson.loads(said.body)["worker"])
     except (ValueError, LookupError, TypeError):

@@ -15,11 +15,11 @@ from streams.producing.sources import BadLine
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.admission import Asked, Refused, asked
 from streams.runtime.kafka.append import Appender, Until, as_headers, message_headers
-from streams.runtime.kafka.letters import Letter, letter_key, theirs
+from streams.runtime.kafka.letters import KafkaDeadLetter, letter_key, theirs
 from streams.runtime.kafka.names import feedback_name
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.past import ClosedEpisodeIndex
-from streams.runtime.kafka.place import Place, partition_of
+from streams.runtime.kafka.place import KafkaAddress, partition_of
 from streams.runtime.room import need_room
 
 AT_ONCE = 500
@@ -35,7 +35,7 @@ class Intake:
 
     def __init__(
         self,
-        place: Place,
+        place: KafkaAddress,
         appender: Appender,
         find: Callable[[str], Policy[Any]],
         default_policy: str,
@@ -169,7 +169,7 @@ class Intake:
         }
         lane = self.appender.lane(self.place.dead(topic), message.partition)
         key = letter_key(topic, message)
-        letter = Letter(key, message.value, theirs(headers), as_headers(said))
+        letter = KafkaDeadLetter(key, message.value, theirs(headers), as_headers(said))
         lane.add(*letter.row(self.appender.sizes, lane.topic))
 
 

@@ -58,7 +58,7 @@ def fitted(
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class KafkaDeadLetter:
     """A dead letter on its way."""
 
     key: bytes

@@ -16,9 +16,9 @@ from streams.runtime.embedded.intake import SCOPE
 from streams.runtime.embedded.log import now_ms
 from streams.runtime.kafka.append import Appender, Lane, message_headers
 from streams.runtime.kafka.envelope import Headers, headers_of, named
-from streams.runtime.kafka.letters import Letter
+from streams.runtime.kafka.letters import KafkaDeadLetter
 from streams.runtime.kafka.names import feedback_name
-from streams.runtime.kafka.place import Place, partition_of
+from streams.runtime.kafka.place import KafkaAddress, partition_of
 from streams.runtime.kafka.sizes import Sizes
 
 Message = tuple[str, str, Mapping[str, Any], bytes]
@@ -29,7 +29,7 @@ JSON_HEADERS = frozenset({"__metalogue.plan"})
 
 
 async def publish(
-    place: Place,
+    place: KafkaAddress,
     partitions: int,
     messages: Iterable[Message],
     commands: Iterable[Command],
@@ -59,7 +59,7 @@ def _send(appender: Appender, partitions: int, message: Message) -> Lane:
         name = place.dead(meant if meant in ("problems", "feedback") else "problems")
         raw: Headers = [(n, _header(v)) for n, v in headers.items()]
         lane = appender.lane(name, partition_of(key.encode(), partitions))
-        lane.add(*Letter(key.encode(), value, [], raw).row(appender.sizes, name))
+        lane.add(*KafkaDeadLetter(key.encode(), value, [], raw).row(appender.sizes, name))
         return lane
     said = partition_key(topic, value)
     lane = appender.lane(place.topic(topic), partition_of(said, partitions))

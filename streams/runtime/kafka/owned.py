@@ -12,7 +12,7 @@ from schemas.events.episode import EpisodeAdopted, ProblemAdmitted
 from state.folds.budgets import BudgetsFold
 from streams.core.closing import Closing
 from streams.runtime.kafka.append import KafkaWriter
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.fence import Closings, EventsFold, Fence
 
 
@@ -158,7 +158,7 @@ class Owned:
         return Shelved(admitted.scope, problem.series, problem.position, offset, claim)
 
 
-def understood(said: Said) -> Event | None:
+def understood(said: LogRecord) -> Event | None:
     """The event of a record; nothing of a person's word, which takes no claim, that is none."""
     try:
         return decode_said(said)
@@ -168,6 +168,6 @@ def understood(said: Said) -> Event | None:
         return None
 
 
-def decode_said(said: Said) -> Event:
+def decode_said(said: LogRecord) -> Event:
     """The event of a record."""
     return decode(said.kind, said.body)

@@ -17,7 +17,7 @@ from schemas.identity import text_digest
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import NotOurs, read
 from streams.runtime.kafka.fence import Fence
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 _log = logging.getLogger(__name__)
 AT_ONCE = 2_000
@@ -107,7 +107,7 @@ class ClosedEpisodeIndex:
             self.db.execute(f"delete from {table}")
         return 0, -1
 
-    async def fill(self, place: Place, partition: int, start: int, end: int) -> None:
+    async def fill(self, place: KafkaAddress, partition: int, start: int, end: int) -> None:
         """Read what lies between the index and ``start``, from where on the owner reads itself.
 
         ``end`` is the end of the partition.
@@ -118,7 +118,7 @@ class ClosedEpisodeIndex:
         self.whole[partition] = -1
 
     async def _read(
-        self, place: Place, partition: int, fence: Fence, offset: int, end: int
+        self, place: KafkaAddress, partition: int, fence: Fence, offset: int, end: int
     ) -> None:
         consumer = aio.consumer(place, max_partition_fetch_bytes=4 << 20)
         tp = aio.spot(place.topic("events"), partition)

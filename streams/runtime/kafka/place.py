@@ -23,7 +23,7 @@ class BadPlace(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KafkaAddress:
     """A log on Kafka. ``prefix`` keeps several logs of one cluster apart."""
 
     servers: str
@@ -32,7 +32,7 @@ class Place:
     """What every client needs to connect: SASL and TLS."""
 
     @classmethod
-    def of(cls, url: str, clients: Mapping[str, Any] | None = None) -> Place:
+    def of(cls, url: str, clients: Mapping[str, Any] | None = None) -> KafkaAddress:
         """The place that a URL names. Raises ``BadPlace``."""
         servers, _, prefix = url.removeprefix(SCHEME).partition("/")
         if "@" in servers:

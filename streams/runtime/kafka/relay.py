@@ -16,7 +16,7 @@ from streams.engine.learner import Learner
 from streams.engine.sets import closings, conclude_set, prepare_set
 from streams.runtime.kafka.append import Appender, free, message_headers
 from streams.runtime.kafka.owned import Owned
-from streams.runtime.kafka.place import Place, partition_of
+from streams.runtime.kafka.place import KafkaAddress, partition_of
 
 AT_ONCE = 256
 _log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Relay:
 
     def __init__(
         self,
-        place: Place,
+        place: KafkaAddress,
         appender: Appender,
         learner: Learner,
         default_policy: str,

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from streams.runtime.kafka import aio
-from streams.runtime.kafka.envelope import NotOurs, Said, read
+from streams.runtime.kafka.envelope import LogRecord, NotOurs, read
 from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
 from streams.runtime.kafka.owned import Owned, Shelved
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 FETCH_BYTES = 256 << 10
 
@@ -18,7 +18,7 @@ FETCH_BYTES = 256 << 10
 class Rereader:
     """One consumer for all of a worker's second looks, one at a time."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: KafkaAddress) -> None:
         self.place = place
         self.consumer: Any = None
         self.alone = asyncio.Lock()
@@ -45,7 +45,7 @@ class Rereader:
 
     async def _records(
         self, partition: int, offset: int, end: int
-    ) -> AsyncIterator[tuple[int, Said]]:
+    ) -> AsyncIterator[tuple[int, LogRecord]]:
         consumer, tp = await self._connected(), aio.spot(self.place.topic("events"), partition)
         consumer.assign([tp])
         consumer.seek(tp, offset)

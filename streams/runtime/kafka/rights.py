@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 Who: TypeAlias = Literal["worker", "producer", "consumer", "reader", "admin"]
 TOPICS: Final[Mapping[Who, tuple[str, ...]]] = {
@@ -27,7 +27,7 @@ ABOUT: Final[Mapping[Who, str]] = {
 }
 
 
-def lines(place: Place, who: Who, principal: str) -> Iterator[str]:
+def lines(place: KafkaAddress, who: Who, principal: str) -> Iterator[str]:
     """The rules of one kind of program for one principal, each a line to be run."""
     start = f"kafka-acls.sh --bootstrap-server {place.servers} --add --allow-principal {shlex.quote(principal)}"
     if who in TOPICS:
@@ -45,7 +45,7 @@ def lines(place: Place, who: Who, principal: str) -> Iterator[str]:
         yield f"{start} {_operations('Read', 'Describe')} --topic {place.topic('answers')}"
 
 
-def _prefixes(place: Place) -> tuple[str, ...]:
+def _prefixes(place: KafkaAddress) -> tuple[str, ...]:
     """Return the prefixes of the names of all topics of the log."""
     return (f"{place.prefix}.",) if place.prefix else ("metalogue.", "dlq.metalogue.")
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 
 WAIT_S: Final = 1.5
 MOST: Final = 1 << 20
@@ -47,7 +47,7 @@ def _word(number: int) -> str:
     return NUMBERS[number] if number < len(NUMBERS) else str(number)
 
 
-def call(place: Place) -> Roll:
+def call(place: KafkaAddress) -> Roll:
     """Ask every broker that the place names, or that one of these knows."""
     named = place.servers.split(",")
     answers = _ask_all(place, named)
@@ -56,13 +56,13 @@ def call(place: Place) -> Roll:
     return Roll({server: did for server, (did, _) in answers.items()})
 
 
-def _ask_all(place: Place, servers: list[str]) -> dict[str, tuple[Found, list[str]]]:
+def _ask_all(place: KafkaAddress, servers: list[str]) -> dict[str, tuple[Found, list[str]]]:
     with ThreadPoolExecutor(max(1, len(servers)), "roll") as asking:
         asked = {server: asking.submit(_ask, place, server) for server in servers}
         return {server: each.result() for server, each in asked.items()}
 
 
-def _ask(place: Place, server: str) -> tuple[Found, list[str]]:
+def _ask(place: KafkaAddress, server: str) -> tuple[Found, list[str]]:
     """Ask one broker for its state, and for the other brokers that it knows."""
     host, _, port = server.rpartition(":")
     try:
@@ -82,7 +82,7 @@ def _ask(place: Place, server: str) -> tuple[Found, list[str]]:
         return "cannot be reached", []
 
 
-def _protocol(place: Place) -> str:
+def _protocol(place: KafkaAddress) -> str:
     return str(place.clients.get("security_protocol", ""))
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import Headers
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.refusals import RefusedByBroker, refusal_of
 
 BATCH_BYTES = 900_000
@@ -97,7 +97,7 @@ class Session:
 class Sessions:
     """The session that is in use, and those before it whose last batches are still under way."""
 
-    def __init__(self, place: Place, patience_s: float | None) -> None:
+    def __init__(self, place: KafkaAddress, patience_s: float | None) -> None:
         self.place, self.patience_s = place, patience_s
         self.now: Session | None = None
         self.past: list[Session] = []

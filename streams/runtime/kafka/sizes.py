@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.envelope import Given
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.refusals import RefusedByBroker
 
 MAX_BYTES: Final = "max.message.bytes"
@@ -27,7 +27,7 @@ _VALUES = ("problems", "events", "learning", "answers", "feedback")
 class Sizes:
     """The limits of one log's topics, by their full names."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: KafkaAddress) -> None:
         self.place = place
         self.told: dict[str, int] = {}
         self.usual = USUAL_BYTES

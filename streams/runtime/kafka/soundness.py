@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from streams.core.topology import CHECKPOINTS, TOPICS
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.sizes import MAX_BYTES, USUAL_BYTES
 
 FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
@@ -116,7 +116,7 @@ class Described:
         }
 
 
-def config_of(place: Place, topic: str) -> dict[str, str]:
+def config_of(place: KafkaAddress, topic: str) -> dict[str, str]:
     """The settings of a topic, by its full name."""
     if topic == place.topic(CHECKPOINTS.name):
         return COMPACTED
@@ -124,7 +124,7 @@ def config_of(place: Place, topic: str) -> dict[str, str]:
     return BY_THE_BROKER if topic in may_expire else FOR_EVER
 
 
-def faults(place: Place, found: Mapping[str, Described], brokers: int) -> list[str]:
+def faults(place: KafkaAddress, found: Mapping[str, Described], brokers: int) -> list[str]:
     """Return what is wrong with the topics, a line each; nothing if they are sound."""
     wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
     counts = {len(found[name].replicas) for name in place.topics() if name in found}
@@ -138,7 +138,7 @@ def faults(place: Place, found: Mapping[str, Described], brokers: int) -> list[s
     return wrong
 
 
-def _faults_of(place: Place, name: str, topic: Described, brokers: int) -> list[str]:
+def _faults_of(place: KafkaAddress, name: str, topic: Described, brokers: int) -> list[str]:
     copies, behind = min(topic.replicas, default=0), _behind(topic)
     wrong: list[str] = []
     if copies < min(REPLICAS, brokers):
@@ -167,7 +167,7 @@ def _behind(topic: Described) -> int:
     return sum(map(int.__lt__, topic.in_sync, topic.replicas))
 
 
-def _settings_faults(place: Place, name: str, topic: Described) -> list[str]:
+def _settings_faults(place: KafkaAddress, name: str, topic: Described) -> list[str]:
     config, meant = topic.config or {}, config_of(place, name)
     wrong = [
         f"{key} is {config[key]}, not {meant[key]}: {_LOSES[key]}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from schemas.stamps import Stamp, is_stamped, stamp_of, stamps_of
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 
 FIRST = {"p/": "admitted", "q/": "opened", "s/": "opened", "b/": "batch"}
 """What an episode of each sort begins with. Without it not all of its records are known here."""
 
 
-def _nothing(episode: str) -> Mapping[str, Said]:
+def _nothing(episode: str) -> Mapping[str, LogRecord]:
     """Nothing was read."""
     return {}
 
@@ -20,7 +20,7 @@ class Stamps:
     """Stamps of the records of open episodes. A closing is stamped only if all of its records are known."""
 
     def __init__(self) -> None:
-        self.read: Callable[[str], Mapping[str, Said]] = _nothing
+        self.read: Callable[[str], Mapping[str, LogRecord]] = _nothing
         """What was accepted of an open episode, by address."""
         self.mine: dict[str, dict[str, Stamp]] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streams.runtime.kafka.envelope import NotOurs, Said, read
+from streams.runtime.kafka.envelope import LogRecord, NotOurs, read
 from streams.runtime.kafka.owned import Owned
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class EventsConsumer:
         elif said.kind == "episode.adopted" and said.episode in owned.shelf:
             owned.adopted.append(said.episode)
 
-    def _counts(self, owned: Owned, offset: int, said: Said) -> None:
+    def _counts(self, owned: Owned, offset: int, said: LogRecord) -> None:
         match said.kind:
             case "partition.claimed":
                 self.worker.owning.claimed(owned, offset)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streams.runtime.kafka import aio
-from streams.runtime.kafka.place import DEAD, Place
+from streams.runtime.kafka.place import DEAD, KafkaAddress
 from streams.runtime.kafka.soundness import MIN_ISR, Copies, Described, config_of
 
 
@@ -24,7 +24,7 @@ class Made:
 
 
 async def create(
-    place: Place, partitions: int, replicas: int | None = None, min_isr: int | None = None
+    place: KafkaAddress, partitions: int, replicas: int | None = None, min_isr: int | None = None
 ) -> Made:
     """Make the topics that are missing, and wait until the cluster tells of them.
 
@@ -55,7 +55,7 @@ async def create(
         await admin.close()
 
 
-async def _all_there(admin: Any, place: Place) -> None:
+async def _all_there(admin: Any, place: KafkaAddress) -> None:
     """Raises what ``aio.soon`` takes for something that passes while a topic is still unknown."""
     if miscounted(place, await _counts(admin, place)):
         raise aio.module(".errors").UnknownTopicOrPartitionError
@@ -79,7 +79,7 @@ class Cluster:
     """Topics of dead letters that earlier builds made beside the prefix."""
 
 
-async def described(place: Place) -> Cluster:
+async def described(place: KafkaAddress) -> Cluster:
     """Each topic of the log with its copies and settings."""
     admin = aio.admin(place)
     await admin.start()
@@ -121,14 +121,14 @@ async def _configs(
     }
 
 
-async def _counts(admin: Any, place: Place) -> dict[str, int]:
+async def _counts(admin: Any, place: KafkaAddress) -> dict[str, int]:
     described = await admin.describe_topics()
     wanted = set(place.topics())
     found = {each["topic"]: len(each["partitions"]) for each in described}
     return {name: count for name, count in found.items() if name in wanted}
 
 
-def miscounted(place: Place, found: dict[str, int]) -> list[str]:
+def miscounted(place: KafkaAddress, found: dict[str, int]) -> list[str]:
     """Which topics are missing, or have other numbers of partitions; nothing if a worker can begin."""
     wrong = [f"{name}: there is no such topic" for name in place.topics() if name not in found]
     counts = {found[name] for name in place.topics() if name in found}
@@ -139,12 +139,12 @@ def miscounted(place: Place, found: dict[str, int]) -> list[str]:
     return wrong
 
 
-async def checked(place: Place) -> int:
+async def checked(place: KafkaAddress) -> int:
     """The number of partitions of a sound log. Raises ``NoTopics``."""
     return (await known(place))[0]
 
 
-async def known(place: Place) -> tuple[int, str]:
+async def known(place: KafkaAddress) -> tuple[int, str]:
     """The number of partitions of a sound log, and its cluster's name. Raises ``NoTopics``."""
     admin = aio.admin(place)
     await admin.start()
@@ -188,7 +188,7 @@ async def replication(admin: Any, names: list[str]) -> Replication:
     return Replication(brokers, behind, thin)
 
 
-async def committed(place: Place) -> dict[int, int]:
+async def committed(place: KafkaAddress) -> dict[int, int]:
     """The next offset of ``problems`` that the workers' group will read, by partition."""
     admin = aio.admin(place)
     await admin.start()

@@ -33,12 +33,12 @@ from state.folds.learned import MEASURED
 from streams.core.closing import evidence_of, grade_address
 from streams.engine.learner import Learner
 from streams.runtime.faults import told
-from streams.runtime.kafka.envelope import NotOurs, Said, data_of, read
+from streams.runtime.kafka.envelope import LogRecord, NotOurs, data_of, read
 from streams.runtime.kafka.fence import CLAIMED, Fence
 from streams.runtime.kafka.judged import KeptJudgements
 from streams.runtime.kafka.kept import KeptRows
 from streams.runtime.kafka.letters import letter_key
-from streams.runtime.kafka.place import Place, partition_of
+from streams.runtime.kafka.place import KafkaAddress, partition_of
 
 KEPT = (BatchClosed, KnowledgeConsolidated, *MEASURED)
 """What forgetting needs of a learning episode that is over."""
@@ -101,7 +101,7 @@ class View:
 
     def __init__(
         self,
-        place: Place,
+        place: KafkaAddress,
         learner: Learner,
         partitions: int,
         heard: Heard,
@@ -216,7 +216,7 @@ class View:
         except (BadEvent, LookupError):
             return
 
-    def _accept(self, partition: int, said: Said, event: Event) -> None:
+    def _accept(self, partition: int, said: LogRecord, event: Event) -> None:
         episode = said.episode
         self.on_accepted(episode, said.address, event)
         if not self.learner.feed(episode, said.address, event):

@@ -57,7 +57,7 @@ from streams.runtime.kafka.lease import Lease, LeasedWorld
 from streams.runtime.kafka.owned import Owned
 from streams.runtime.kafka.ownership import Ownership
 from streams.runtime.kafka.past import ClosedEpisodeIndex
-from streams.runtime.kafka.place import Place, partition_of
+from streams.runtime.kafka.place import KafkaAddress, partition_of
 from streams.runtime.kafka.relay import Relay
 from streams.runtime.kafka.reread import Rereader
 from streams.runtime.kafka.sending import Unrecorded
@@ -85,7 +85,7 @@ class KafkaWorker:
 
     def __init__(
         self,
-        place: Place,
+        place: KafkaAddress,
         partitions: int,
         world: World,
         find: Callable[[str], Policy[Any]],

@@ -16,7 +16,7 @@ from streams.answering.backbones.llamacpp import LlamaCpp
 from streams.answering.backbones.loaded import LoadedModel, RoomOptions
 from streams.answering.backbones.openvino import OpenVino
 from streams.answering.backbones.openvino.backbone import asked_of
-from streams.answering.backbones.openvino.messages import Asked, Said
+from streams.answering.backbones.openvino.messages import Answered, Asked
 from streams.answering.backbones.spelling import build
 from streams.core.backbone import ModelReply, ModelRequest
 from tests.streams.backbones.test_llamacpp import SMALL, asking
@@ -156,8 +156,8 @@ def test_a_prompt_that_openvino_has_no_room_for_is_told_as_too_long(
     """So that it is asked again without what was learned, as with any other model."""
 
     class Full:
-        async def ask(self, asked: Asked, timeout_s: float) -> Said:
-            return Said(number=asked.number, fault="a prompt of 9 tokens", too_long=True)
+        async def ask(self, asked: Asked, timeout_s: float) -> Answered:
+            return Answered(number=asked.number, fault="a prompt of 9 tokens", too_long=True)
 
     async def model(_: object) -> Full:
         return Full()

@@ -23,7 +23,7 @@ from streams.answering.backbones.openvino import OpenVino, Options, grammar
 from streams.answering.backbones.openvino import backbone as module
 from streams.answering.backbones.openvino.grammar import form_of, is_short
 from streams.answering.backbones.openvino.held import form_in, standing
-from streams.answering.backbones.openvino.messages import Asked, Said
+from streams.answering.backbones.openvino.messages import Answered, Asked
 from streams.core.backbone import ModelReply, ModelRequest
 from tests.llama import POLICY_ROLES
 
@@ -42,16 +42,16 @@ FORMS = [*(role.reply for role in SHORT), VERDICT]
 class Model:
     """What OpenVINO's process would say, one after the other, and what it was asked."""
 
-    def __init__(self, said: Iterable[Said]) -> None:
+    def __init__(self, said: Iterable[Answered]) -> None:
         self.said, self.asked = iter(said), list[Asked]()
 
-    async def ask(self, asked: Asked) -> Said:
+    async def ask(self, asked: Asked) -> Answered:
         self.asked.append(asked)
         return next(self.said)
 
 
-def saying(text: str, finish: str = "stop", tokens: int = 10) -> Said:
-    return Said(
+def saying(text: str, finish: str = "stop", tokens: int = 10) -> Answered:
+    return Answered(
         number=1, text=text, finish=finish, prompt_tokens=50, completion_tokens=tokens, logprob=-0.5
     )
 
@@ -62,7 +62,7 @@ def of(role: Role, **more: Any) -> ModelRequest:
 
 
 def replied(
-    monkeypatch: pytest.MonkeyPatch, request: ModelRequest, *said: Said, **options: Any
+    monkeypatch: pytest.MonkeyPatch, request: ModelRequest, *said: Answered, **options: Any
 ) -> tuple[ModelReply, list[Asked]]:
     """The reply to a call by a model that says this, and each call that it took."""
     monkeypatch.setattr(module, "need_library", lambda: None)
@@ -105,18 +105,21 @@ def test_what_stands_before_an_unreadable_form_stays(monkeypatch: pytest.MonkeyP
         saying("Half of it holds.\n**Confidence:** 50%"),
         saying("My confidence in this trajectory is 0.7, since it holds."),
         saying("All holds.", tokens=64),
-        Said(number=1, fault="no room for it"),
+        Answered(number=1, fault="no room for it"),
     ],
     ids=["cut", "cut in its thoughts", "read", "read by its role", "no tokens left", "none"],
 )
-def test_other_replies_stay_as_they_are(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
+def test_other_replies_stay_as_they_are(monkeypatch: pytest.MonkeyPatch, said: Answered) -> None:
     reply, asked = replied(monkeypatch, of(TRUST), said)
     assert len(asked) == 1
     assert reply.text == said.text
 
 
 def test_a_form_that_comes_to_no_end_changes_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    for second in (saying("Final_answer: \\boxed{4 4 4", "length"), Said(number=2, fault="gone")):
+    for second in (
+        saying("Final_answer: \\boxed{4 4 4", "length"),
+        Answered(number=2, fault="gone"),
+    ):
         reply, _ = replied(monkeypatch, of(REASONER), saying("The agent should ask."), second)
         assert (reply.text, reply.finish) == ("The agent should ask.", "stop")
 

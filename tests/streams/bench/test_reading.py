@@ -11,7 +11,7 @@ import pytest
 from streams.interfaces.cli.bench.reading import CHATS, LOGS, ways
 from streams.interfaces.cli.main import main
 from streams.research.bench import reading
-from streams.research.bench.reading import COT, FREE, PLAIN, Said
+from streams.research.bench.reading import COT, FREE, PLAIN, ReadReply
 
 QUICK = "rehearsal:seed=7"
 BOXED, SAID = r"So \boxed{7}.", "Together they have 7 apples."
@@ -19,9 +19,9 @@ BOXED, SAID = r"So \boxed{7}.", "Together they have 7 apples."
 
 def said(
     name: str, text: str, answer: str | None, *, finish: str = "stop", tokens: int = 10
-) -> Said:
+) -> ReadReply:
     right = reading.is_right(answer, "7")
-    return Said(
+    return ReadReply(
         id=name, text=text, finish=finish, answer=answer, right=right, completion_tokens=tokens
     )
 
@@ -43,11 +43,11 @@ def test_a_bare_reply_is_read_leniently_but_not_when_it_was_cut() -> None:
         (said("a", "It is 8.", "8"), None, "model"),
     ],
 )
-def test_each_loss_has_its_cause(failed: Said, free: Said | None, cause: str) -> None:
+def test_each_loss_has_its_cause(failed: ReadReply, free: ReadReply | None, cause: str) -> None:
     assert reading.cause_of(failed, "7", free) == cause
 
 
-def arms() -> dict[str, dict[str, Said]]:
+def arms() -> dict[str, dict[str, ReadReply]]:
     """One lost by reading, one won, one that both have, and one that was not asked everywhere."""
     right, wrong = said("", BOXED, "7"), said("", "It is 8.", "8", tokens=20)
     unread = said("", SAID, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import call
@@ -23,27 +23,27 @@ SPOOFED = [("__metalogue.cut.bytes", b"1"), ("__metalogue.plan", b"{}"), ("from"
 
 
 @pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Place, Broker]]:
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[KafkaAddress, Broker]]:
     monkeypatch.setenv("METALOGUE_HOME", str(folder / "home"))
     with in_memory(partitions=1) as (place, broker):
         broker.takes = TAKES
         yield place, broker
 
 
-def send(here: tuple[Place, Broker], *values: bytes) -> None:
+def send(here: tuple[KafkaAddress, Broker], *values: bytes) -> None:
     place, broker = here
     for value in values:
         broker.append(place.topic("problems"), 0, [(b"k", value, SPOOFED, 1)])
 
 
-def work(place: Place) -> int:
+def work(place: KafkaAddress) -> int:
     words = ("--backbone", "rehearsal", "--until-idle", "-q", "--log", place.url)
     return call("worker", *words).code
 
 
 @pytest.mark.parametrize("tells", [True, False])
 def test_a_problem_too_large_for_a_letter_ends_no_worker(
-    here: tuple[Place, Broker], tells: bool
+    here: tuple[KafkaAddress, Broker], tells: bool
 ) -> None:
     place, broker = here
     broker.tells = tells
@@ -59,7 +59,7 @@ def test_a_problem_too_large_for_a_letter_ends_no_worker(
     assert 0 < cut["kept"] < len(LARGE)
 
 
-def test_a_cut_letter_says_what_is_missing(here: tuple[Place, Broker]) -> None:
+def test_a_cut_letter_says_what_is_missing(here: tuple[KafkaAddress, Broker]) -> None:
     place, _ = here
     send(here, GOOD, LARGE)
     assert work(place) == 0
@@ -76,7 +76,7 @@ def test_a_cut_letter_says_what_is_missing(here: tuple[Place, Broker]) -> None:
     assert call("dlq", "show", "1", "--raw", "--log", place.url).raw == LARGE
 
 
-def test_it_is_sent_on_whole_or_not_at_all(here: tuple[Place, Broker]) -> None:
+def test_it_is_sent_on_whole_or_not_at_all(here: tuple[KafkaAddress, Broker]) -> None:
     place, broker = here
     long = {"id": "l", "problem": "4 5 6 10", "domain": "game24", "policy": "none", "seed": 3}
     value = json.dumps(long).encode().ljust(len(LARGE))
@@ -103,7 +103,7 @@ def test_it_is_sent_on_whole_or_not_at_all(here: tuple[Place, Broker]) -> None:
 
 
 def test_a_line_that_the_log_does_not_take_is_cut_and_read_again_from_its_file(
-    here: tuple[Place, Broker], folder: Path
+    here: tuple[KafkaAddress, Broker], folder: Path
 ) -> None:
     place, _ = here
     long = json.dumps({"id": "l", "problem": "1" * 100_000, "domain": "game24"})
@@ -122,7 +122,7 @@ def test_a_line_that_the_log_does_not_take_is_cut_and_read_again_from_its_file(
 
 
 def test_a_label_that_the_log_does_not_take_is_refused(
-    here: tuple[Place, Broker], folder: Path
+    here: tuple[KafkaAddress, Broker], folder: Path
 ) -> None:
     place, _ = here
     line = {"domain": "game24", "problem_id": "g", "reference": "1" * 50_000}
@@ -135,7 +135,7 @@ def test_a_label_that_the_log_does_not_take_is_refused(
 
 
 def test_feedback_that_was_there_before_its_worker_gets_one_dead_letter(
-    here: tuple[Place, Broker],
+    here: tuple[KafkaAddress, Broker],
 ) -> None:
     place, broker = here
     for value in (b"\xff", b'{"verdict": true}', b"x" * 69_800):

@@ -12,7 +12,7 @@ import orjson
 from streams.engine.policies import find
 from streams.replay.chain import entries_of
 from streams.research.evidence.chains import Chain
-from streams.research.evidence.manifest import Said, manifest_of, memory_of
+from streams.research.evidence.manifest import Claims, manifest_of, memory_of
 from streams.research.evidence.pack import PARTS, Pack, digests
 from streams.runtime.embedded.lines import lines_of
 from streams.runtime.embedded.log import SqliteLog
@@ -89,7 +89,7 @@ def made_up(whole: bytes, change: Change) -> bytes:
         kept["chains"] = [orjson.dumps(chain.json) for chain in chains]
         memory = memory_of(log, pack.episode, find)
         manifest = manifest_of(
-            log, pack.episode, memory, chains, Said(digests(kept), pack.numbered, None)
+            log, pack.episode, memory, chains, Claims(digests(kept), pack.numbered, None)
         )
     return whole_of([orjson.dumps(manifest), *(line for part in PARTS for line in kept[part])])
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.events.traces import Step
-from streams.producing.sources import Line
+from streams.producing.sources import SourceLine
 from streams.producing.traces.case import Case, Label
 from streams.producing.traces.reading import Reading
 from tests.streams.traces.otlp import chat, export, noted, said, span, text
@@ -20,7 +20,7 @@ USER, ASSISTANT = said("user", text(ASKED)), said("assistant", text(REPLIED))
 def read(*lines: bytes | dict[str, Any], evaluation: str | None = None) -> Reading:
     reading = Reading(evaluation)
     raw = (json.dumps(each).encode() if isinstance(each, dict) else each for each in lines)
-    reading.take(Line(number, each) for number, each in enumerate(raw, 1))
+    reading.take(SourceLine(number, each) for number, each in enumerate(raw, 1))
     return reading
 
 

@@ -21,7 +21,7 @@ from streams.answering.backbones.openai.endpoint import EndpointPool, EndpointSt
 from streams.answering.backbones.openai.faults import MOMENT, SETUP, Fault, Kind, is_too_long
 from streams.answering.backbones.openai.line import Arrived, ChatTransport, need_client
 from streams.answering.backbones.openai.options import MODEL, OFFICIAL, Options, Site, find_site
-from streams.answering.backbones.openai.persistence import Persistence, Tally
+from streams.answering.backbones.openai.persistence import Attempts, Persistence
 from streams.answering.backbones.openai.reading import Heard, model_ids, read
 from streams.answering.backbones.openai.tools import in_its_form
 from streams.answering.backbones.shape import differing
@@ -144,7 +144,7 @@ class OpenAIBackbone:
         Raises ``SetupBroken``, ``Unreachable`` and, once drained, ``NotSent``.
         """
         model = await self.model()
-        asked, tally = body_of(request, model, self._options, self._cap_name), Tally()
+        asked, tally = body_of(request, model, self._options, self._cap_name), Attempts()
         sent = adapted(asked, self._refused)
         outcome = await self._ask(sent, tally, request)
         while (
@@ -189,7 +189,7 @@ class OpenAIBackbone:
             self._finding.cancel()
         await self._line.close()
 
-    async def _ask(self, body: Body, tally: Tally, request: ModelRequest) -> Heard | Fault:
+    async def _ask(self, body: Body, tally: Attempts, request: ModelRequest) -> Heard | Fault:
         async def send() -> Heard | Fault:
             arrived = await self._line.complete(in_its_form(body), request.sampling.timeout_s)
             if isinstance(arrived, Fault):
@@ -202,7 +202,7 @@ class OpenAIBackbone:
         return await self._persistence.ask(send, tally, request.seed)
 
     def _reply(
-        self, heard: Heard, tally: Tally, model: str, dropped: tuple[str, ...]
+        self, heard: Heard, tally: Attempts, model: str, dropped: tuple[str, ...]
     ) -> ModelReply:
         return ModelReply(
             text=self._site.unkeyed(heard.text),
@@ -227,7 +227,7 @@ class OpenAIBackbone:
         hides = self._site.unkeyed(heard.text) != heard.text
         return heard.token_logprobs if self._options.token_logprobs and not hides else None
 
-    def _without(self, fault: Fault, tally: Tally, model: str) -> ModelReply:
+    def _without(self, fault: Fault, tally: Attempts, model: str) -> ModelReply:
         """The reply that is recorded when none could be had. Raises where none may be."""
         self._raise(fault, tally)
         _log.warning("%s: recorded as %s: %s", self._site.where, fault.kind, fault.detail)
@@ -241,7 +241,7 @@ class OpenAIBackbone:
             seconds=tally.seconds,
         )
 
-    def _raise(self, fault: Fault, tally: Tally) -> None:
+    def _raise(self, fault: Fault, tally: Attempts) -> None:
         where, detail = self._site.where, fault.detail
         if fault.kind in MOMENT:
             raise Unreachable(where, detail, self._persistence.tried(tally))
@@ -257,7 +257,7 @@ class OpenAIBackbone:
         return self._only(await self._offered())
 
     async def _offered(self) -> list[str]:
-        tally = Tally()
+        tally = Attempts()
         found = await self._persistence.ask(self._line.models, tally, 0)
         if not isinstance(found, Fault):
             return [self._site.unkeyed(name) for name in model_ids(found.raw)]

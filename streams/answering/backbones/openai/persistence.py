@@ -16,7 +16,7 @@ from streams.answering.backbones.openai.patience import pause_before
 from streams.core.backbone import Silence, Tried
 
 
-class Said(Protocol):
+class Sized(Protocol):
     """The part of an attempt that the pace depends on: how many tokens came."""
 
     @property
@@ -25,11 +25,11 @@ class Said(Protocol):
         ...
 
 
-T = TypeVar("T", bound=Said)
+T = TypeVar("T", bound=Sized)
 
 
 @dataclass(slots=True)
-class Tally:
+class Attempts:
     """The cost of one call in attempts and in pauses between them, without its wait for a turn."""
 
     attempts: int = 0
@@ -52,7 +52,7 @@ class Persistence:
         self.options, self.state = options, state
 
     async def ask(
-        self, send: Callable[[], Awaitable[T | Fault]], tally: Tally, seed: int
+        self, send: Callable[[], Awaitable[T | Fault]], tally: Attempts, seed: int
     ) -> T | Fault:
         """A result, or the fault that ended our patience. Raises ``NotSent`` once the gate is stopped."""
         while True:
@@ -66,7 +66,9 @@ class Persistence:
                 return outcome
             await self._wait(outcome, tally, seed)
 
-    async def _attempt(self, send: Callable[[], Awaitable[T | Fault]], tally: Tally) -> T | Fault:
+    async def _attempt(
+        self, send: Callable[[], Awaitable[T | Fault]], tally: Attempts
+    ) -> T | Fault:
         state = self.state
         async with state.gate.turn(again=tally.attempts > 0) as began:
             if not state.breaker.allows(monotonic()):
@@ -84,7 +86,7 @@ class Persistence:
             self._learn(outcome, began, since, took)
         return outcome
 
-    async def _sent(self, send: Callable[[], Awaitable[T | Fault]], tally: Tally) -> T | Fault:
+    async def _sent(self, send: Callable[[], Awaitable[T | Fault]], tally: Attempts) -> T | Fault:
         """The outcome of one attempt, or of the sooner of two where hedging is on and there is room."""
         if not self.options.hedge_s:
             return await send()
@@ -101,7 +103,7 @@ class Persistence:
         self,
         first: asyncio.Future[T | Fault],
         send: Callable[[], Awaitable[T | Fault]],
-        tally: Tally,
+        tally: Attempts,
     ) -> T | Fault:
         async with self.state.gate.turn():
             tally.attempts += 1
@@ -116,7 +118,7 @@ class Persistence:
             finally:
                 second.cancel()
 
-    def _learn(self, outcome: Said | Fault, began: int, since: int, seconds: float) -> None:
+    def _learn(self, outcome: Sized | Fault, began: int, since: int, seconds: float) -> None:
         """Widen or narrow the way for all, before this place is free again."""
         state = self.state
         if not isinstance(outcome, Fault):
@@ -148,7 +150,7 @@ class Persistence:
         """Let nobody ask for so long, within reason."""
         self.state.gate.pause(min(seconds, self.options.longest_pause_s))
 
-    def tried(self, tally: Tally) -> Tried:
+    def tried(self, tally: Attempts) -> Tried:
         """What a call took that got no reply, and what its endpoint did for others."""
         breaker = self.state.breaker
         return Tried(
@@ -167,7 +169,7 @@ class Persistence:
             return self.options.max_attempts
         return 2 if kind in ONCE_MORE else 1
 
-    async def _wait(self, fault: Fault, tally: Tally, seed: int) -> None:
+    async def _wait(self, fault: Fault, tally: Attempts, seed: int) -> None:
         seconds = pause_before(
             tally.faults[fault.kind],
             seed,

@@ -16,7 +16,7 @@ from streams.answering.backbones.llamacpp.body import spoken
 from streams.answering.backbones.loaded import LoadedModel, missing
 from streams.answering.backbones.openvino.grammar import form_of
 from streams.answering.backbones.openvino.held import form_in, standing
-from streams.answering.backbones.openvino.messages import Asked, Said, Settings
+from streams.answering.backbones.openvino.messages import Answered, Asked, Settings
 from streams.answering.backbones.openvino.options import Options
 from streams.answering.backbones.openvino.process import Child
 from streams.answering.backbones.shape import differing
@@ -80,7 +80,7 @@ class OpenVino(LoadedModel[Child]):
             logprob=said.logprob if request.sampling.logprobs else None,
         )
 
-    async def _said(self, child: Child, request: ModelRequest) -> Said:
+    async def _said(self, child: Child, request: ModelRequest) -> Answered:
         """What the model said; where that cannot be read, with its form as the grammar lets it pass."""
         asked = asked_of(request, self._options)
         said = await child.ask(asked)
@@ -129,7 +129,7 @@ def _ended(loading: asyncio.Task[Child] | None) -> Child | None:
     return loading.result() if loading.result().ended else None
 
 
-def anew_of(asked: Asked, said: Said, form: Reply | None) -> Asked | None:
+def anew_of(asked: Asked, said: Answered, form: Reply | None) -> Asked | None:
     """The call by which a reply's form is decoded anew, in what is left of its tokens; none where it stays as it is."""
     if form is None or said.fault is not None or said.completion_tokens is None:
         return None
@@ -140,7 +140,7 @@ def anew_of(asked: Asked, said: Said, form: Reply | None) -> Asked | None:
     return structs.replace(asked, begun=begun, grammar=form_of(form), max_tokens=left)
 
 
-def ended(said: Said, stands: str, held: Said) -> Said:
+def ended(said: Answered, stands: str, held: Answered) -> Answered:
     """A reply with the form that was decoded anew, and the tokens of both; as it was where that came to no end.
 
     The prompt counts once: what was read of it is still there when the form is decoded.

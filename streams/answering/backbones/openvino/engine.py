@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from streams.answering.backbones.openvino.messages import Asked, Said, Settings
+from streams.answering.backbones.openvino.messages import Answered, Asked, Settings
 
 TOP_K, MIN_P = 40, 0.05
 """llama.cpp's defaults: from all of a vocabulary a draw is easily nonsense."""
@@ -57,7 +57,7 @@ class Engine:
         """Whether a step would compute anything."""
         return bool(self._pipeline.has_non_finished_requests())
 
-    def take(self, asked: Asked) -> Said | None:
+    def take(self, asked: Asked) -> Answered | None:
         """Begin a call; a reply at once only where it cannot be one."""
         history = [{"role": role, "content": text} for role, text in asked.messages]
         try:
@@ -66,11 +66,11 @@ class Engine:
             count = int(ids.shape[1])
             if count >= self._context:
                 fault = f"a prompt of {count} tokens; there is room for {self._context}"
-                return Said(number=asked.number, fault=fault, too_long=True)
+                return Answered(number=asked.number, fault=fault, too_long=True)
             room = self._context - count
             handle = self._pipeline.add_request(asked.number, ids, self._drawing(asked, room))
         except RuntimeError as error:
-            return Said(number=asked.number, fault=str(error))
+            return Answered(number=asked.number, fault=str(error))
         self._calls[asked.number] = _Call(asked, handle, count)
         return None
 
@@ -80,7 +80,7 @@ class Engine:
         if call is not None:
             call.handle.cancel()
 
-    def step(self) -> Iterator[Said]:
+    def step(self) -> Iterator[Answered]:
         """Compute once, for all; the replies that are whole now."""
         try:
             self._pipeline.step()
@@ -95,10 +95,10 @@ class Engine:
                 fault = None if now == status.FINISHED else f"no room for it: {now.name}"
                 yield self._said(call, fault)
 
-    def _fail(self, fault: str) -> Iterator[Said]:
+    def _fail(self, fault: str) -> Iterator[Answered]:
         for number in list(self._calls):
             self.give_up(number)
-            yield Said(number=number, fault=fault)
+            yield Answered(number=number, fault=fault)
 
     def _hear(self, call: _Call) -> None:
         """Take what was decoded since the last step."""
@@ -110,12 +110,12 @@ class Engine:
                 call.logprobs.extend(output.generated_log_probs)
                 call.finish = finishes.get(output.finish_reason, call.finish)
 
-    def _said(self, call: _Call, fault: str | None) -> Said:
+    def _said(self, call: _Call, fault: str | None) -> Answered:
         if fault is not None:
-            return Said(number=call.asked.number, fault=fault)
+            return Answered(number=call.asked.number, fault=fault)
         known = [each for each in call.logprobs if math.isfinite(each)]
         whole = bool(known) and len(known) == len(call.tokens)
-        return Said(
+        return Answered(
             number=call.asked.number,
             text=self._tokenizer.decode(call.tokens) if call.tokens else "",
             finish=call.finish,

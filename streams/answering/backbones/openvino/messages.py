@@ -34,7 +34,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag="loaded"):
     fault: str | None = None
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
+class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
     """The reply to a call, or why there is none (``fault``)."""
 
     number: int
@@ -62,4 +62,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FROM_US = msgspec.json.Decoder(Asked | GivenUp)
-FROM_CHILD = msgspec.json.Decoder(Loaded | Said)
+FROM_CHILD = msgspec.json.Decoder(Loaded | Answered)

@@ -11,10 +11,10 @@ import msgspec
 
 from streams.answering.backbones.openvino.messages import (
     FROM_CHILD,
+    Answered,
     Asked,
     GivenUp,
     Loaded,
-    Said,
     Settings,
 )
 from streams.core.backbone import SetupBroken, Unreachable
@@ -34,7 +34,7 @@ class Child:
         self._process, self._path = process, path
         self._calls, self._replies = process.stdin, process.stdout
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[Said]] = {}
+        self._waiting: dict[int, asyncio.Future[Answered]] = {}
         self._hearing: asyncio.Task[None] | None = None
         self.ended = False
 
@@ -65,10 +65,10 @@ class Child:
         child._hearing = asyncio.create_task(child._hear())
         return child
 
-    async def ask(self, asked: Asked) -> Said:
+    async def ask(self, asked: Asked) -> Answered:
         """One reply. Raises ``Unreachable`` if the child ends. Whoever stops waiting gives the call up."""
         number = next(self._numbers)
-        reply: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         if self.ended:
             raise self._gone()
         self._waiting[number] = reply
@@ -100,7 +100,7 @@ class Child:
     async def _hear(self) -> None:
         while line := await self._replies.readline():
             said = FROM_CHILD.decode(line)
-            reply = self._waiting.pop(said.number, None) if isinstance(said, Said) else None
+            reply = self._waiting.pop(said.number, None) if isinstance(said, Answered) else None
             if reply is not None and not reply.done():
                 reply.set_result(said)
         self.ended = True

@@ -11,7 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from streams.answering.backbones.openvino.engine import Engine
-from streams.answering.backbones.openvino.messages import FROM_US, Asked, Loaded, Said, Settings
+from streams.answering.backbones.openvino.messages import FROM_US, Answered, Asked, Loaded, Settings
 
 CHUNK = 1 << 16
 
@@ -21,7 +21,7 @@ def main() -> int:
     replies = os.dup(1)
     os.dup2(2, 1)
 
-    def tell(message: Loaded | Said) -> None:
+    def tell(message: Loaded | Answered) -> None:
         left = msgspec.json.encode(message) + b"\n"
         while left:
             left = left[os.write(replies, left) :]
@@ -37,7 +37,7 @@ def main() -> int:
     return 0
 
 
-def serve(engine: Engine, source: int, tell: Callable[[Loaded | Said], None]) -> None:
+def serve(engine: Engine, source: int, tell: Callable[[Loaded | Answered], None]) -> None:
     """Take what was asked, compute a step, tell what is whole; wait only where there is nothing to compute."""
     lines = Lines(source)
     while not lines.ended:
@@ -50,7 +50,7 @@ def serve(engine: Engine, source: int, tell: Callable[[Loaded | Said], None]) ->
                 tell(said)
 
 
-def _take(engine: Engine, line: bytes) -> Said | None:
+def _take(engine: Engine, line: bytes) -> Answered | None:
     message = FROM_US.decode(line)
     if isinstance(message, Asked):
         return engine.take(message)

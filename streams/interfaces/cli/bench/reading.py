@@ -22,7 +22,7 @@ from streams.interfaces.cli.places import folder_of
 from streams.interfaces.cli.setup import Models, backbone_config
 from streams.research.analysis.cases import read
 from streams.research.bench import reading
-from streams.research.bench.reading import CAP, COT, FREE, PLAIN, Arm, Said
+from streams.research.bench.reading import CAP, COT, FREE, PLAIN, Arm, ReadReply
 
 TOGETHER = 16
 POLICY = "greedy"
@@ -120,7 +120,7 @@ async def _chat(
         await backbone.close()
 
 
-async def _plain(backbone: Backbone, name: str, problem: str, reference: str) -> Said:
+async def _plain(backbone: Backbone, name: str, problem: str, reference: str) -> ReadReply:
     request = ModelRequest(
         messages=(("user", problem),), sampling=Sampling(temperature=0.0, max_tokens=CAP), seed=0
     )
@@ -151,19 +151,19 @@ def _arm(name: str, place: Path, problems: Mapping[str, tuple[str, str]]) -> Arm
     return {problem: found[problem] for problem in problems if problem in found}
 
 
-def _chats(kept: Path) -> dict[str, Said]:
+def _chats(kept: Path) -> dict[str, ReadReply]:
     """The replies that were kept; a line that broke off is none."""
-    found: dict[str, Said] = {}
+    found: dict[str, ReadReply] = {}
     for line in filter(None, kept.read_bytes().splitlines() if kept.exists() else ()):
         try:
-            said = msgspec.json.decode(line, type=Said)
+            said = msgspec.json.decode(line, type=ReadReply)
         except msgspec.DecodeError:
             continue
         found[said.id] = said
     return found
 
 
-def _chains(path: Path) -> dict[str, Said]:
+def _chains(path: Path) -> dict[str, ReadReply]:
     if not path.exists():
         return {}
     with closing(open_log(f"sqlite:{path}")) as log:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from schemas.memory import MemoryItem
 from streams.interfaces.cli.demo.tree import Branch, branches, examples
 from streams.interfaces.cli.show.board import bar, table, totals
-from streams.interfaces.cli.show.library import Library, Shelf
+from streams.interfaces.cli.show.library import Library, ScopeHistory
 from streams.interfaces.cli.show.page import Page, outcome
 from streams.interfaces.cli.show.paste import command, hint
 from streams.telemetry.figures import Figures, Reader
-from streams.views.sheet import Sheet, read
+from streams.views.sheet import EpisodeView, read
 from streams.views.words import cells, counted, cut, one_line, plural
 
 if TYPE_CHECKING:
@@ -111,11 +111,11 @@ def _learned(page: Page, figures: Figures, library: Library) -> None:
     page.line()
 
 
-def _right(library: Library, shelf: Shelf, rule: MemoryItem) -> int:
+def _right(library: Library, shelf: ScopeHistory, rule: MemoryItem) -> int:
     return library.outcomes(shelf.uses_of(rule)).get("right", 0)
 
 
-def _telling(library: Library) -> tuple[Shelf, MemoryItem] | None:
+def _telling(library: Library) -> tuple[ScopeHistory, MemoryItem] | None:
     """The reasoner's rule that was in most right episodes; ties go to the lower id."""
     found = [
         (-_right(library, shelf, rule), rule.id, shelf, rule)
@@ -131,13 +131,13 @@ def _telling(library: Library) -> tuple[Shelf, MemoryItem] | None:
 # ── One answer, and what to do next ──────────────────────────────────────────────────────────
 
 
-def _examples(log: SqliteLog, library: Library) -> tuple[Sheet | None, Sheet | None]:
+def _examples(log: SqliteLog, library: Library) -> tuple[EpisodeView | None, EpisodeView | None]:
     found = examples(log, library)
     sheets = [read(log, episode) for episode in found[:2]]
     return (sheets[0] if sheets else None), (sheets[1] if len(sheets) > 1 else None)
 
 
-def _tree(page: Page, sheet: Sheet) -> None:
+def _tree(page: Page, sheet: EpisodeView) -> None:
     closed, admitted = sheet.closed, sheet.admitted
     if closed is None or admitted is None:
         return
@@ -162,7 +162,7 @@ def _branch(page: Page, branch: Branch, *, last: bool) -> None:
     page.line((f" {'└' if last else '├'} ", "dim"), text)
 
 
-def _next(page: Page, ran: Ran, sheet: Sheet | None, url: str) -> None:
+def _next(page: Page, ran: Ran, sheet: EpisodeView | None, url: str) -> None:
     if sheet is not None and sheet.admitted is not None:
         name = sheet.admitted.problem.id
         hint(page, "another answer", command("show", name, log=url), "every step of it")

@@ -13,7 +13,7 @@ from schemas.events.reasoning import ControllerActed, KnowledgeReached
 from streams.interfaces.cli.show.library import Library
 from streams.views.facts import is_settled, says
 from streams.views.rows import Row, rows
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 from streams.views.words import ranges
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Branch:
     """By which memory item, where there is room for it."""
 
 
-def branches(sheet: Sheet) -> list[Branch]:
+def branches(sheet: EpisodeView) -> list[Branch]:
     """The tries of an episode, oldest first."""
     tries: dict[int, list[Row]] = {}
     for row in rows(sheet.numbered):
@@ -41,7 +41,7 @@ def branches(sheet: Sheet) -> list[Branch]:
     return [_branch(number + 1, found, sheet) for number, found in tries.items()]
 
 
-def _branch(number: int, found: Sequence[Row], sheet: Sheet) -> Branch:
+def _branch(number: int, found: Sequence[Row], sheet: EpisodeView) -> Branch:
     said = [(fact, sheet.journal.get(row.at)) for row in found for _, fact in row.said]
     words = [_short(fact, reply) for fact, reply in said if not isinstance(fact, KnowledgeReached)]
     guides = [fact for fact, _ in said if isinstance(fact, KnowledgeReached) and fact.items]

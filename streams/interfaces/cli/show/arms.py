@@ -10,7 +10,7 @@ from streams.interfaces.cli.show.page import Page
 from streams.views.words import clean, count, one_line, pad, plural
 
 if TYPE_CHECKING:
-    from streams.interfaces.cli.show.library import Shelf
+    from streams.interfaces.cli.show.library import ScopeHistory
 
 Arm = Mapping[str, Any]
 
@@ -50,7 +50,7 @@ def as_json(scope: str, arm: Arm) -> dict[str, Any]:
     }
 
 
-def list_arms(page: Page, shelf: Shelf, memory: Memory) -> None:
+def list_arms(page: Page, shelf: ScopeHistory, memory: Memory) -> None:
     """A line for each arm of a scope."""
     arms = arms_in(memory)
     retired = sum(bool(arm.get("retired")) for arm in arms)
@@ -69,7 +69,7 @@ def list_arms(page: Page, shelf: Shelf, memory: Memory) -> None:
         )
 
 
-def single_arm(shelf: Shelf, arm: Arm) -> Page:
+def single_arm(shelf: ScopeHistory, arm: Arm) -> Page:
     """One arm in full."""
     page, mean = Page(), mean_of(arm)
     after = f" after {arm['parent']}" if arm.get("parent") else ""

@@ -14,7 +14,7 @@ from streams.interfaces.cli.errors import OK, CliError, usage
 from streams.interfaces.cli.finding import find_episode, runs_of
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
-from streams.views.sheet import Sheet, read
+from streams.views.sheet import EpisodeView, read
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -43,7 +43,7 @@ def show(
         return _page(opened, sheet, log)
 
 
-def _taken(sheet: Sheet, taken: TraceTaken, log: str | None, *, json: bool) -> int:
+def _taken(sheet: EpisodeView, taken: TraceTaken, log: str | None, *, json: bool) -> int:
     """A case from elsewhere: it has no addresses and no tree."""
     from streams.interfaces.cli.show import taken as case
 
@@ -54,7 +54,7 @@ def _taken(sheet: Sheet, taken: TraceTaken, log: str | None, *, json: bool) -> i
     return OK
 
 
-def _tree(sheet: Sheet, file: str) -> int:
+def _tree(sheet: EpisodeView, file: str) -> int:
     from streams.interfaces.cli.show.tree import write
 
     write(sheet, Path(file))
@@ -62,7 +62,7 @@ def _tree(sheet: Sheet, file: str) -> int:
     return OK
 
 
-def _page(opened: SqliteLog, sheet: Sheet, log: str | None) -> int:
+def _page(opened: SqliteLog, sheet: EpisodeView, log: str | None) -> int:
     from streams.interfaces.cli.show.episode import page_of
 
     name, runs = sheet.episode, list[str]()
@@ -75,7 +75,7 @@ def _page(opened: SqliteLog, sheet: Sheet, log: str | None) -> int:
     return OK
 
 
-def _moment(log: SqliteLog, sheet: Sheet, at: str, json: bool) -> int:
+def _moment(log: SqliteLog, sheet: EpisodeView, at: str, json: bool) -> int:
     from streams.engine.episode import PolicyChanged
     from streams.interfaces.cli.show.moment import moment
 
@@ -98,7 +98,7 @@ def _moment(log: SqliteLog, sheet: Sheet, at: str, json: bool) -> int:
     return OK
 
 
-def _not_here(sheet: Sheet, at: str, error: Exception) -> CliError:
+def _not_here(sheet: EpisodeView, at: str, error: Exception) -> CliError:
     return usage(
         f"{sheet.episode} at {at}: its prompt cannot be derived by this build: {error}",
         field="--at",

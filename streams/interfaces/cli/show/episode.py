@@ -8,7 +8,7 @@ from streams.interfaces.cli.show.page import Page, Span, outcome, spread
 from streams.interfaces.cli.show.paste import command, hint
 from streams.interfaces.cli.show.tree import draw
 from streams.views.rows import Row, grouped, items_of, rows
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 from streams.views.words import (
     cells,
     clean,
@@ -27,7 +27,7 @@ ANSWER_CELLS = 200
 TIMES = ("never", "once", "twice")
 
 
-def page_of(sheet: Sheet, log: str | None, name: str, others: int = 0) -> Page:
+def page_of(sheet: EpisodeView, log: str | None, name: str, others: int = 0) -> Page:
     """The whole screen. ``name`` means this episode; ``others`` are of the same problem."""
     page = Page()
     found = rows(sheet.numbered)
@@ -44,7 +44,7 @@ def page_of(sheet: Sheet, log: str | None, name: str, others: int = 0) -> Page:
 # ── Who, how it ended, what it cost ──────────────────────────────────────────────────────────
 
 
-def _header(page: Page, sheet: Sheet) -> None:
+def _header(page: Page, sheet: EpisodeView) -> None:
     right = "  ".join(filter(None, _standing(sheet)))
     if sheet.learned_from is not None:
         scope = sheet.learned_from.scope
@@ -68,7 +68,7 @@ def _header(page: Page, sheet: Sheet) -> None:
         page.line(("  … the whole text: --json", "dim"))
 
 
-def _standing(sheet: Sheet) -> list[str]:
+def _standing(sheet: EpisodeView) -> list[str]:
     closed, opened = sheet.learned_from, sheet.opened
     if closed is not None:
         return [f"{closed.policy}@{closed.policy_version}", plural(len(closed.members), "member")]
@@ -79,7 +79,7 @@ def _standing(sheet: Sheet) -> list[str]:
     return [f"{opened.policy}@{opened.policy_version}", batch, one_line(opened.backbones), priced]
 
 
-def _status(page: Page, sheet: Sheet) -> None:
+def _status(page: Page, sheet: EpisodeView) -> None:
     page.line(*_ending(sheet))
     opened = sheet.opened
     if (gone := sheet.forgotten) is not None:
@@ -107,7 +107,7 @@ def _status(page: Page, sheet: Sheet) -> None:
         page.line((unread, "warn"))
 
 
-def _ending(sheet: Sheet) -> list[str | Span]:
+def _ending(sheet: EpisodeView) -> list[str | Span]:
     closed, parked = sheet.closed, sheet.parked
     if parked is not None:
         return [("parked", "alarm"), f"   {one_line(parked.reason)}"]
@@ -131,7 +131,7 @@ def _answer(answer: str | None) -> str:
     return "no answer" if answer is None else cut(one_line(answer), ANSWER_CELLS)
 
 
-def _confidence(sheet: Sheet) -> str:
+def _confidence(sheet: EpisodeView) -> str:
     closed = sheet.closed
     if closed is None:
         return "confidence unknown"
@@ -181,7 +181,7 @@ def _numbers(row: Row) -> str:
 # ── What followed, and what to do next ───────────────────────────────────────────────────────
 
 
-def _after(page: Page, sheet: Sheet, others: int) -> None:
+def _after(page: Page, sheet: EpisodeView, others: int) -> None:
     graded = sheet.summary.get("grade")
     words = [f"grade {graded}"] if isinstance(graded, str) and graded else []
     if sheet.taught:
@@ -198,7 +198,7 @@ def _after(page: Page, sheet: Sheet, others: int) -> None:
         page.line((line, "dim"))
 
 
-def _next(page: Page, sheet: Sheet, found: list[Row], name: str, log: str | None) -> None:
+def _next(page: Page, sheet: EpisodeView, found: list[Row], name: str, log: str | None) -> None:
     called = [row for row in found if row.called]
     if not called:
         return

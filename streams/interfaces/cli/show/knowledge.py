@@ -9,7 +9,7 @@ from handlers.learning.calibrate import calibrated
 from schemas.memory import Memory, MemoryItem
 from streams.interfaces.cli.errors import OK
 from streams.interfaces.cli.output import out_json
-from streams.interfaces.cli.show.library import Library, Shelf, has_items
+from streams.interfaces.cli.show.library import Library, ScopeHistory, has_items
 from streams.interfaces.cli.show.page import Page
 from streams.interfaces.cli.show.paste import command
 from streams.views.trials import by_itself, trial_line
@@ -41,7 +41,7 @@ def rules_of(memory: Memory) -> list[MemoryItem]:
     return [item for item in memory.items if item.kind == "rule"]
 
 
-def _rules(page: Page, library: Library, shelf: Shelf, memory: Memory) -> None:
+def _rules(page: Page, library: Library, shelf: ScopeHistory, memory: Memory) -> None:
     rules = rules_of(memory)
     page.line((shelf.scope, "strong"), f"   {plural(len(rules), 'rule')}, version {memory.name}")
     for role in dict.fromkeys(rule.role for rule in rules):
@@ -59,7 +59,9 @@ def _rules(page: Page, library: Library, shelf: Shelf, memory: Memory) -> None:
         page.line(("calibrator  ", "dim"), line)
 
 
-def _rule(page: Page, library: Library, shelf: Shelf, rule: MemoryItem, memory: Memory) -> None:
+def _rule(
+    page: Page, library: Library, shelf: ScopeHistory, rule: MemoryItem, memory: Memory
+) -> None:
     version = memory.number
     lines = wrap(one_line(rule.text), page.width - 6)
     page.line((f"{rule.id:>4}  ", "strong"), lines[0])
@@ -113,7 +115,7 @@ def calibrators_of(memory: Memory) -> list[str]:
     return lines
 
 
-def _as_json(library: Library, shelf: Shelf, memory: Memory) -> dict[str, Any]:
+def _as_json(library: Library, shelf: ScopeHistory, memory: Memory) -> dict[str, Any]:
     rules = rules_of(memory)
     return {
         "scope": shelf.scope,

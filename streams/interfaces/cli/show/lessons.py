@@ -13,7 +13,7 @@ from streams.interfaces.cli.errors import OK, CliError, sentence, usage
 from streams.interfaces.cli.finding import one_of
 from streams.interfaces.cli.output import out_json
 from streams.interfaces.cli.show.arms import arm_of, arms_in, as_json, list_arms, single_arm
-from streams.interfaces.cli.show.library import Library, Shelf, Use
+from streams.interfaces.cli.show.library import Library, ScopeHistory, Use
 from streams.interfaces.cli.show.page import Page
 from streams.interfaces.cli.show.paste import command
 from streams.views.facts import headline
@@ -54,7 +54,7 @@ def listed(
     return OK
 
 
-def _check_role(shelves: Sequence[Shelf], role: str | None) -> None:
+def _check_role(shelves: Sequence[ScopeHistory], role: str | None) -> None:
     """Raises a usage error where no lesson was ever learned for a role that is wanted."""
     ever = {event.role for shelf in shelves for _, event in shelf.lessons.values()}
     if role is not None and ever and role not in ever:
@@ -65,7 +65,9 @@ def _live(memory: Memory, role: str | None) -> list[MemoryItem]:
     return [i for i in memory.items if i.kind == "lesson" and role in (None, i.role)]
 
 
-def _list(page: Page, library: Library, shelf: Shelf, memory: Memory, role: str | None) -> None:
+def _list(
+    page: Page, library: Library, shelf: ScopeHistory, memory: Memory, role: str | None
+) -> None:
     live = _live(memory, role)
     ever = sum(role in (None, event.role) for _, event in shelf.lessons.values())
     retired = sum(item.kind == "lesson" for _, item in memory.aside)
@@ -94,7 +96,7 @@ def _list(page: Page, library: Library, shelf: Shelf, memory: Memory, role: str 
             page.wrapped(effect.line, indent=9)
 
 
-def _as_json(library: Library, shelf: Shelf, item: MemoryItem) -> dict[str, Any]:
+def _as_json(library: Library, shelf: ScopeHistory, item: MemoryItem) -> dict[str, Any]:
     uses = shelf.uses_of(item)
     return {
         "id": item.id,
@@ -152,7 +154,7 @@ def single(log: str | None, wanted: str, *, scope: str | None, json: bool) -> in
     return OK
 
 
-def _gone(shelf: Shelf, wanted: str) -> CliError:
+def _gone(shelf: ScopeHistory, wanted: str) -> CliError:
     """Of a lesson that no version holds any more, its text is not shown."""
     subject = shelf.lessons[wanted][1].subject
     forgot = subject in shelf.memory.forgetting.subjects.values()
@@ -160,7 +162,7 @@ def _gone(shelf: Shelf, wanted: str) -> CliError:
     return usage(f"{wanted}: {why}", field="ID", error="lesson.withdrawn")
 
 
-def _versions_of(shelf: Shelf, wanted: str) -> list[tuple[int, MemoryItem]]:
+def _versions_of(shelf: ScopeHistory, wanted: str) -> list[tuple[int, MemoryItem]]:
     """The versions in which the newest text of an item stands."""
     held = [
         (number, item)
@@ -172,7 +174,7 @@ def _versions_of(shelf: Shelf, wanted: str) -> list[tuple[int, MemoryItem]]:
 
 
 def _single(
-    library: Library, shelf: Shelf, item: MemoryItem, first: int, last: int, log: str | None
+    library: Library, shelf: ScopeHistory, item: MemoryItem, first: int, last: int, log: str | None
 ) -> Page:
     page = Page()
     kind = item.kind if item.polarity is None else f"{item.kind}, {item.polarity.upper()}"

@@ -40,7 +40,7 @@ class Use:
 
 
 @dataclass(slots=True)
-class Shelf:
+class ScopeHistory:
     """One scope: its memory versions, every lesson ever, how rules came to be, who used what."""
 
     scope: str
@@ -114,12 +114,12 @@ class Shelf:
         )
 
 
-def has_learned(shelf: Shelf) -> bool:
+def has_learned(shelf: ScopeHistory) -> bool:
     """Whether a scope has lessons, rules or arms."""
     return has_items(shelf) or bool(arms_in(shelf.memory.latest))
 
 
-def has_items(shelf: Shelf) -> bool:
+def has_items(shelf: ScopeHistory) -> bool:
     """Whether a scope has lessons or rules."""
     return bool(shelf.lessons or shelf.made)
 
@@ -129,7 +129,7 @@ class Library:
     """Every scope of a log."""
 
     learner: Learner
-    shelves: dict[str, Shelf] = field(default_factory=dict[str, Shelf])
+    shelves: dict[str, ScopeHistory] = field(default_factory=dict[str, ScopeHistory])
     unanswered: set[str] = field(default_factory=set[str])
     """Episodes that ended without an answer."""
     measured: Measured = field(default_factory=Measured)
@@ -162,7 +162,7 @@ class Library:
                 self._feed(record.episode, record.event)
         self.measured, self.read_to = measured_on(log), end
 
-    def effects(self, shelf: Shelf, item: MemoryItem) -> list[Probed]:
+    def effects(self, shelf: ScopeHistory, item: MemoryItem) -> list[Probed]:
         """What an item's episodes came to without it, first by whom it was probed most."""
         return most_probed(self.measured.get((shelf.scope, name_of(item)), {}))
 
@@ -181,17 +181,17 @@ class Library:
                 pass
 
     def _learned(
-        self, shelf: Shelf, batch: int, event: LessonDistilled | KnowledgeConsolidated
+        self, shelf: ScopeHistory, batch: int, event: LessonDistilled | KnowledgeConsolidated
     ) -> None:
         if isinstance(event, LessonDistilled):
             shelf.lessons.setdefault(event.id, (batch, event))
         else:
             shelf.made[batch, event.role] = event  # what a revision says stands for what it was
 
-    def _shelf(self, scope: str) -> Shelf:
+    def _shelf(self, scope: str) -> ScopeHistory:
         known = self.shelves.get(scope)
         if known is None:
-            known = self.shelves[scope] = Shelf(scope, self.learner.memory(scope))
+            known = self.shelves[scope] = ScopeHistory(scope, self.learner.memory(scope))
         return known
 
     def known(self, episode: str) -> Known:
@@ -222,7 +222,9 @@ class Library:
         found = Counter(self.standing(use.episode) for use in uses)
         return {name: found[name] for name in get_args(Standing) if found[name]}
 
-    def chosen(self, part: str | None, holds: Callable[[Shelf], bool] = has_learned) -> list[Shelf]:
+    def chosen(
+        self, part: str | None, holds: Callable[[ScopeHistory], bool] = has_learned
+    ) -> list[ScopeHistory]:
         """The scopes meant: all that hold something, or those of this name or part. Raises a usage error."""
         shelves = sorted(self.shelves.values(), key=lambda shelf: shelf.scope)
         if part is None:
@@ -238,7 +240,9 @@ class Library:
             )
         return found
 
-    def one(self, part: str | None, holds: Callable[[Shelf], bool] = has_learned) -> Shelf:
+    def one(
+        self, part: str | None, holds: Callable[[ScopeHistory], bool] = has_learned
+    ) -> ScopeHistory:
         """The one scope that is meant. Raises a usage error that lists the choices."""
         found = self.chosen(part, holds)
         if len(found) == 1:

@@ -24,7 +24,7 @@ from streams.interfaces.cli.errors import usage
 from streams.replay.sets import recorded_set
 from streams.runtime.embedded.records import LogRecords
 from streams.views.rows import Row, rows
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -42,7 +42,7 @@ class StepView:
 
 
 def moment(
-    log: SqliteLog, sheet: Sheet, at: str, memories: Mapping[int, Memory] | None = None
+    log: SqliteLog, sheet: EpisodeView, at: str, memories: Mapping[int, Memory] | None = None
 ) -> StepView:
     """What stands at an address. Raises a ``CliError``, or ``Diverged`` if the policy changed.
 
@@ -67,7 +67,7 @@ def moment(
     return StepView(at, spy.found.get(at), answer, row, memory)
 
 
-def _choices(sheet: Sheet) -> str:
+def _choices(sheet: EpisodeView) -> str:
     addresses = [at for at, _ in sheet.numbered]
     if not addresses:
         return "The policy has recorded nothing yet"
@@ -75,7 +75,7 @@ def _choices(sheet: Sheet) -> str:
 
 
 def _replay(
-    log: SqliteLog, sheet: Sheet, spy: Questions, memories: Mapping[int, Memory] | None
+    log: SqliteLog, sheet: EpisodeView, spy: Questions, memories: Mapping[int, Memory] | None
 ) -> Memory | None:
     if sheet.learned_from is not None:
         return _learning(log, sheet, sheet.learned_from, spy)
@@ -101,7 +101,7 @@ def _of_set(log: SqliteLog, episode: str, memories: Mapping[int, Memory], spy: Q
     return work.first.memory
 
 
-def _learning(log: SqliteLog, sheet: Sheet, closed: BatchClosed, spy: Questions) -> Memory:
+def _learning(log: SqliteLog, sheet: EpisodeView, closed: BatchClosed, spy: Questions) -> Memory:
     learner = _learner(log, sheet.episode)
     scope = learner.known(closed.scope)
     memory = scope.memory.versions[closed.previous]

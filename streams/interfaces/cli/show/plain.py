@@ -11,10 +11,10 @@ from schemas.events.codec import plain
 from schemas.questions import Complete
 from streams.core.closing import trace_of
 from streams.interfaces.cli.show.moment import StepView
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 
 
-def _status(sheet: Sheet) -> str:
+def _status(sheet: EpisodeView) -> str:
     """How an episode ended, or why it has not."""
     if sheet.parked:
         return "parked"
@@ -25,7 +25,7 @@ def _status(sheet: Sheet) -> str:
     return "open" if sheet.closed is None else sheet.closed.status
 
 
-def episode_json(sheet: Sheet) -> dict[str, Any]:
+def episode_json(sheet: EpisodeView) -> dict[str, Any]:
     """One object for an episode."""
     closed, opened = sheet.closed, sheet.opened
     parked = sheet.parked
@@ -63,14 +63,14 @@ def episode_json(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def history_json(sheet: Sheet) -> dict[str, Any]:
+def history_json(sheet: EpisodeView) -> dict[str, Any]:
     """What MC² keeps of an episode, a record a round (§ C.6); nothing of another policy's."""
     if sheet.opened is None or sheet.opened.policy != "mc2":
         return {}
     return {"history": history(trace_of(sheet.journal))}
 
 
-def _graded(sheet: Sheet) -> dict[str, str | None]:
+def _graded(sheet: EpisodeView) -> dict[str, str | None]:
     """What is known of the answer, with *undecided* and *not graded* told apart, and whose word it is."""
     closed, known = sheet.closed, sheet.known
     standing = (
@@ -79,12 +79,12 @@ def _graded(sheet: Sheet) -> dict[str, str | None]:
     return {"graded": standing, "graded_by": None if known.word is None else known.word.who}
 
 
-def _policy(sheet: Sheet) -> str | None:
+def _policy(sheet: EpisodeView) -> str | None:
     source = sheet.opened or sheet.learned_from
     return None if source is None else f"{source.policy}@{source.policy_version}"
 
 
-def _problem(sheet: Sheet) -> dict[str, Any]:
+def _problem(sheet: EpisodeView) -> dict[str, Any]:
     if sheet.admitted is None:
         members = sheet.learned_from.members if sheet.learned_from is not None else ()
         return {"members": list(members)}
@@ -98,7 +98,7 @@ def _problem(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def moment_json(sheet: Sheet, moment: StepView) -> dict[str, Any]:
+def moment_json(sheet: EpisodeView, moment: StepView) -> dict[str, Any]:
     """One object for an address."""
     question, answer = moment.question, moment.answer
     facts = moment.row.said if moment.row is not None else ()

@@ -10,11 +10,11 @@ from schemas.events.episode import Completed, Recalled
 from schemas.questions import Complete, Embed, Recall
 from streams.interfaces.cli.show.moment import StepView
 from streams.interfaces.cli.show.page import Page
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 from streams.views.words import clean, joined, one_line, pad
 
 
-def page_of(sheet: Sheet, moment: StepView) -> Page:
+def page_of(sheet: EpisodeView, moment: StepView) -> Page:
     """The whole screen."""
     page = Page()
     _header(page, sheet, moment)
@@ -36,7 +36,7 @@ def page_of(sheet: Sheet, moment: StepView) -> Page:
     return page
 
 
-def _header(page: Page, sheet: Sheet, moment: StepView) -> None:
+def _header(page: Page, sheet: EpisodeView, moment: StepView) -> None:
     name = sheet.admitted.problem.id if sheet.admitted is not None else sheet.episode
     words: list[str] = []
     question = moment.question

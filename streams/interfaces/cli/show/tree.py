@@ -12,7 +12,7 @@ from streams.interfaces.cli.show.page import Page
 from streams.research.analysis.cases import judged
 from streams.research.analysis.drawing import branches, headline
 from streams.research.analysis.tree_page import Judge, html, placed, searched, svg
-from streams.views.sheet import Sheet
+from streams.views.sheet import EpisodeView
 from streams.views.words import cut
 
 TONES = {"pruned": "bad", "repaired": "warn"}
@@ -20,14 +20,14 @@ ENDED = {"right": "good", "wrong": "bad"}
 """The way that the answer came, by what became of it."""
 
 
-def tree_in(sheet: Sheet) -> Tree | None:
+def tree_in(sheet: EpisodeView) -> Tree | None:
     """The tree that an episode's record tells, if it searched."""
     if not any(isinstance(event, NodeExpanded) for _, event in sheet.numbered):
         return None
     return tree_of(Trace(tuple(sheet.numbered)))
 
 
-def judge_of(sheet: Sheet) -> Judge:
+def judge_of(sheet: EpisodeView) -> Judge:
     """Who says of any answer in an episode whether it is right: whoever said it of its own, or the domain's checker."""
     known, closed, posed = sheet.known, sheet.closed, sheet.admitted
     given = (None if closed is None else closed.answer, known.outcome)
@@ -40,7 +40,7 @@ def judge_of(sheet: Sheet) -> Judge:
     return judge
 
 
-def draw(page: Page, sheet: Sheet) -> None:
+def draw(page: Page, sheet: EpisodeView) -> None:
     """The tree under the steps; nothing where there is none."""
     tree = tree_in(sheet)
     if tree is None:
@@ -54,7 +54,7 @@ def draw(page: Page, sheet: Sheet) -> None:
         page.line((branch.rails, "dim"), (cut(branch.words, room), tone))
 
 
-def write(sheet: Sheet, path: Path) -> None:
+def write(sheet: EpisodeView, path: Path) -> None:
     """The tree as ``.svg`` or ``.html``. Raises a usage error for any other name or no tree."""
     tree = tree_in(sheet)
     if tree is None:

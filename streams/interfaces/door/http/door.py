@@ -14,7 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.answer import Answer
 from schemas.events.codec import plain
-from schemas.problem import ID_CHARS, Priority, ProblemId, ProblemText, Said, Seed, Values
+from schemas.problem import (
+    ID_CHARS,
+    Priority,
+    ProblemId,
+    ProblemText,
+    ReferenceAnswer,
+    Seed,
+    Values,
+)
 from schemas.record import Record
 from streams.interfaces.door.access import Guest, Refused
 from streams.interfaces.door.client import Handle
@@ -54,7 +62,7 @@ class PutProblem(BaseModel):
     policy: str | None = Field(default=None, description="One of those that this door offers.")
     settings: Values = {}
     seed: Seed = 0
-    answer: Said = Field(default=None, description="A reference: it only grades.")
+    answer: ReferenceAnswer = Field(default=None, description="A reference: it only grades.")
     call_limit: int | None = Field(default=None, ge=1)
     token_limit: int | None = Field(default=None, ge=1)
     priority: Priority = Field(default=0, description="The higher is begun first.")
@@ -67,7 +75,7 @@ class Judged(BaseModel):
 
     verdict: bool | None = None
     score: float | None = Field(default=None, ge=0, le=1)
-    reference: Said = None
+    reference: ReferenceAnswer = None
     passed: Literal[True] | None = Field(
         default=None, description="Who looked at it cannot judge it."
     )

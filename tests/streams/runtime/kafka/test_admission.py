@@ -15,7 +15,7 @@ from streams.engine.policies import find
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.kafka.admission import Refused, asked
 from streams.runtime.kafka.append import message_headers
-from streams.runtime.kafka.place import BadPlace, Place, partition_of
+from streams.runtime.kafka.place import BadPlace, KafkaAddress, partition_of
 
 
 def record(**fields: Any) -> bytes:
@@ -93,7 +93,7 @@ def test_any_bytes_are_admitted_or_refused(value: bytes) -> None:
     ],
 )
 def test_a_url_names_brokers_and_a_prefix(url: str, servers: str, prefix: str) -> None:
-    place = Place.of(url)
+    place = KafkaAddress.of(url)
     assert (place.servers, place.prefix, place.url) == (servers, prefix, url)
     assert place.topic("problems").endswith("metalogue.problems.v1")
     assert place.dead("problems").startswith(f"{prefix}.dlq." if prefix else "dlq.")
@@ -102,7 +102,7 @@ def test_a_url_names_brokers_and_a_prefix(url: str, servers: str, prefix: str) -
 @pytest.mark.parametrize("url", ["kafka://", "kafka://host", "kafka://h:1/a b", "kafka://h:x"])
 def test_a_url_that_names_nothing_is_refused(url: str) -> None:
     with pytest.raises(BadPlace):
-        Place.of(url)
+        KafkaAddress.of(url)
 
 
 def test_keys_lie_where_every_kafka_client_puts_them() -> None:

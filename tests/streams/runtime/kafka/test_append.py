@@ -6,13 +6,13 @@ import asyncio
 import time
 
 from streams.runtime.kafka.append import Appender
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
 
 
 def test_what_waits_is_told_with_its_age() -> None:
-    async def run(place: Place, broker: Broker) -> None:
+    async def run(place: KafkaAddress, broker: Broker) -> None:
         appender = Appender(place)
         await appender.start()
         lanes = [appender.lane(place.topic("events"), each) for each in range(2)]

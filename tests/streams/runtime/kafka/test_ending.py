@@ -17,7 +17,7 @@ from streams.engine.progress import Outcome
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.append import Appender
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.sending import Unrecorded
 from streams.runtime.kafka.worker import KafkaWorker
 from tests.memory_kafka.broker import Admin, Broker, Consumer, Producer
@@ -30,7 +30,7 @@ When = Callable[[KafkaWorker], bool]
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[tuple[Place, Broker]]:
+def here(tmp_path: Path) -> Generator[tuple[KafkaAddress, Broker]]:
     """A log with problems on it."""
     with in_memory(2) as (place, broker):
         with closing(KafkaLog(place, tmp_path)) as log:
@@ -38,7 +38,9 @@ def here(tmp_path: Path) -> Generator[tuple[Place, Broker]]:
         yield place, broker
 
 
-def told(place: Place, ready: When, *, freezes: Broker | None = None) -> tuple[float, Outcome]:
+def told(
+    place: KafkaAddress, ready: When, *, freezes: Broker | None = None
+) -> tuple[float, Outcome]:
     """A worker's life that it is told to end once something holds: the seconds from then on."""
     world = World({"*": Numbers(iter(lambda: 0, 1))}, HashedEmbedder(16))
 
@@ -77,7 +79,7 @@ def never(*_: Any, **__: Any) -> Coroutine[Any, Any, None]:
     [(Producer, "start"), (Consumer, "start"), (Consumer, "end_offsets"), (Admin, "start")],
 )
 def test_who_waits_for_a_broker_as_it_starts(
-    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch, client: Any, part: str
+    here: tuple[KafkaAddress, Broker], monkeypatch: pytest.MonkeyPatch, client: Any, part: str
 ) -> None:
     """For a producer's number, a connection, the ends of the log, or (in health) the replicas."""
     monkeypatch.setattr(client, part, never)
@@ -87,14 +89,16 @@ def test_who_waits_for_a_broker_as_it_starts(
 
 
 def test_who_waits_for_a_place_in_the_group(
-    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch
+    here: tuple[KafkaAddress, Broker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.memory_kafka.transport.Group.join", never)
     _, outcome = told(here[0], lambda worker: worker.app is not None and worker.app.started)
     assert outcome == Outcome()
 
 
-def test_who_waits_for_an_append_says_what_was_not_recorded(here: tuple[Place, Broker]) -> None:
+def test_who_waits_for_an_append_says_what_was_not_recorded(
+    here: tuple[KafkaAddress, Broker],
+) -> None:
     place, broker = here
 
     def waits(worker: KafkaWorker) -> bool:
@@ -105,7 +109,7 @@ def test_who_waits_for_an_append_says_what_was_not_recorded(here: tuple[Place, B
 
 
 def test_who_waits_for_a_heartbeat_asks_nothing_any_more(
-    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch
+    here: tuple[KafkaAddress, Broker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.runtime.kafka.lease.Lease.fresh", False)
     _, outcome = told(here[0], lambda worker: worker.lease.waits > 0)
@@ -113,7 +117,7 @@ def test_who_waits_for_a_heartbeat_asks_nothing_any_more(
 
 
 def test_patience_of_commands_has_an_end(
-    here: tuple[Place, Broker], monkeypatch: pytest.MonkeyPatch
+    here: tuple[KafkaAddress, Broker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, broker = here
     monkeypatch.setattr(aio, "RETRY_S", 0)

@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.fence import CLAIMED, EventsFold, Fence
 
 EPISODE = "p/d/1/r"
 
 
-def claim(name: str) -> Said:
-    return Said("w/0", f"claimed.{name}", CLAIMED, None, b"{}")
+def claim(name: str) -> LogRecord:
+    return LogRecord("w/0", f"claimed.{name}", CLAIMED, None, b"{}")
 
 
 @dataclass
 class Owner:
     """Claims, reads up to its claim, then believes what it read and what it says itself."""
 
-    log: list[Said]
+    log: list[LogRecord]
     rng: random.Random
     epoch: int = 0
     known: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    late: list[Said] = field(default_factory=list[Said])
+    late: list[LogRecord] = field(default_factory=list[LogRecord])
 
     def __post_init__(self) -> None:
         self.log.append(claim(str(self.rng.random())))
@@ -40,7 +40,7 @@ class Owner:
         kind = "problem.admitted" if address == "admitted" else "completed"
         because = b"|".join(self.known.values())
         body = f"{self.rng.random():.9f}".encode() + b"<" + str(hash(because)).encode()
-        self.late.append(Said(EPISODE, address, kind, self.epoch, body))
+        self.late.append(LogRecord(EPISODE, address, kind, self.epoch, body))
         self.known[address] = body
 
     def land(self) -> None:
@@ -48,17 +48,17 @@ class Owner:
             self.log.append(self.late.pop(0))
 
 
-def read(log: list[Said], upto: int | None = None) -> EventsFold:
+def read(log: list[LogRecord], upto: int | None = None) -> EventsFold:
     fold = EventsFold()
     for offset, said in enumerate(log[:upto]):
         fold.take(offset, said)
     return fold
 
 
-def played(seed: int) -> list[Said]:
+def played(seed: int) -> list[LogRecord]:
     """A log that several owners wrote, each unaware of the others until it is told."""
     rng = random.Random(seed)
-    log: list[Said] = []
+    log: list[LogRecord] = []
     owners = [Owner(log, rng)]
     for _ in range(rng.randint(5, 60)):
         if rng.random() < 0.1:
@@ -113,7 +113,7 @@ def test_without_the_fence_some_schedule_contradicts_itself() -> None:
     """The law is not vacuous: a fold that trusts every record breaks it."""
 
     class Trusting(Fence):
-        def admits(self, offset: int, said: Said) -> bool:
+        def admits(self, offset: int, said: LogRecord) -> bool:
             return True
 
     broken = 0
@@ -130,25 +130,25 @@ def test_without_the_fence_some_schedule_contradicts_itself() -> None:
 
 def test_commands_need_no_claim_and_answers_do() -> None:
     fence = Fence()
-    assert fence.admits(0, Said("n/s", "series", "series.opened", None, b""))
-    assert not fence.admits(1, Said("e", "0", "completed", None, b""))
+    assert fence.admits(0, LogRecord("n/s", "series", "series.opened", None, b""))
+    assert not fence.admits(1, LogRecord("e", "0", "completed", None, b""))
     assert fence.admits(2, claim("a"))
-    assert fence.admits(3, Said("e", "0", "completed", 2, b""))
+    assert fence.admits(3, LogRecord("e", "0", "completed", 2, b""))
     assert fence.admits(4, claim("b"))
-    assert not fence.admits(5, Said("e", "1", "completed", 2, b""))
+    assert not fence.admits(5, LogRecord("e", "1", "completed", 2, b""))
     assert (fence.in_force(4), fence.in_force(5), fence.in_force(1)) == (2, 4, -1)
 
 
 def test_from_a_checkpoint_closed_episodes_are_passed_over() -> None:
     """Records whose admission lies before the checkpoint belong to closed episodes."""
-    log = [claim("a"), Said("old", "admitted", "problem.admitted", 0, b"1")]
+    log = [claim("a"), LogRecord("old", "admitted", "problem.admitted", 0, b"1")]
     log += [
-        Said("new", "admitted", "problem.admitted", 0, b"2"),
-        Said("old", "0", "completed", 0, b"3"),
+        LogRecord("new", "admitted", "problem.admitted", 0, b"2"),
+        LogRecord("old", "0", "completed", 0, b"3"),
     ]
     log += [
-        Said("old", "closed", "episode.closed", 0, b"4"),
-        Said("new", "0", "completed", 0, b"5"),
+        LogRecord("old", "closed", "episode.closed", 0, b"4"),
+        LogRecord("new", "0", "completed", 0, b"5"),
     ]
     fold = EventsFold(Fence(0, [0]), upto=2)
     for offset, said in list(enumerate(log))[2:]:
@@ -164,9 +164,9 @@ def test_a_set_that_was_over_before_the_checkpoint_is_not_opened_again() -> None
     """Its record lies behind admissions that nobody needs any more; one of its members came late."""
     fold = EventsFold(Fence(0, [0]), upto=5)
     admitted, opened = b"{}", b'{"members": ["p/d/a/r", "p/d/b/r"]}'
-    assert fold.take(5, Said("p/d/c/r", "admitted", "problem.admitted", 0, admitted))
-    assert fold.take(6, Said("p/d/b/r", "admitted", "problem.admitted", 0, admitted))
-    assert not fold.take(7, Said("s/x/1", "opened", "episode.opened", 0, opened))
-    assert not fold.take(8, Said("p/d/b/r", "closed", "episode.closed", 0, b"{}"))
+    assert fold.take(5, LogRecord("p/d/c/r", "admitted", "problem.admitted", 0, admitted))
+    assert fold.take(6, LogRecord("p/d/b/r", "admitted", "problem.admitted", 0, admitted))
+    assert not fold.take(7, LogRecord("s/x/1", "opened", "episode.opened", 0, opened))
+    assert not fold.take(8, LogRecord("p/d/b/r", "closed", "episode.closed", 0, b"{}"))
     assert (set(fold.open), fold.sets, fold.within) == ({"p/d/c/r"}, {}, {})
     assert fold.needed() == 5

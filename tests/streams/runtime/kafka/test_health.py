@@ -15,7 +15,7 @@ from streams.engine.policies import find
 from streams.runtime.kafka import driver
 from streams.runtime.kafka.health import PATIENCE_S, Health
 from streams.runtime.kafka.owned import Owned
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.web import copies, figures, lags, takeovers, told
 from streams.runtime.kafka.worker import KafkaWorker
 from streams.telemetry.metrics import exposed
@@ -24,17 +24,17 @@ from tests.memory_kafka.fixture import in_memory
 
 
 @pytest.fixture
-def here() -> Generator[tuple[Place, Broker]]:
+def here() -> Generator[tuple[KafkaAddress, Broker]]:
     with in_memory(2) as found:
         yield found
 
 
 @pytest.fixture
-def worker_at() -> Generator[Callable[[Place], KafkaWorker]]:
+def worker_at() -> Generator[Callable[[KafkaAddress], KafkaWorker]]:
     """Makes workers that never join, and closes what they hold open."""
     made: list[KafkaWorker] = []
 
-    def at(place: Place) -> KafkaWorker:
+    def at(place: KafkaAddress) -> KafkaWorker:
         made.append(KafkaWorker(place, 2, World({}, HashedEmbedder(64)), find))
         return made[-1]
 
@@ -50,7 +50,7 @@ def later(health: Health, seconds: float) -> str | None:
 
 
 def test_brokers_that_say_nothing_are_away_once_patience_is_over(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     assert later(worker.health, PATIENCE_S - 1) is None
@@ -58,7 +58,7 @@ def test_brokers_that_say_nothing_are_away_once_patience_is_over(
 
 
 def test_an_append_that_waits_is_trouble_though_brokers_answer(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     now_s = time.monotonic()
@@ -73,7 +73,7 @@ def test_an_append_that_waits_is_trouble_though_brokers_answer(
 
 
 def test_a_partition_that_takes_nothing_is_trouble_at_once(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     worker.health.thin = [("t.metalogue.events.v1", 1)]
@@ -81,7 +81,7 @@ def test_a_partition_that_takes_nothing_is_trouble_at_once(
 
 
 def test_a_group_that_answers_no_heartbeat_is_trouble_after_a_session(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     worker.health.heard_s = time.monotonic() + 1_000
@@ -94,7 +94,7 @@ def test_a_group_that_answers_no_heartbeat_is_trouble_after_a_session(
 
 
 def test_a_coordinator_that_went_with_all_brokers_is_not_the_trouble(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     """Its last heartbeat may be older than the leaders' last answer."""
     worker = worker_at(here[0])
@@ -108,7 +108,7 @@ def test_a_coordinator_that_went_with_all_brokers_is_not_the_trouble(
 
 
 def test_who_waits_for_brokers_does_not_hang(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     worker.owning.partitions[0] = Owned(0, owed=deque(["p/d/a/0"]))
@@ -130,7 +130,7 @@ def test_faust_takes_nobody_for_one_that_hangs() -> None:
 
 
 def test_what_a_worker_has_slept_through_is_no_silence_of_brokers(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     health = worker_at(here[0]).health
     health.began_s = time.monotonic() + 100  # as when it finds that it was not running until now
@@ -138,7 +138,7 @@ def test_what_a_worker_has_slept_through_is_no_silence_of_brokers(
 
 
 def test_leaders_and_replicas_are_asked_and_what_they_say_is_the_lag(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     place, memory = here
     worker = worker_at(place)
@@ -167,7 +167,7 @@ def test_leaders_and_replicas_are_asked_and_what_they_say_is_the_lag(
 
 
 def test_brokers_and_what_lacks_copies_are_told_of_every_topic(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     place, memory = here
     memory.brokers, memory.away = 3, 2
@@ -198,7 +198,7 @@ def test_brokers_and_what_lacks_copies_are_told_of_every_topic(
 
 
 def test_take_overs_are_told_one_by_one_and_while_they_last(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     owning = (worker := worker_at(here[0])).owning
     assert "metalogue_takeover_wait_seconds 0\n" in exposed(takeovers(worker))
@@ -215,7 +215,7 @@ def test_take_overs_are_told_one_by_one_and_while_they_last(
 
 
 def test_readiness_says_why_and_life_is_another_matter(
-    here: tuple[Place, Broker], worker_at: Callable[[Place], KafkaWorker]
+    here: tuple[KafkaAddress, Broker], worker_at: Callable[[KafkaAddress], KafkaWorker]
 ) -> None:
     worker = worker_at(here[0])
     said = told(worker)

@@ -12,13 +12,13 @@ import pytest
 
 from streams.engine.policies import find
 from streams.producing.produce import Plan, Produced, Producer
-from streams.producing.sources import Line
+from streams.producing.sources import SourceLine
 from streams.runtime.kafka.imported import KafkaLog
 from tests.memory_kafka.broker import Broker, Headers
 from tests.memory_kafka.fixture import in_memory
 
 PROBLEMS = [{"id": f"q{n}", "problem": f"What is {n} + 1?", "domain": "d"} for n in range(6)]
-LINES = [Line(at, json.dumps(each).encode()) for at, each in enumerate(PROBLEMS, 1)]
+LINES = [SourceLine(at, json.dumps(each).encode()) for at, each in enumerate(PROBLEMS, 1)]
 PLAN = Plan(source="mine.jsonl", find=find)
 
 

@@ -17,7 +17,7 @@ from streams.engine.progress import Outcome
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.past import ClosedEpisodeIndex
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.contracts import runtimes
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.fixture import in_memory
@@ -80,7 +80,7 @@ def test_nothing_is_admitted_before_the_index_is_rebuilt(
     before, fill = completions(lived), ClosedEpisodeIndex.fill
 
     async def slowly(
-        self: ClosedEpisodeIndex, place: Place, partition: int, start: int, end: int
+        self: ClosedEpisodeIndex, place: KafkaAddress, partition: int, start: int, end: int
     ) -> None:
         await asyncio.sleep(0.5)
         await fill(self, place, partition, start, end)

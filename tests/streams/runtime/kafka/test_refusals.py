@@ -9,7 +9,7 @@ from aiokafka.errors import for_code  # type: ignore[import-untyped]
 
 from streams.runtime.kafka import aio
 from streams.runtime.kafka.append import Appender
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.refusals import RefusedByBroker, why_of
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
@@ -38,7 +38,7 @@ def appended(broker: Broker, topic: str) -> list[bytes | None]:
 
 
 def test_of_many_records_only_what_is_too_large_is_left_out() -> None:
-    async def run(place: Place, broker: Broker) -> None:
+    async def run(place: KafkaAddress, broker: Broker) -> None:
         broker.takes = LIMIT
         appender, refused = Appender(place), list[RefusedByBroker]()
         await appender.start()
@@ -62,7 +62,7 @@ def test_of_many_records_only_what_is_too_large_is_left_out() -> None:
 
 @pytest.mark.parametrize("forbidden", [False, True])
 def test_a_refusal_of_which_nobody_is_told_breaks_the_lane_by_its_name(forbidden: bool) -> None:
-    async def run(place: Place, broker: Broker) -> None:
+    async def run(place: KafkaAddress, broker: Broker) -> None:
         broken = list[Exception]()
         appender = Appender(place, broken.append)
         await appender.start()

@@ -14,7 +14,7 @@ from streams.interfaces.cli import kafka_log
 from streams.interfaces.cli.errors import UNREACHABLE, CliError
 from streams.interfaces.cli.output import say
 from streams.runtime.kafka import aio, roll
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from tests.ports import refusing
 
 
@@ -55,7 +55,7 @@ def ports(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[int, int, int]]:
 
 def test_all_are_asked_though_one_was_named(ports: tuple[int, int, int]) -> None:
     well, silent, gone = ports
-    called = roll.call(Place.of(f"kafka://127.0.0.1:{well}"))
+    called = roll.call(KafkaAddress.of(f"kafka://127.0.0.1:{well}"))
     assert called.answered == [f"127.0.0.1:{well}"]
     assert called.told().startswith("one of three brokers answered; ")
     assert f"127.0.0.1:{silent} is silent" in called.told()
@@ -64,7 +64,7 @@ def test_all_are_asked_though_one_was_named(ports: tuple[int, int, int]) -> None
 
 def test_a_single_one_and_none() -> None:
     with refusing() as gone:
-        place = Place.of(f"kafka://127.0.0.1:{gone}")
+        place = KafkaAddress.of(f"kafka://127.0.0.1:{gone}")
         said = roll.call(place).told()
     assert said == f"none of one broker answered; {place.servers} refuses the connection"
     assert roll.Roll({"a:1": "answers"}).told() == "the broker answered"
@@ -75,7 +75,7 @@ def test_an_error_says_who_answered(ports: tuple[int, int, int]) -> None:
     def fails() -> None:
         raise aio.kafka_error()("Attempt to send a request to node which is not ready (node id 2).")
 
-    place = Place.of(f"kafka://127.0.0.1:{ports[0]}")
+    place = KafkaAddress.of(f"kafka://127.0.0.1:{ports[0]}")
     with pytest.raises(CliError) as raised:
         kafka_log.reached(place, fails)
     assert raised.value.exit == UNREACHABLE
@@ -88,7 +88,7 @@ def test_who_waits_for_long_is_told_what_for_once(
     ports: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kafka_log, "HINT_S", 0.05)
-    place, told = Place.of(f"kafka://127.0.0.1:{ports[0]}"), threading.Event()
+    place, told = KafkaAddress.of(f"kafka://127.0.0.1:{ports[0]}"), threading.Event()
 
     def heard(text: str) -> None:
         say(text)

@@ -17,11 +17,11 @@ from streams.engine.policies import find
 from streams.engine.progress import Outcome
 from streams.interfaces.cli.doctor.adopting import let_go_on
 from streams.producing.produce import Plan, Producer
-from streams.producing.sources import Line, lines_of
+from streams.producing.sources import SourceLine, lines_of
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.worker import KafkaWorker
 from tests.contracts.runtimes import PARTITIONS, Find
 from tests.crash.series import Counted, End, end_of, worked
@@ -45,11 +45,11 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> End:
 class Setting:
     """A broker in memory, and the import of the log on it."""
 
-    place: Place
+    place: KafkaAddress
     broker: Broker
     log: KafkaLog
 
-    def produce(self, lines: list[Line] | None = None) -> None:
+    def produce(self, lines: list[SourceLine] | None = None) -> None:
         """The series, or some of its lines."""
         produced_on(self.log, lines)
 
@@ -83,7 +83,7 @@ def setting(tmp_path: Path) -> Generator[Setting]:
         yield Setting(place, broker, log)
 
 
-def produced_on(log: KafkaLog, lines: list[Line] | None) -> None:
+def produced_on(log: KafkaLog, lines: list[SourceLine] | None) -> None:
     plan = Plan(source=SOURCE, find=find, policy=POLICY, values=VALUES, limits=Limits(calls=CALLS))
     Producer(log, plan).run(lines if lines is not None else lines_of(SOURCE, None))
 

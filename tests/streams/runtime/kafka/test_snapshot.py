@@ -20,14 +20,14 @@ from streams.engine.progress import Outcome
 from streams.runtime.embedded.intake import scope_of
 from streams.runtime.kafka.imported import KafkaLog
 from streams.runtime.kafka.kept import KeptRows
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.view import View
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka, count
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import GLANCES, in_memory
 from tests.pupil import SIZE, find, meant, only_the_other, problems, publication
 
-Setting = tuple[OnKafka, Place, Broker]
+Setting = tuple[OnKafka, KafkaAddress, Broker]
 WHOLE = "topics are read from their beginning"
 
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.rights import ABOUT, lines
 from streams.runtime.kafka.soundness import CannotCopy, Copies, Described, config_of, faults
 from tests.memory_kafka.broker import Broker
 from tests.memory_kafka.fixture import in_memory
 from tests.streams.cli.calling import call
 
-PLACE = Place.of("kafka://host:9092/team")
+PLACE = KafkaAddress.of("kafka://host:9092/team")
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def home(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def three() -> Generator[tuple[Place, Broker]]:
+def three() -> Generator[tuple[KafkaAddress, Broker]]:
     """A cluster of three, with a log under another prefix."""
     with in_memory() as (place, broker):
         broker.brokers = 3
@@ -37,7 +37,7 @@ def three() -> Generator[tuple[Place, Broker]]:
 
 
 def test_three_brokers_hold_three_copies_of_which_two_must_be_there(
-    three: tuple[Place, Broker],
+    three: tuple[KafkaAddress, Broker],
 ) -> None:
     place, broker = three
     made = call("topics", "create", "--log", place.url, "--json").json
@@ -49,7 +49,7 @@ def test_three_brokers_hold_three_copies_of_which_two_must_be_there(
     assert (said.code, said.lines) == (0, ["8 topics, 3 brokers, 0 faults"])
 
 
-def test_topics_are_made_once_the_cluster_tells_of_them(three: tuple[Place, Broker]) -> None:
+def test_topics_are_made_once_the_cluster_tells_of_them(three: tuple[KafkaAddress, Broker]) -> None:
     """A broker learns of them a moment later, and whoever began at once found none."""
     place, broker = three
     broker.unaware = 1
@@ -73,7 +73,7 @@ def test_fewer_brokers_than_copies_is_said_aloud() -> None:
     ],
 )
 def test_copies_that_cannot_be_are_refused_before_a_topic_is_made(
-    three: tuple[Place, Broker], options: tuple[Any, ...], field: str, said: str
+    three: tuple[KafkaAddress, Broker], options: tuple[Any, ...], field: str, said: str
 ) -> None:
     place, broker = three
     made = call("topics", "create", "--log", place.url, *options)
@@ -175,7 +175,9 @@ def test_as_many_copies_as_a_cluster_allows_are_sound(brokers: int) -> None:
     assert bool(wrong) is (brokers == 2), "of two copies one may be the only one that has an append"
 
 
-def test_what_may_not_be_asked_for_is_unknown_and_no_fault(three: tuple[Place, Broker]) -> None:
+def test_what_may_not_be_asked_for_is_unknown_and_no_fault(
+    three: tuple[KafkaAddress, Broker],
+) -> None:
     place, broker = three
     assert call("topics", "create", "--log", place.url).code == 0
     broker.forbidden = set(place.topics())
@@ -187,7 +189,7 @@ def test_what_may_not_be_asked_for_is_unknown_and_no_fault(three: tuple[Place, B
     assert {each["retention.ms"] for each in told["topics"]} == {None}, "unknown, and not zero"
 
 
-def test_a_broker_that_is_away_is_seen(three: tuple[Place, Broker]) -> None:
+def test_a_broker_that_is_away_is_seen(three: tuple[KafkaAddress, Broker]) -> None:
     place, broker = three
     assert call("topics", "create", "--log", place.url).code == 0
     broker.away = 2
@@ -198,7 +200,7 @@ def test_a_broker_that_is_away_is_seen(three: tuple[Place, Broker]) -> None:
     assert any("below min.insync.replicas 2" in fault for fault in said.json["faults"])
 
 
-def test_dead_letters_of_earlier_builds_are_pointed_out(three: tuple[Place, Broker]) -> None:
+def test_dead_letters_of_earlier_builds_are_pointed_out(three: tuple[KafkaAddress, Broker]) -> None:
     place, broker = three
     assert call("topics", "create", "--log", place.url).code == 0
     broker.make(place.dead_before("problems"), 8)
@@ -213,13 +215,13 @@ def test_dead_letters_of_earlier_builds_are_pointed_out(three: tuple[Place, Brok
 @pytest.mark.parametrize("who", ABOUT)
 @pytest.mark.parametrize("prefix", ["", "team"])
 def test_a_right_on_the_prefix_covers_every_topic_and_no_other_log(who: Any, prefix: str) -> None:
-    place = Place("host:9092", prefix)
+    place = KafkaAddress("host:9092", prefix)
     rules = [line.split() for line in lines(place, who, "User:ann")]
     prefixed = [rule[rule.index("--topic") + 1] for rule in rules if "--topic" in rule]
     assert prefixed
     if who in ("worker", "reader", "admin"):
         assert all(any(name.startswith(each) for each in prefixed) for name in place.topics())
-        others = Place("host:9092", "other").topics()
+        others = KafkaAddress("host:9092", "other").topics()
         assert not any(name.startswith(each) for each in prefixed for name in others)
     assert all(("prefixed" in rule) is ("--group" in rule or who in ("worker", "reader", "admin"))
                for rule in rules if "--topic" in rule)  # fmt: skip

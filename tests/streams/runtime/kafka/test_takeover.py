@@ -20,14 +20,14 @@ from streams.engine.progress import Outcome
 from streams.runtime.kafka.admission import Asked, asked
 from streams.runtime.kafka.envelope import headers_of
 from streams.runtime.kafka.imported import KafkaLog
-from streams.runtime.kafka.place import Place
+from streams.runtime.kafka.place import KafkaAddress
 from streams.runtime.kafka.worker import KafkaWorker
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
 from tests.memory_kafka.broker import Batch, Broker, Producer
 from tests.memory_kafka.fixture import in_memory
 from tests.pupil import SIZE, meant, problems, publication
 
-Setting = tuple[OnKafka, Place, Broker]
+Setting = tuple[OnKafka, KafkaAddress, Broker]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def replayed(runtime: OnKafka) -> int:
     return sum(runtime.worker.owning.replayed)
 
 
-def forget_checkpoints(place: Place, broker: Broker) -> None:
+def forget_checkpoints(place: KafkaAddress, broker: Broker) -> None:
     """As if compaction had taken everything."""
     for (topic, _), log in broker.logs.items():
         if topic == place.topic("checkpoints"):

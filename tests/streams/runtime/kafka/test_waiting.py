@@ -13,7 +13,7 @@ from schemas.events.episode import EpisodeAdopted
 from schemas.problem import Problem
 from streams.engine.progress import Outcome
 from streams.engine.schedule import PendingEpisode
-from streams.runtime.kafka.envelope import Said
+from streams.runtime.kafka.envelope import LogRecord
 from streams.runtime.kafka.fence import EventsFold
 from streams.runtime.kafka.imported import KafkaLog
 from tests.contracts.runtimes import PARTITIONS, Life, OnKafka
@@ -55,9 +55,9 @@ def test_a_waiting_problem_is_small() -> None:
     for number in range(10_000):
         episode = f"p/game24/{number:06}/0123456789ab"
         text = b"t" * 2_000
-        fold.take(1_000 + number, Said(episode, "admitted", "problem.admitted", None, text))
+        fold.take(1_000 + number, LogRecord(episode, "admitted", "problem.admitted", None, text))
         fold.fence.epoch = -1
-        fold.take(1_000 + number, Said(episode, "admitted", "problem.admitted", -1, text))
+        fold.take(1_000 + number, LogRecord(episode, "admitted", "problem.admitted", -1, text))
         fold.lighten(episode)
         seats[episode] = PendingEpisode(scope, "series", number, number % 8)
     held, _ = tracemalloc.get_traced_memory()
@@ -133,15 +133,17 @@ def test_a_waiting_problem_is_taken_out_while_its_owner_looks_on() -> None:
     episode = "p/d/1/r"
     fold = EventsFold()
     fold.fence.epoch = 0
-    fold.take(1, Said(episode, "admitted", "problem.admitted", 0, b"{}"))
+    fold.take(1, LogRecord(episode, "admitted", "problem.admitted", 0, b"{}"))
     fold.lighten(episode)
     for at, body in enumerate((b"{}", b'{"void": false}', b"[]", b"{", b"null")):
-        assert not fold.take(2 + at, Said(episode, f"adopted.{at}", "episode.adopted", None, body))
+        assert not fold.take(
+            2 + at, LogRecord(episode, f"adopted.{at}", "episode.adopted", None, body)
+        )
         assert fold.journal(episode) == {}
-    said = Said(episode, "adopted.9", "episode.adopted", None, b'{"void": true}')
+    said = LogRecord(episode, "adopted.9", "episode.adopted", None, b'{"void": true}')
     assert fold.take(9, said)
     assert fold.journal(episode) == {"adopted.9": said}
     assert not fold.take(10, said)
     fold.forget(episode)
     assert episode in fold.closed
-    assert not fold.take(11, Said(episode, "admitted", "problem.admitted", 0, b"{}"))
+    assert not fold.take(11, LogRecord(episode, "admitted", "problem.admitted", 0, b"{}"))
