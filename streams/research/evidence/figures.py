@@ -14,7 +14,7 @@ from handlers.answers.alike import kinds
 from schemas.events.episode import Completed, EpisodeOpened, ProblemAdmitted
 from schemas.events.reasoning import Generated
 from streams.engine.policies import find
-from streams.replay.unread import unread
+from streams.replay.unread import How, Unread, unread
 from streams.replay.verify import Verifier
 from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
 from streams.research.analysis.intervals import of_outcomes
@@ -64,7 +64,7 @@ class Role:
     """Askings that repeat one, with what was wrong with its reply."""
     again_read: int
     refused: int
-    """Replies that were not read in the end."""
+    """Whole replies that were not read in the end."""
     cut: int
     """Replies that ended at their length: no answer and no score is taken from them."""
 
@@ -180,7 +180,7 @@ def _unfinished(reading: Reading) -> Counter[str]:
 
 def _roles(log: SqliteLog) -> Iterator[Role]:
     """Each role's askings, those apart that repeat one whose reply could not be read."""
-    how = {(each.episode, each.at): each.how for each in unread(log)}
+    how = {(each.episode, each.at): _fate(each) for each in unread(log)}
     found: dict[str, Counter[str]] = {}
     repeats: set[tuple[str, str]] = set()  # episodes and roles whose next asking is a repeated one
     for record in log.records(kinds=("completed",)):
@@ -205,6 +205,12 @@ def _roles(log: SqliteLog) -> Iterator[Role]:
             refused=counts["refused"],
             cut=counts["cut"],
         )
+
+
+def _fate(reply: Unread) -> How:
+    """What became of a reply. One that was cut had no end to be read, so that no reader refused it."""
+    refused = reply.how == "refused" and reply.finish != "length"
+    return reply.how if refused or reply.how == "asked again" else "cut"
 
 
 # ── By chains ────────────────────────────────────────────────────────────────────────────────

@@ -72,6 +72,23 @@ def row(text: str, name: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
+def test_a_reply_that_was_cut_is_no_reply_that_a_reader_refused(tmp_path: Path) -> None:
+    """Neither is read at first asking; but only whole ones tell against the reader."""
+    log = tmp_path / "run.db"
+    put = ("produce", "game24:901-908", "--policy", "cot", "--profile", "paper")
+    assert call(*put, "--log", log).code == 0
+    shown = ("--backbone", "rehearsal:seed=7,malformed=0.5,truncated=0.3", "--until-idle")
+    assert call("worker", "--log", log, *shown).code == 0
+    with closing(SqliteLog(log)) as opened:
+        replies = [record.event for record in opened.records(kinds=("completed",))]
+        [reasoner] = figures(opened).roles
+    cut = sum(isinstance(each, Completed) and each.finish == "length" for each in replies)
+    assert 0 < cut < len(replies)
+    assert reasoner.cut == cut
+    assert reasoner.refused > 0
+    assert reasoner.read + reasoner.refused + cut == len(replies) == reasoner.first
+
+
 def test_the_page_keeps_its_prose_and_says_what_the_log_says(made: Path) -> None:
     text = made.read_text()
     assert text.startswith("# Votes\n\n<!-- evidence: logs/one -->\n- Replies")
