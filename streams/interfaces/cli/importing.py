@@ -123,6 +123,11 @@ def _summary(done: Taken, json: bool) -> int:
             silent = done.taken - done.labelled
             say(f"{silent} without a verdict: they do not say what to do and what to avoid.")
             say("  Give it later: metalogue feedback FILE, with episode and verdict.")
+        if done.taken > 1 and len(done.paths) == 1:
+            say(
+                f"all {done.taken} have one path, {min(done.paths)}: it cannot tell right from wrong."
+            )
+            say("  A model reads paths off texts: --set grounding=model")
         out(" ".join(f"{name} {count}" for name, count in figures.items()))
     flush()
     return FAILED if done.refused else OK

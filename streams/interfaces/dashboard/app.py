@@ -46,6 +46,7 @@ PAGES: Final = {
     "/episodes": ("episodes", "Episodes"),
     "/episode": ("episode", "Episode"),
     "/episode/at": ("moment", "Step"),
+    "/case": ("case", "Trace of another tool"),
     "/answers": ("answers", "Answers"),
     "/learning": ("learning", "Learning"),
     "/items": ("items", "Lessons and rules"),

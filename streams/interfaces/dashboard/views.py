@@ -16,6 +16,7 @@ from streams.engine.policies import NoPolicy
 from streams.interfaces.cli.finding import find_episode
 from streams.interfaces.cli.show.moment import StepView, moment
 from streams.interfaces.dashboard import (
+    cases,
     episode,
     items,
     learning,
@@ -201,6 +202,7 @@ PAGES: Final[Mapping[str, Look]] = {
     "episodes": episodes_page,
     "episode": episode_page,
     "moment": moment_page,
+    "case": cases.case_page,
     "answers": answers_page,
     "learning": learning_page,
     "items": items_page,

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from schemas.events.codec import plain
+from schemas.identity import is_taken
 from streams.views.facts import headline
 from streams.views.words import clean, count, counted, graded, kilo, one_line, plural
 
@@ -105,6 +106,11 @@ def link(path: str, **query: Any) -> str:
     return f"{path}?{urlencode(said)}" if said else path
 
 
+def page_of(episode: str) -> str:
+    """The address of an episode's page, or of the page of another tool's trace."""
+    return link("/case" if is_taken(episode) else "/episode", id=episode)
+
+
 def scope_parts(name: str) -> tuple[str, str, str, str]:
     """Domain, policy, walk and digest of a scope's settings; what it does not have is empty."""
     domain, policy, walk, digest = (*name.split("/"), "", "", "", "")[:4]
@@ -133,6 +139,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
 GLOBALS: Mapping[str, Callable[..., Any]] = {
     "counted": counted,
     "link": link,
+    "page_of": page_of,
     "lasted": lasted,
     "plural": plural,
     "scope_parts": scope_parts,

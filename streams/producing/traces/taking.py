@@ -84,6 +84,8 @@ class Taken:
     """Of those taken, how many came with a verdict, a score or a reference."""
     refused: list[Refused] = field(default_factory=list[Refused])
     scopes: set[str] = field(default_factory=set[str])
+    paths: set[str] = field(default_factory=set[str])
+    """Paths of cases, to a policy that tells them apart by their paths."""
 
 
 class Taker:
@@ -219,7 +221,10 @@ class Taker:
             taken, label = found[name]
             placed = structs.replace(taken, series=series, position=position)
             yield name, "taken", placed
-            yield name, "reflected", reflection_of(self.policy, placed)
+            reflected = reflection_of(self.policy, placed)
+            yield name, "reflected", reflected
+            if isinstance(path := reflected.summary.get("path"), str):
+                self.done.paths.add(path)
             self.done.taken += 1
             self.done.labelled += label is not None
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -134,6 +137,14 @@ def test_graph_memory_grows_by_paths_and_runs_nothing_of_its_own(folder: Path, l
     asked = {each.asked.split(" ")[1] for each in events(log, "completed")}
     assert asked == {"inducer"}
     assert verified(log).code == 0
+
+
+def test_chats_without_tools_have_one_path_and_that_is_said(folder: Path, log: Path) -> None:
+    path, options = file(folder, *CASES), ("--policy", "graph_memory", "--domain", "qa")
+    done = taken_in(path, log, *options)
+    assert "all 3 have one path, GS IR AN: it cannot tell right from wrong." in done.err
+    by_model = taken_in(path, log, *options, "--set", "grounding=model")
+    assert (by_model.code, "one path" in by_model.err) == (0, False)
 
 
 def test_our_own_spans_come_back_as_cases(folder: Path, log: Path) -> None:
@@ -371,4 +382,13 @@ def test_pages_of_a_log_that_holds_cases_alone_are_whole(folder: Path, log: Path
         for page in ("/", "/learning", "/episodes", "/answers", "/reviews"):
             assert site.get(page).status == 200, page
         shown = site.get("/learning").text
+        scope = "default/mc2/main/44136fa355b3"
+        item = site.get(f"/item?scope={quote(scope, safe='')}&key=L1.R1").text
+        links = [unescape(each) for each in re.findall(r'href="(/(?:case|episode)\?[^"]*)"', item)]
+        assert [link.partition("?")[0] for link in links] == ["/episode", "/case"]
+        assert all(site.get(link).status == 200 for link in links)
+        case = site.get(links[1]).text
+        assert site.get("/case?id=nobody").status == 404
     assert "batch by batch" not in shown
+    for words in ("What is 12 * 12?", "t1", "gpt-4", "it taught, and is no work of ours"):
+        assert words in case
