@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,8 +13,10 @@ from tempfile import TemporaryDirectory
 
 from streams.interfaces.cli.errors import DIVERGED, OK, CliError, usage
 from streams.interfaces.cli.output import complain, out, out_json
-from streams.research.evidence.figures import figures
-from streams.research.evidence.page import Block, blocks, renewed, tables_of
+from streams.interfaces.cli.places import refused
+from streams.research.analysis.plots import MISSING, THEMES, can_draw, drawn
+from streams.research.evidence.figures import Bank, figures
+from streams.research.evidence.page import Block, blocks, plot_of, renewed, tables_of
 from streams.research.evidence.segments import BadSegment, Segments
 from streams.runtime.embedded.log import SqliteLog
 from streams.views.words import plural
@@ -23,8 +25,10 @@ SHOWN = 6
 """Lines of a difference that are printed."""
 
 
-def evidence(page: str, *, write: bool, json: bool) -> int:
-    """Derive and compare, or ``write``, the tables of a page; 3 where one differs."""
+def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) -> int:
+    """Derive and compare, or ``write``, the tables of a page; 3 where one differs. ``plots``: where banks are drawn."""
+    if plots is not None and not can_draw():
+        raise usage(MISSING, field="--plots")
     path = Path(page)
     try:
         shown = list(blocks(path))
@@ -39,9 +43,17 @@ def evidence(page: str, *, write: bool, json: bool) -> int:
     except BadSegment as error:
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
+    if plots is not None:
+        _draw(Path(plots), read)
     if write:
         path.write_text(renewed(path, derived), encoding="utf-8")
         shown = list(blocks(path))
+    return _told(page, shown, read, json=json)
+
+
+def _told(page: str, shown: Sequence[Block], read: Mapping[Path, Derived], *, json: bool) -> int:
+    """Say what was derived and what of the page differs from it; the exit code."""
+    derived = {folder: each.tables for folder, each in read.items()}
     diverged = [where for each in read.values() for where in each.diverged]
     odd = [block for block in shown if block.tables != derived[block.folder]]
     if json:
@@ -62,6 +74,20 @@ def evidence(page: str, *, write: bool, json: bool) -> int:
     return OK
 
 
+def _draw(place: Path, read: Mapping[Path, Derived]) -> None:
+    """A plot of each bank of chains, light and dark."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for folder, each in read.items():
+            for bank in each.banks:
+                name = "-".join(filter(None, (folder.name, bank.dataset)))
+                for theme in THEMES:
+                    file = place / f"{name}-{theme}.svg"
+                    file.write_bytes(drawn(plot_of(bank), theme))
+    except OSError as error:
+        raise refused(error, "--plots") from error
+
+
 def _all(folders: Sequence[Path]) -> dict[Path, Derived]:
     """Each log's tables; several logs side by side."""
     if len(folders) == 1:
@@ -76,6 +102,7 @@ class Derived:
 
     tables: str
     diverged: tuple[str, ...]
+    banks: tuple[Bank, ...] = ()
 
 
 def derive(folder: Path) -> Derived:
@@ -87,7 +114,8 @@ def derive(folder: Path) -> Derived:
     with TemporaryDirectory() as place, closing(SqliteLog(f"{place}/log.db", create=True)) as log:
         segments.restore(log)
         found = figures(log)
-        return Derived(tables_of(found, segments.hashes(), sizes), found.diverged)
+        tables = tables_of(found, segments.hashes(), sizes)
+        return Derived(tables, found.diverged, found.banks)
 
 
 def _difference(page: str, block: Block, derived: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streams.answering.models import ggufs
+from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.sampling import ORDERS, Sampled
 from streams.research.evidence.figures import Bank, Figures, Interval, Role, Row
@@ -142,6 +143,29 @@ def _bank(bank: Bank) -> Sequence[str]:
     ]
     below = ["", *table(_SELECTED, withheld)] if withheld else []
     return [head, "", *table(_RULES, rows), *below]
+
+
+_FAMILIES = {
+    "votes of so many chains": re.compile(r"vote of \d+"),
+    "until some agree": re.compile(r"until \d+ agree.*"),
+    "until sure": re.compile(r"until sure.*"),
+    "shared out by lead": re.compile(r".*shared out by lead"),
+}
+"""Rules of one kind, which differ in how much they draw: each kind is a line of the plot."""
+
+
+def plot_of(bank: Bank) -> Plot:
+    """The share of right answers over the tokens that each rule took, with its interval."""
+    series = {
+        family: sorted(
+            (each.tokens, 100 * each.right, *(100 * end for end in each.interval))
+            for each in bank.rules
+            if named.fullmatch(each.rule) and each.tokens is not None and each.interval is not None
+        )
+        for family, named in _FAMILIES.items()
+    }
+    of = f"{bank.problems} problems of {bank.dataset or 'all sets'}"
+    return Plot(f"Right answers by tokens, {of}", series, "tokens a problem", "right, %")
 
 
 def _rule(each: Sampled) -> list[str]:

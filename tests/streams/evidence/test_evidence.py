@@ -21,7 +21,7 @@ from schemas.events.episode import Completed
 from schemas.events.reasoning import Generated
 from streams.research.analysis.cases import Case
 from streams.research.evidence.figures import banks, figures
-from streams.research.evidence.page import blocks, renewed
+from streams.research.evidence.page import blocks, plot_of, renewed
 from streams.research.evidence.segments import Segments
 from streams.runtime.embedded.log import SqliteLog
 from tests.streams.bench.worlds import case
@@ -117,6 +117,38 @@ def test_the_page_keeps_its_prose_and_says_what_the_log_says(made: Path) -> None
         assert int(again_asked) == again_by_role.get(role, 0)
         assert int(first) == count - int(again_asked)
         assert int(read) <= int(first) - int(again_asked)
+
+
+def test_a_bank_is_drawn_by_what_its_rules_took(made: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "plots"
+    assert derived(made, "--plots", folder).code == 0
+    files = sorted(each.name for each in folder.iterdir())
+    assert files == ["one-game24-dark.svg", "one-game24-light.svg"]
+    drawn = (folder / files[1]).read_text()
+    assert "votes of so many chains" in drawn
+    assert "tokens a problem" in drawn
+    again = tmp_path / "again"
+    assert derived(made, "--plots", again).code == 0
+    assert (again / files[1]).read_text() == drawn
+
+    with closing(SqliteLog(made.parent / "run.db")) as log:
+        [bank] = figures(log).banks
+    points = plot_of(bank).series["votes of so many chains"]
+    rules = {each.rule: each for each in bank.rules}
+    first = rules["vote of 1"]
+    assert points[0][:2] == (first.tokens, 100 * first.right)
+    assert [point[0] for point in points] == sorted(point[0] for point in points)
+
+
+def test_a_place_where_nothing_can_be_drawn_is_refused_by_its_option(
+    made: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    found = derived(made, "--plots", file)
+    assert found.code == 2
+    assert "--plots" in found.err
 
 
 def test_a_figure_that_somebody_changed_is_found(page: Path) -> None:

@@ -47,6 +47,10 @@ def evidence(
     write: Annotated[
         bool, typer.Option("--write", help="Put them there instead of comparing.")
     ] = False,
+    plots: Annotated[
+        Optional[str],
+        typer.Option("--plots", metavar="FOLDER", help="Where banks of chains are drawn, as SVG."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Derive a page's figures anew from the logs that it names.
@@ -55,4 +59,4 @@ def evidence(
     """
     from streams.interfaces.cli.evidence import evidence as run
 
-    return run(page, write=write, json=json)
+    return run(page, write=write, json=json, plots=plots)
