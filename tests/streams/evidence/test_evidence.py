@@ -62,7 +62,7 @@ def page(made: Path, tmp_path: Path) -> Path:
     return tmp_path / made.name
 
 
-def derived(page: Path, *words: str) -> Called:
+def derived(page: Path, *words: object) -> Called:
     return call("evidence", page, *words)
 
 
