@@ -14,6 +14,7 @@ from schemas.events import episode, learning, traces
 from schemas.events.base import Event
 from schemas.events.union import ANSWERS, FACTS
 from schemas.identity import is_numbered, learning_id
+from schemas.subjects import ERASURES
 
 EVENTS: Final = "events"
 LEARNING: Final = "learning"
@@ -88,6 +89,7 @@ PLACES: Final[Mapping[type[Event], tuple[Place, ...]]] = {
     learning.EmbedderChanged: (Place(LEARNING, _OF_A_SCOPE, "embedder.*"),),
     learning.ProblemForgotten: (Place(LEARNING, _OF_A_SCOPE, "forgotten.*"),),
     traces.TraceTaken: (Place(LEARNING, "p/*", "taken"),),
+    learning.SubjectErased: (Place(LEARNING, f"{ERASURES}{{event.subject}}", "erased"),),
     learning.Reflected: (Place(LEARNING, "p/*", "reflected"),),
     learning.Graded: (Place(LEARNING, "p/*", "graded.*"),),
     learning.BatchClosed: (Place(LEARNING, _closed_in, "batch"),),

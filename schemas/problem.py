@@ -17,6 +17,8 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.subjects import MARK
+
 Profile: TypeAlias = Literal["service", "paper"]
 PROBLEM_CHARS = 262_144
 ID_CHARS = 200
@@ -48,6 +50,9 @@ Statement = Annotated[
     str, StringConstraints(min_length=1, max_length=STATEMENT_CHARS), AfterValidator(_not_blank)
 ]
 """How problems of a domain are put: what a bare problem leaves unsaid, and the form of its answer."""
+Subject = ProblemId
+"""Whom a problem is about, as its application calls them: the name stands in the file of keys alone."""
+SubjectMark = Annotated[str, StringConstraints(pattern=rf"^{MARK.pattern}$")]
 Seed = Annotated[int, Field(ge=0, lt=1 << 53)]
 Priority = Annotated[int, Field(ge=-9, le=9)]
 """Which of the problems that may be begun is begun first: the higher; 0 where nothing is said."""
@@ -124,6 +129,10 @@ class ProblemRecord(BaseModel):
     seed: Seed | None = None
     tenant: Name | None = None
     priority: Priority | None = None
+    subject: Subject | None = Field(
+        default=None,
+        description="Whom it is about: what is said of them can be erased, on a log that was begun with keys.",
+    )
 
 
 class Perturbed(BaseModel):
@@ -166,6 +175,10 @@ class Problem(BaseModel):
         default=None, description="Whose problem it is: its budget of a day covers the calls."
     )
     priority: Priority | None = None
+    subject: SubjectMark | None = Field(
+        default=None,
+        description="The mark of whom it is about, under which the keys of its log have them.",
+    )
 
 
 def of_tenant(tenant: str | None, id: str, memory: str) -> tuple[str, str]:
@@ -207,6 +220,11 @@ class Feedback(BaseModel):
     at: Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)] | None = Field(
         default=None,
         description="When it was judged. The same judgement is taken once, unless this says it is another.",
+    )
+
+    mark: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")] | None = Field(
+        default=None,
+        description="Stands for its words in names, where they may have to be erased: a digest that takes a key.",
     )
 
     @model_validator(mode="after")

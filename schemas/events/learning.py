@@ -249,3 +249,13 @@ class ProblemForgotten(Event, tag="problem.forgotten"):
     """What learning each later version again may spend."""
     by: str | None = None
     reason: str | None = None
+
+
+class SubjectErased(Event, tag="subject.erased"):
+    """A person had a subject erased: its key is destroyed, and what was sealed with it can be read by nobody."""
+
+    act: ClassVar[Act] = "learned"
+    subject: str
+    """The subject's mark; its name stood with its key."""
+    by: str | None = None
+    reason: str | None = None

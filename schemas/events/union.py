@@ -93,6 +93,7 @@ LEARNING: tuple[type[Event], ...] = (
     learning.EmbedderChanged,
     learning.ProblemForgotten,
     traces.TraceTaken,
+    learning.SubjectErased,
 )
 
 

@@ -177,6 +177,9 @@ def reflection_of(
     )
 
 
+UNSAID = ("at", "passed", "review", "of", "mark")
+
+
 def check(reflected: Reflected) -> tuple[tuple[str, Graded], ...]:
     """The grade of the domain's own checker, if it has one; it needs no label."""
     checker = CHECKERS.get(reflected.domain)
@@ -194,9 +197,11 @@ def check(reflected: Reflected) -> tuple[tuple[str, Graded], ...]:
 
 
 def evidence_of(feedback: Feedback) -> Any:
-    """The evidence of a grade by feedback: the judgement as it was given."""
+    """The evidence of a grade by feedback: the judgement as it was given, or what stands for it."""
+    if feedback.mark is not None:
+        return {"mark": feedback.mark}
     # Judgements of earlier builds have none of these.
-    unsaid = {name for name in ("at", "passed", "review", "of") if getattr(feedback, name) is None}
+    unsaid = {name for name in UNSAID if getattr(feedback, name) is None}
     return feedback.model_dump(mode="json", exclude=unsaid)
 
 

@@ -27,12 +27,14 @@ from schemas.problem import (
     of_tenant,
 )
 from schemas.settings import PROMPTS, BadSetting, PromptWords
+from schemas.subjects import of_subject
 from streams.engine.policies import NoPolicy
 from streams.engine.prompts.catalogue import asked_by, need_known
 from streams.producing.others import Others
 from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
 from streams.producing.sources import BadLine, SourceLine, parse
+from streams.producing.subjects import UNREAD, Subjects
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.room import need_room
@@ -60,6 +62,7 @@ class Plan:
     walk: int = 1
     memory: str = "main"
     tenant: str | None = None
+    subject: str | None = None
     priority: int | None = None
     series: str | None = None
     timing: Timing = "barrier"
@@ -130,6 +133,7 @@ class Producer:
     def __init__(self, log: SqliteLog, plan: Plan, others: Others | None = None) -> None:
         self.log, self.plan, self.done = log, plan, Produced()
         self.others = Others(log) if others is None else others
+        self.subjects = Subjects(log)
         self.places: dict[str, Places] = {}
         self.texts: dict[tuple[str, str], str] = {}
         self.seen: set[str] = set()
@@ -138,6 +142,7 @@ class Producer:
     def run(self, lines: Iterable[SourceLine], *, dry: bool = False) -> Produced:
         """Take every line, then append everything in one commit."""
         self.others.look()
+        self.subjects.dry = dry
         for line, record in self._ordered(self._read(lines)):
             try:
                 self._take(record)
@@ -214,7 +219,10 @@ class Producer:
             values = {**self._usual(policy), **values}
         domain = record.domain or plan.domain or record.dataset or "default"
         tenant = record.tenant or plan.tenant
-        id, memory = of_tenant(tenant, record.id, plan.memory)
+        subject = self.subjects.mark(record.subject or plan.subject)
+        id, memory = of_subject(subject, *of_tenant(tenant, record.id, plan.memory))
+        named = plan.series is not None or plan.content is None
+        series = self.subjects.series(subject, plan.series_id, named=named)
         problem = Problem(
             id=id,
             problem=record.problem,
@@ -228,12 +236,14 @@ class Producer:
             seed=plan.seed if record.seed is None else record.seed,
             walk=plan.walk,
             memory=memory,
-            series=plan.series_id,
+            series=series,
             labelled=record.answer is not None,
             perturbed=perturbed,
             tenant=tenant,
             priority=plan.priority if record.priority is None else record.priority,
+            subject=subject,
         )
+        self.subjects.need_own(problem)
         return problem, policy
 
     def _usual(self, policy: Policy[Any]) -> dict[str, Any]:
@@ -291,17 +301,18 @@ class Producer:
         self.messages.append(("feedback", key, {}, body))
 
     def _refuse(self, line: SourceLine, error: BadLine) -> None:
-        key = f"{self.plan.source}:{line.number}:{digest(line.raw.hex())}"
+        name, raw = self.subjects.letter(line.raw, self.plan.subject)
+        key = f"{self.plan.source}:{line.number}:{name}"
         self.done.refused.append(Refusal(line, error, key))
         headers = {
             "__metalogue.errors.topic": "problems",
             "__metalogue.errors.source": self.plan.source,
             "__metalogue.errors.offset": line.number,
             "__metalogue.errors.exception": error.code,
-            "__metalogue.errors.message": str(error),
+            "__metalogue.errors.message": error.code if name == UNREAD else str(error),
             PLAN: self.plan.as_header(),
         }
-        self.messages.append(("dead-letters", key, headers, line.raw))
+        self.messages.append(("dead-letters", key, headers, raw))
 
     def _void_refused(self) -> None:
         """A refused line holds a void place, where the source has only one scope to hold it in."""

@@ -17,15 +17,15 @@ from streams.runtime.embedded.lines import HAS_LAIN
 from streams.runtime.embedded.log import SqliteLog
 
 RECORDS = """
-select offset, topic, partition, epoch, episode, address, kind, at_ms, body from records order by offset
+select offset, topic, partition, epoch, episode, address, kind, at_ms, body from main.records order by offset
 """
 MESSAGES = """
-select m.offset, m.topic, 0, m.offset, m.topic, m.key, m.at_ms, m.headers, m.value from messages m order by 1
+select m.offset, m.topic, 0, m.offset, m.topic, m.key, m.at_ms, m.headers, m.value from main.messages m order by 1
 """
 LAIN = """
 select m.offset, coalesce(l.topic, m.topic), coalesce(l.partition, '-'), l.place, m.topic, m.key, m.at_ms,
     m.headers, m.value
-  from messages m left join lain l on l.offset = m.offset order by 1
+  from main.messages m left join lain l on l.offset = m.offset order by 1
 """
 
 

@@ -36,7 +36,8 @@ HAS_PLACES = "select 1 from sqlite_master where name = 'places'"
 HELD = "select topic, partition, epoch, worker from claims order by 1, 2"
 CONSUMED = "select name, topic, offset from consumers where name not like 'kafka/%' and name not like 'intake/%'"
 LAST = """
-select coalesce(max(offset), 0) from messages union all select coalesce(max(offset), 0) from records
+select coalesce(max(offset), 0) from main.messages
+  union all select coalesce(max(offset), 0) from main.records
 """
 RECORD_TOPICS = ("events", "learning")
 FREED = """

@@ -57,10 +57,12 @@ ONE_TOPIC: dict[Sort, dict[str, str]] = {
 AT = "select address from records where offset = ?"
 GAPS = """
 select offset, episode, address, before from (
-  select offset, episode, address, lag(offset, 1, 0) over (order by offset) before from records)
+  select offset, episode, address, lag(offset, 1, 0) over (order by offset) before from main.records)
   where offset != before + 1
 """
-MESSAGE_GAPS = GAPS.replace("records", "messages").replace("episode, address", "topic, key")
+MESSAGE_GAPS = GAPS.replace("main.records", "main.messages").replace(
+    "episode, address", "topic, key"
+)
 
 
 def misplaced(log: SqliteLog, sort: Sort, left: Leftovers) -> Iterator[Diverged]:

@@ -54,6 +54,7 @@ from streams.replay.probes import recorded_work
 from streams.replay.sets import derive_set
 from streams.replay.stamped import restamped
 from streams.replay.standing import disordered, gaps, headless, misplaced
+from streams.runtime.embedded.erasing import sealed_on
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.records import LogRecords
 
@@ -73,6 +74,8 @@ class Verified:
     unverifiable: list[str] = field(default_factory=list[str])
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     """What nobody can compare, for the log says it once only."""
+    erased: int = 0
+    """Episodes whose subjects were erased: nothing of them can be read."""
     covered: int | None = None
     """How many records and messages published heads speak of; unknown where none were given."""
     since: int | None = None
@@ -114,6 +117,7 @@ class Verifier:
             if only is None:
                 self._note(misfiled(self.log))
                 self._guard("-", self._standing)
+                self._guard("-", self._sealed)
             self._run(only)
             self._guard("-", lambda: self._note(restamped(self.log, self.left, only)))
         why = "no head of it was given: metalogue log heads"
@@ -164,6 +168,12 @@ class Verifier:
             self._note(check(log, sort))
         if sort == "file":
             self._note(gaps(log))
+
+    def _sealed(self) -> None:
+        """Count what was erased; whatever else cannot be read was changed, or its key is lost."""
+        sealed = sealed_on(self.log)
+        self.done.erased = sealed.erased
+        self._note(sealed.diverged)
 
     def _told_elsewhere(self) -> None:
         """Compare topics, texts and series with all episodes."""

@@ -35,6 +35,7 @@ SPECIAL: Mapping[tuple[type[BaseModel], str], st.SearchStrategy[Any]] = {
     (Problem, "domain"): NAMES,
     (Problem, "memory"): NAMES,
     (Problem, "tenant"): st.none() | NAMES,
+    (Problem, "subject"): st.none() | st.from_regex(r"subject-[0-9a-f]{16}", fullmatch=True),
     (Problem, "priority"): st.none() | st.integers(-9, 9),
     (Problem, "seed"): st.integers(0, (1 << 53) - 1),
     (Perturbed, "seed"): st.integers(0, (1 << 53) - 1),

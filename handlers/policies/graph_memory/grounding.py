@@ -50,7 +50,8 @@ NO_ACTION: frozenset[type[Event]] = frozenset(
         *(learning.BatchClosed, learning.LessonDistilled, learning.LessonDropped),
         *(learning.KnowledgeConsolidated, learning.MemoryVersioned, strategy.RewardJudged),
         *(learning.KnowledgeRevised, learning.ProblemForgotten),
-        *(learning.EmbedderChanged, cascade.CandidatesGraded, traces.TraceTaken),
+        *(learning.EmbedderChanged, learning.SubjectErased, cascade.CandidatesGraded),
+        traces.TraceTaken,
     }
 )
 ALWAYS: Mapping[type[Event], str] = {

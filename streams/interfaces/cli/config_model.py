@@ -104,6 +104,8 @@ class Config(BaseSettings):
 
     log: Annotated[str, AfterValidator(_names_a_log)] = "sqlite:metalogue.db"
     """The event log: sqlite:PATH, kafka://HOST:PORT or jsonl:PATH."""
+    keys: str | None = None
+    """The file for the keys of subjects of a log that is begun, so that what is said of them can be erased."""
     policy: str = "cot"
     """The policy of problems that name none."""
     backbone: str | None = None

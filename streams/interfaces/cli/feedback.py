@@ -19,6 +19,7 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.refusals import Refusals
 from streams.producing.sources import BadLine, NoSource, SourceLine, built_in, lines_of, parse_as
+from streams.producing.subjects import UNREAD, Subjects
 from streams.runtime.room import need_room
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ def feedback(source: str, *, log: str | None, json: bool) -> int:
 def _take(log: SqliteLog, source: str, line: SourceLine, told: Told) -> None:
     try:
         said = parse_as(Feedback, line.raw)
+        if said.mark is not None:
+            raise BadLine(1, "mark", "is made by the log itself", "input.field")
+        Subjects(log).need_key(line.raw)
         need_room(log.room, label=said)
         told.waiting.append(said)
     except BadLine as error:
@@ -139,21 +143,28 @@ def _subject(said: Feedback) -> tuple[str | None, ...]:
 
 def _refuse(log: SqliteLog, source: str, told: Told) -> None:
     """Keep the refused lines as they came, in one commit; then say which they are."""
-    keys = [f"{TOPIC}:{source}:{line.number}:{digest(line.raw.hex())}" for line, _ in told.refusing]
-    kept = zip(keys, told.refusing, strict=True)
-    log.publish([("dead-letters", key, _why(source, *each), each[0].raw) for key, each in kept])
+    subjects, keys, kept = (
+        Subjects(log),
+        list[str](),
+        list[tuple[str, str, dict[str, Any], bytes]](),
+    )
+    for line, error in told.refusing:
+        name, raw = subjects.letter(line.raw, None)
+        keys.append(f"{TOPIC}:{source}:{line.number}:{name}")
+        kept.append(("dead-letters", keys[-1], _why(source, line, error, name), raw))
+    log.publish(kept)
     for key, (line, error) in zip(keys, told.refusing, strict=True):
         told.refusals.tell(error, partial(_refused, log, source, key, line, error))
     told.refusing.clear()
 
 
-def _why(source: str, line: SourceLine, error: BadLine) -> dict[str, Any]:
+def _why(source: str, line: SourceLine, error: BadLine, name: str) -> dict[str, Any]:
     return {
         "__metalogue.errors.topic": TOPIC,
         "__metalogue.errors.source": source,
         "__metalogue.errors.offset": line.number,
         "__metalogue.errors.exception": error.code,
-        "__metalogue.errors.message": str(error),
+        "__metalogue.errors.message": error.code if name == UNREAD else str(error),
     }
 
 

@@ -21,6 +21,8 @@ class Flags:
     debug: bool = False
     json: bool = False
     allow_policies: str = ""
+    keys: str = ""
+    """The file of keys that the command line names for its log."""
     log: str = ""
     """The file of the log that the command works on: SQLite's errors name none."""
 
@@ -32,7 +34,7 @@ _VALUED = {"--display": DISPLAYS, "--log-level": LEVELS, "--log-format": ("text"
 
 def take_flags(arguments: list[str]) -> list[str]:
     """Set ``FLAGS`` from the arguments, and return those that are left for the command."""
-    FLAGS.allow_policies = ""  # what one command may run is no other's business
+    FLAGS.keys = FLAGS.allow_policies = ""  # what one command may run is no other's business
     left: list[str] = []
     rest = iter(arguments)
     for argument in rest:

@@ -33,6 +33,21 @@ STAYS = (
 )
 
 
+def need_one(problem: str | None, subject: str | None, *, erase: bool) -> str | None:
+    """The problem that is to be forgotten; none where a subject is to be erased. Raises a usage error for else."""
+    if subject is not None and problem is None and erase:
+        return None
+    if problem is not None and subject is None and not erase:
+        return problem
+    if problem is not None:
+        what = "a problem is forgotten, and subjects are erased"
+        hint = "Give --problem ID, or --subject NAME --erase"
+        raise usage(what, field="--erase" if erase else "--subject", hint=hint)
+    if subject is not None:
+        raise usage("a subject is erased: add --erase", field="--subject")
+    raise usage("what is to be forgotten?", field="--problem", hint="A problem's id")
+
+
 def forget(
     log: str | None,
     problem_id: str,

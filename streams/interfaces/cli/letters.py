@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from streams.core.topology import TOPICS
 from streams.interfaces.cli.errors import usage
+from streams.producing.subjects import UNREAD
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -160,6 +161,8 @@ def kept_as(log: SqliteLog, key: str) -> str:
     """What is kept of a refused line, by its letter's key: all of its bytes, unless the log takes fewer."""
     number = number_of(log, key)
     is_cut = log.db.execute(IS_CUT, (key,)).fetchone() is not None
+    if key.endswith(f":{UNREAD}"):
+        return f"Kept as dead letter {number}, without its bytes: nobody knows whom they are about."
     whole = "the first of its bytes: the log takes no more" if is_cut else "bytes unchanged"
     return f"Kept as dead letter {number}, {whole}."
 

@@ -17,6 +17,7 @@ from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.kafka_refused import not_taken
 from streams.interfaces.cli.places import NO_ROOM
 from streams.runtime.embedded.files import code_of, has_more, is_busy, is_fixed, is_full
+from streams.runtime.embedded.keys import NoKeys
 from streams.runtime.kafka.refusals import RefusedByBroker
 
 NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -38,6 +39,8 @@ def fault_of(error: BaseException) -> CliError | None:
         error = first_of(error)
     if isinstance(error, Fenced):
         return claimed(str(error))
+    if isinstance(error, NoKeys):
+        return _fault("keys", SETUP, str(error), "What was not written yet stays unwritten.")
     if isinstance(error, RefusedByBroker):
         return not_taken(error, FLAGS.log)
     if isinstance(error, sqlite3.Error):

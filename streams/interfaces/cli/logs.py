@@ -159,7 +159,7 @@ def unpack(url: str | None, folder: str) -> int:
         found = Segments(Path(folder))
         if not found.files():
             raise BadSegment(f"{folder}: no segment of a log is there")
-        with closing(open_log(where, create=True)) as log:
+        with closing(open_log(where, create=True, begins=False)) as log:
             count = found.restore(log)
     except BadSegment as error:
         if not is_missing(where):  # nothing was on it yet

@@ -68,10 +68,13 @@ def missing(path: str, url: str) -> CliError:
     return usage(f"no log at {path}", field="--log", error="log.missing", hint=hint)
 
 
-def open_log(given: str | None, *, create: bool = False, writes: bool = False) -> SqliteLog:
+def open_log(
+    given: str | None, *, create: bool = False, writes: bool = False, begins: bool = True
+) -> SqliteLog:
     """The log that a command works on. Raises a ``CliError`` that names what is wrong with it.
 
-    A command that ``writes``, or may ``create`` one, is refused a log that can only be read.
+    A command that ``writes``, or may ``create`` one, is refused a log that can only be read. One that is created is
+    begun with keys where some are named, unless nothing ``begins`` with it: it was begun elsewhere.
     """
     url = log_url(given)
     if url.startswith("kafka://"):
@@ -87,10 +90,11 @@ def open_log(given: str | None, *, create: bool = False, writes: bool = False) -
     path = FLAGS.log = log_path(url)
     if create:
         need_folder(path)
-    from streams.runtime.embedded.log import NoLog, NotALog, SqliteLog
+    from streams.interfaces.cli.keys import opened
+    from streams.runtime.embedded.log import NoLog, NotALog
 
     try:
-        return SqliteLog(path, create=create, writes=writes)
+        return opened(path, create=create, writes=writes, begins=begins)
     except NoLog as error:
         raise missing(path, url) from error
     except NotALog as error:
@@ -106,10 +110,11 @@ def need_folder(path: str) -> None:
 
 
 def _imported(path: str) -> SqliteLog:
+    from streams.interfaces.cli.keys import found
     from streams.runtime.embedded.imported import BadLine, import_jsonl
 
     try:
-        return import_jsonl(path)
+        return found(path, lambda place: import_jsonl(path, place))
     except OSError as error:
         raise usage(f"no log at {path}", field="--log", error="log.missing") from error
     except BadLine as error:

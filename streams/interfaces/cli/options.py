@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, ge
 
 import typer
 
+from streams.interfaces.cli import keys
 from streams.interfaces.cli.errors import usage
 from streams.interfaces.cli.own_policies import given
 
@@ -59,6 +60,21 @@ Prompts = Annotated[
     Optional[str],
     typer.Option(
         "--prompts", metavar="DIR|FILE", help="Prompts in other words: metalogue prompts edit."
+    ),
+]
+Keys = Annotated[
+    Optional[str],
+    typer.Option(
+        "--keys",
+        metavar="FILE",
+        help="Begin a log with keys of subjects, in this file.",
+        callback=keys.given,
+    ),
+]
+Subject = Annotated[
+    Optional[str],
+    typer.Option(
+        "--subject", metavar="NAME", help="Whom it is about: what is said of them can be erased."
     ),
 ]
 RunPrompts = Annotated[
@@ -248,6 +264,7 @@ class SeriesOptions:
         Optional[str],
         typer.Option("--tenant", metavar="NAME", help="Whose they are: memory and budget."),
     ] = None
+    subject: Subject = None
     priority: Annotated[
         Optional[int],
         typer.Option("--priority", metavar="N", min=-9, max=9, help="The higher goes first; 0."),

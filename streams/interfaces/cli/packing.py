@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schemas.subjects import subject_of
 from streams.engine.policies import NoPolicy, find
 from streams.interfaces.cli.errors import DIVERGED, FAILED, OK, CliError, usage
 from streams.interfaces.cli.finding import find_episode, need_records
@@ -49,6 +50,7 @@ def export(url: str | None, wanted: str | None, file: str, *, sign: str | None, 
     try:
         need_records(log)
         episode = find_episode(log, wanted)
+        _need_nobody(episode)
         text, head = packed(log, episode, find, key)
     except NoPolicy as error:
         hint = "What it rests on is learned with it. Name it: --policy FILE.py:NAME"
@@ -67,6 +69,17 @@ def export(url: str | None, wanted: str | None, file: str, *, sign: str | None, 
         f"{file}: {len(text):,} bytes; publish the line above, then metalogue verify {file} --heads"
     )
     return OK
+
+
+def _need_nobody(episode: str) -> None:
+    """Raises a usage error for evidence that no erasure could reach."""
+    if subject_of(episode) is not None:
+        raise usage(
+            f"{episode} is of a subject who can be erased, and evidence in the clear could not be",
+            field="EPISODE",
+            error="evidence.subject",
+            hint=f"As it is sealed: metalogue log cat --episode {episode}",
+        )
 
 
 def _write(path: Path, text: bytes) -> None:

@@ -14,6 +14,7 @@ from schemas.problem import Limits
 from streams.engine.policies import find
 from streams.interfaces.cli.dead_letters import option
 from streams.interfaces.cli.errors import FAILED, OK, CliError, usage
+from streams.interfaces.cli.keys import are_named
 from streams.interfaces.cli.letters import kept_as
 from streams.interfaces.cli.opening import is_missing, open_log
 from streams.interfaces.cli.options import pairs
@@ -57,7 +58,9 @@ def produce(
     if source == "-":
         plan = replace(plan, content=digest([line.raw.hex() for line in whole]))
     with closing(_opened(log, reading)) as opened:
-        done = Producer(opened, plan).run(whole, dry=reading.dry_run)
+        producer = Producer(opened, plan)
+        producer.subjects.begins = reading.dry_run and are_named()
+        done = producer.run(whole, dry=reading.dry_run)
         told = refusals(source, log, dry=reading.dry_run)
         return _report(opened, plan, done, told, reading.dry_run, json)
 
@@ -76,7 +79,7 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
     values = pairs(way.settings, "--set")
     if way.policy is not None:
         _warn(policy_of(way.policy, way.profile, values), way.profile, values)
-    check_names(way, learning.tenant)
+    check_names(way, learning.tenant, learning.subject)
     return Plan(
         source=source,
         find=find,
@@ -89,6 +92,7 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
         walk=learning.walk,
         memory=way.memory,
         tenant=learning.tenant,
+        subject=learning.subject,
         priority=learning.priority,
         series=learning.series,
         timing=learning.timing,
@@ -125,11 +129,11 @@ def _ranks() -> str | None:
     return load().game24_csv
 
 
-def check_names(way: PolicyOptions, tenant: str | None) -> None:
+def check_names(way: PolicyOptions, tenant: str | None, subject: str | None = None) -> None:
     """Raises a usage error where no problem could bear what is said of all of them."""
     from pydantic import ValidationError
 
-    from schemas.problem import Problem
+    from schemas.problem import Problem, ProblemRecord
 
     said: dict[str, Any] = {
         "domain": way.domain or "default",
@@ -139,6 +143,7 @@ def check_names(way: PolicyOptions, tenant: str | None) -> None:
     said["tenant"] = tenant
     try:
         Problem.model_validate({"id": "-", "problem": "-"} | said)
+        ProblemRecord.model_validate({"id": "-", "problem": "-", "subject": subject})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         detail = first["msg"].removeprefix("Value error, ")

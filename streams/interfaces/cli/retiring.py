@@ -41,7 +41,7 @@ def revise(
             scope=shelf.scope, item=wanted, name=mark, change=change, by=by, reason=reason
         )
         said = _times(opened, shelf.scope, mark)
-        address = f"revised.{digest([mark, said])}"
+        address = f"revised.{digest(opened.keyed(shelf.scope, [mark, said]))}"
         opened.publish(commands=[(f"n/{shelf.scope}/-", address, event)])
     now = shelf.memory.latest.name
     if json:

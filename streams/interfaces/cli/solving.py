@@ -40,6 +40,8 @@ from streams.interfaces.cli.setup import (
     world_of,
 )
 from streams.interfaces.cli.spent import spent
+from streams.producing.sources import BadLine
+from streams.producing.subjects import Subjects
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.solving import Onlooker, Solved, solve_on, text_id
 from streams.views.facts import says
@@ -58,6 +60,7 @@ def solve(
     *,
     limits: Limits,
     json: bool,
+    subject: str | None = None,
 ) -> int:
     """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
     settings = pairs(way.settings, "--set")
@@ -79,6 +82,7 @@ def solve(
     if limits.cost is not None:
         need_prices(world, "--cost-limit")
     with closing(open_log(log, create=True)) as opened:
+        problem = _about(opened, subject, problem)
         try:
             solved = finished(
                 world, solve_on(opened, found, problem, world, Terminal(found, problem, world))
@@ -102,6 +106,19 @@ def _problem(text: str, **given: Any) -> Problem:
             first["msg"].removeprefix("Value error, "),
             field=field.upper() if field == "problem" else f"--{field}",
         ) from error
+
+
+def _about(log: SqliteLog, subject: str | None, problem: Problem) -> Problem:
+    """The problem as one of its subject's, if it has one. Raises a usage error where the log has no keys."""
+    subjects = Subjects(log)
+    try:
+        problem = subjects.about(subject, problem)
+        subjects.need_own(problem)
+    except BadLine as error:
+        raise usage(error.what, field=f"--{error.field}", error=error.code) from error
+    except ValidationError as error:
+        raise usage(str(error.errors(include_url=False)[0]["msg"]), field="--memory") from error
+    return problem
 
 
 class Terminal(Onlooker):

@@ -67,6 +67,8 @@ def told_all(log: SqliteLog, done: Verified, *, json: bool) -> int:
         out(f"{done.episodes} episodes verified, {len(done.diverged)} diverge, 0 model calls")
         return DIVERGED
     out(f"verified {done.episodes} episodes, {done.facts} facts, 0 model calls")
+    if done.erased:
+        out(f"{done.erased} erased with their subjects: nothing of them can be read")
     if done.unverifiable:
         out(f"{len(done.unverifiable)} not verifiable by this build")
     return OK
@@ -93,6 +95,7 @@ def as_json(done: Verified) -> dict[str, Any]:
         "left_out": [
             {"what": each.what, "count": each.count, "why": each.why} for each in done.left_out
         ],
+        "erased": done.erased,
         "covered": done.covered,
         "since": done.since,
     }

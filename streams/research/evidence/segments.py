@@ -63,6 +63,7 @@ class Segments:
                     put(log, line)
                 except (ValueError, KeyError, TypeError, AttributeError, SqliteError) as error:
                     raise BadSegment(f"{self.folder}: line {count} of its log: {error}") from error
+        log.unlock()
         return count
 
     def add(self, log: SqliteLog) -> Path | None:
@@ -96,7 +97,7 @@ class Segments:
         for line in self.lines():
             if "episode" in line:
                 record, last = line["offset"], line
-            else:
+            elif "keyed" not in line:
                 message = line["offset"]
         if last is not None:
             row = log.db.execute(

@@ -11,9 +11,13 @@ import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from streams.runtime.embedded.tables import PRAGMAS, SCHEMA_VERSION, TABLES, VIEWS
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.sealing import Sealing
 
 MEMORY = ":memory:"
 TO_READ = "pragma busy_timeout=30000; pragma temp_store=memory; pragma query_only=on;"
@@ -29,6 +33,8 @@ CANNOT_GROW = (
 """What SQLite calls an input or output error where a quota or a limit, not the disk, is exhausted."""
 LAST_WAIT = "pragma busy_timeout=1000"
 WHOLE = "pragma wal_checkpoint(truncate)"
+IS_KEYED = "select 1 from sqlite_master where name = 'keyed'"
+"""A log that was begun with keys of subjects (``sealing``) has this table, and no other has."""
 
 
 class NoLog(Exception):
@@ -39,8 +45,11 @@ class NotALog(Exception):
     """The file is not a log of ours, or of a version that this build cannot read."""
 
 
-def connect(path: Path, *, create: bool) -> sqlite3.Connection:
-    """A connection to the log at ``path``. Raises ``NoLog``, ``NotALog`` or what SQLite says of its file."""
+def connect(path: Path, *, create: bool, keys: Path | None = None) -> sqlite3.Connection:
+    """A connection to the log at ``path``. Raises ``NoLog``, ``NotALog`` or what SQLite says of its file.
+
+    A new log is begun with ``keys`` of subjects where a file for them is named. Raises ``NoKeys`` if it cannot be.
+    """
     if not path.exists() and not create:
         raise NoLog(f"no log at {path}")
     if path.is_dir():
@@ -55,8 +64,9 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
             raise NoLog(f"no log at {path}")
         db.executescript(PRAGMAS)
         if new:
+            keyed = "" if keys is None else _keyed(path, keys)
             db.executescript(
-                f"begin immediate;{TABLES}{VIEWS}pragma user_version={SCHEMA_VERSION};commit;"
+                f"begin immediate;{TABLES}{VIEWS}{keyed}pragma user_version={SCHEMA_VERSION};commit;"
             )
     except BaseException as error:
         db.close()
@@ -66,11 +76,36 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     return db
 
 
+def _keyed(path: Path, keys: Path) -> str:
+    from streams.runtime.embedded.sealing import begun
+
+    return begun(path, keys)
+
+
+def unlocked(db: sqlite3.Connection, keys: Path | None = None) -> Sealing | None:
+    """Let a connection read what is sealed on its log, if it was begun with keys. Raises ``NoKeys``."""
+    if db.execute(IS_KEYED).fetchone() is None:
+        return None
+    from streams.runtime.embedded.sealing import unlock
+
+    return unlock(db, keys)
+
+
 def connect_to_read(path: Path, *, threads: bool = False) -> sqlite3.Connection:
-    """A connection through which nothing can be written. Raises what SQLite says of the file.
+    """A connection through which nothing can be written. Raises what SQLite says of the file, or ``NoKeys``.
 
     Who shares it between ``threads`` sees to it that one reads at a time, and may hold it for long.
     """
+    db = _to_read(path, threads=threads)
+    try:
+        unlocked(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _to_read(path: Path, *, threads: bool) -> sqlite3.Connection:
     try:
         return _reading(path, "mode=rw", TO_READ, threads=threads)
     except sqlite3.OperationalError as error:

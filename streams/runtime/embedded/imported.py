@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import orjson
 
 from streams.runtime.embedded.lines import put
@@ -12,8 +14,11 @@ class BadLine(ValueError):
     """A line of the file is not a line of a log."""
 
 
-def import_jsonl(path: str) -> SqliteLog:
-    """The log that a file holds. Raises ``OSError`` or ``BadLine`` naming the line."""
+def import_jsonl(path: str, keys: Path | None = None) -> SqliteLog:
+    """The log that a file holds. Raises ``OSError``, ``BadLine`` naming the line, or ``NoKeys`` for one with keys.
+
+    ``keys``: where they are, if not where the file says.
+    """
     log = SqliteLog(":memory:", create=True)
     with open(path, "rb") as file, log.transaction():
         for number, line in enumerate(file, 1):
@@ -21,4 +26,5 @@ def import_jsonl(path: str) -> SqliteLog:
                 put(log, orjson.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise BadLine(f"{path}:{number}: not a line of a log: {error}") from error
+    log.unlock(keys)
     return log

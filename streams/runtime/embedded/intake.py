@@ -16,6 +16,7 @@ from schemas.identity import digest, episode_id, names_a_file, run_id, scope_id
 from schemas.problem import Problem
 from schemas.record import Record
 from schemas.settings import NO_PROMPTS, PROMPTS, BadSetting, PolicySettings, PromptWords
+from schemas.subjects import subject_of
 from schemas.written import problem_of
 from streams.engine.episode import settings_of
 from streams.engine.policies import Find, NoPolicy
@@ -155,7 +156,7 @@ class Intake:
             problem = under_prompts(problem_of(value), self.prompts)
             scope, policy = placed(self.find, problem, self.default_policy, headers.get(SCOPE))
             if policy is not None:
-                self._check_source(policy, settings_of(policy, problem))
+                self._check_source(policy, settings_of(policy, problem), problem.subject)
             kept = carried(of_text(headers))
         except NoPolicy as error:
             self._refuse(offset, key, headers, value, f"policy: {error}")
@@ -170,8 +171,12 @@ class Intake:
         event = ProblemAdmitted(problem=problem, scope=scope, offset=offset, headers=kept)
         return episode, event
 
-    def _check_source(self, policy: Policy[Any], settings: PolicySettings) -> None:
+    def _check_source(
+        self, policy: Policy[Any], settings: PolicySettings, subject: str | None
+    ) -> None:
         source = policy.warm_source(settings)
+        if source is not None and subject_of(source) not in (None, subject):
+            raise BadSetting("settings.warm_start: what a subject's problems taught stays with it")
         if source is not None and source not in self.scopes:
             raise BadSetting(f"settings.warm_start: nothing was learned in scope {source!r} here")
 

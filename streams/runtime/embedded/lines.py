@@ -14,14 +14,23 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 NAMES = ("offset", "topic", "partition", "epoch", "episode", "address", "kind", "at_ms")
-RECORD = "insert into records values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-MESSAGE = "insert into messages values (?, ?, ?, ?, ?, ?)"
+RECORD = "insert into main.records values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+MESSAGE = "insert into main.messages values (?, ?, ?, ?, ?, ?)"
 LAIN = """
 create table if not exists lain(offset integer primary key, topic text, partition integer, place integer)
 """
 """Where messages of a log on Kafka lie there: topic, partition, offset. No other log has this table."""
 HAS_LAIN = "select 1 from sqlite_master where name = 'lain'"
 LIES = "insert into lain values (?, ?, ?, ?)"
+BEGINNING = (-1, -1)
+"""Before the first record and the first message."""
+KEYED: tuple[str, ...] = ("keyed", "place")
+"""Of a line that says which keys a log was begun with: their token, and the file where they were last."""
+_KEYED = """
+select token, place from keyed where ?1 is null or exists (select 1 from main.records
+  where offset in (select value from json_each(?1)) and instr(episode, 'subject-'))
+"""
+_KEEPS = "create table keyed(token text not null, place text not null)"
 _LAIN = "select topic, partition, place from lain where offset = ?"
 _CHOSEN = (
     "where offset > ?3 and (?1 is null or topic = ?1) and "
@@ -33,20 +42,25 @@ def lines_of(
     log: SqliteLog,
     topic: str | None = None,
     found: Cut | None = None,
-    after: tuple[int, int] = (-1, -1),
+    after: tuple[int, int] = BEGINNING,
 ) -> Iterator[dict[str, Any]]:
-    """Every record and message of a log, of one topic, or of what was cut out of it.
+    """Every record and message of a log as it lies, of one topic, or of what was cut out of it.
 
-    ``after`` is the offset of a record and that of a message behind which it begins.
+    ``after`` is the offset of a record and that of a message behind which it begins. What is sealed stays so: of a log
+    with keys a line comes first that says which they are.
     """
     records = messages = None
     if found is not None:
         records = orjson.dumps(sorted(found.records)).decode()
         messages = orjson.dumps(sorted(found.messages)).decode()
-    query = f"select offset, topic, partition, epoch, episode, address, at_ms, kind, body from records {_CHOSEN}"
+    if log.sealing is not None and after == BEGINNING:
+        yield from (
+            dict(zip(KEYED, row, strict=True)) for row in log.db.execute(_KEYED, (records,))
+        )
+    query = f"select offset, topic, partition, epoch, episode, address, at_ms, kind, body from main.records {_CHOSEN}"
     for row in log.db.execute(query, (topic, records, after[0])):
         yield _record(row)
-    query = f"select offset, topic, key, at_ms, headers, value from messages {_CHOSEN}"
+    query = f"select offset, topic, key, at_ms, headers, value from main.messages {_CHOSEN}"
     lain = log.db.execute(HAS_LAIN).fetchone()
     for row in log.db.execute(query, (topic, messages, after[1])):
         lies = log.db.execute(_LAIN, row[:1]).fetchone() if lain else None
@@ -79,7 +93,11 @@ def _message(row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def put(log: SqliteLog, line: dict[str, Any]) -> None:
-    """Put a line on a log where it stood before."""
+    """Put a line on a log where it stood before. Who put all of them unlocks the log."""
+    if "keyed" in line:
+        log.db.execute(_KEEPS)
+        log.db.execute("insert into keyed values (?, ?)", tuple(line[name] for name in KEYED))
+        return
     if "episode" in line:
         body = line.get("body")
         if body is None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from sqlite3 import OperationalError, ProgrammingError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -24,6 +24,7 @@ from streams.runtime.embedded.files import (
     disconnect,
     is_fixed,
     is_full,
+    unlocked,
 )
 from streams.runtime.embedded.rows import (
     COLUMNS,
@@ -37,6 +38,9 @@ from streams.runtime.embedded.rows import (
 from streams.runtime.embedded.tables import MESSAGES_IN_ORDER, OUTCOMES
 from streams.runtime.embedded.writer import Writer
 
+if TYPE_CHECKING:
+    from streams.runtime.embedded.sealing import Sealing
+
 CLAIMS = "select count(*) from records where episode >= 'w/' and episode < 'w0'"
 """How often partitions were claimed."""
 __all__ = ["INSERT", "SEND", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"]
@@ -45,15 +49,28 @@ __all__ = ["INSERT", "SEND", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"
 class SqliteLog:
     """Reads and plain appends. Records of workers go through a ``Writer``."""
 
-    def __init__(self, path: str | Path, *, create: bool = False, writes: bool = False) -> None:
-        """Open the file. One that cannot be written is read only, unless who opens it ``writes``."""
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        create: bool = False,
+        writes: bool = False,
+        keys: Path | None = None,
+    ) -> None:
+        """Open the file. One that cannot be written is read only, unless who opens it ``writes``.
+
+        ``keys``: where a new log gets its keys of subjects, or where an old one's are by now.
+        """
         self.path = Path(path)
         try:
-            self.db = connect(self.path, create=create)
+            self.db = connect(self.path, create=create, keys=keys)
         except OperationalError as error:
             if create or writes or not (is_fixed(error) or is_full(error)):
                 raise
             self.db = connect_to_read(self.path)
+        self.sealing: Sealing | None = None
+        """What seals the records of subjects, where the log was begun with keys."""
+        self.unlock(keys)
 
     @property
     def room(self) -> int | None:
@@ -63,6 +80,17 @@ class SqliteLog:
     def whole(self, topic: str, partition: int, offset: int) -> bytes | None:
         """The bytes of a record where it lies on Kafka; nothing on any other log."""
         return None
+
+    def unlock(self, keys: Path | None = None) -> None:
+        """Read what is sealed, once a log was read back that was begun with keys. Raises ``NoKeys``."""
+        self.sealing = unlocked(self.db, keys)
+
+    def keyed(self, name: str, said: Any) -> Any:
+        """What stands for something that a name is made of: itself, or for a subject's a digest that takes its key.
+
+        ``name`` says whose it is.
+        """
+        return said if self.sealing is None else self.sealing.keyed(name, said)
 
     def __del__(self) -> None:
         # A command that ends has no further use for its log; nothing is lost by closing late.
@@ -164,7 +192,9 @@ class SqliteLog:
 
     def end(self) -> int:
         """The last record's offset."""
-        return int(self.db.execute("select coalesce(max(offset), 0) from records").fetchone()[0])
+        return int(
+            self.db.execute("select coalesce(max(offset), 0) from main.records").fetchone()[0]
+        )
 
     def counter(self, name: str) -> int:
         """A counter's value."""
@@ -201,6 +231,8 @@ class SqliteLog:
             )
             for episode, address, event in commands
         ]
+        if self.sealing is not None:
+            rows, said = self.sealing.messages(rows), self.sealing.records(said)
         with self.transaction():
             before = self.db.total_changes
             self.db.executemany(SEND, rows)

@@ -9,16 +9,16 @@ from typing import Any
 from schemas.events.codec import BadEvent, decode
 from schemas.record import Record
 
-INTO = (
-    "insert or ignore into records(topic, partition, epoch, episode, address, kind, at_ms, body) "
-)
+INTO = "insert or ignore into main.records(topic, partition, epoch, episode, address, kind, at_ms, body) "
 INSERT = INTO + "values (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_OPEN = INTO + (
     "select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 where not exists "
-    "(select 1 from records where episode = ?4 and address = 'closed' and kind = 'episode.closed')"
+    "(select 1 from main.records where episode = ?4 and address = 'closed' and kind = 'episode.closed')"
 )
 """A record of an episode that may be closed: then nothing more of it counts."""
-SEND = "insert or ignore into messages(topic, key, at_ms, headers, value) values (?, ?, ?, ?, ?)"
+SEND = (
+    "insert or ignore into main.messages(topic, key, at_ms, headers, value) values (?, ?, ?, ?, ?)"
+)
 COUNT = (
     "insert into counters values (?, ?) "
     "on conflict(name) do update set value = value + excluded.value"

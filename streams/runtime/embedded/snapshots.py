@@ -13,9 +13,9 @@ from streams.runtime.embedded.rebuild import fold, snapshot_path
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-FIRST = "select episode, address, at_ms, body from records order by offset limit 1"
+FIRST = "select episode, address, at_ms, body from main.records order by offset limit 1"
 MARK = """
-select episode, address, at_ms, body from records where offset <= ? order by offset desc limit 1
+select episode, address, at_ms, body from main.records where offset <= ? order by offset desc limit 1
 """
 WORTH = 20_000
 """A start that reads fewer records than these needs no newer snapshot."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 SCHEMA_VERSION = 1
 
-MESSAGES_IN_ORDER = "create index if not exists messages_in_order on messages(topic)"
+MESSAGES_IN_ORDER = "create index if not exists main.messages_in_order on messages(topic)"
 """A topic's messages by offset, which every index ends with: reading on costs the same however many wait."""
 
 TABLES = f"""

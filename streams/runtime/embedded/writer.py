@@ -137,14 +137,13 @@ class Writer:
         try:
             self._check_claim(rows)
             stamp(db, rows)
-            before = db.total_changes
-            db.executemany(INSERT, rows)
+            sealing, before = self.log.sealing, db.total_changes
+            db.executemany(INSERT, rows if sealing is None else sealing.records(rows))
             if db.total_changes - before != len(rows):
                 self._count("repeated", self._answers_lost(rows))
             if sent:
-                db.executemany(
-                    SEND, [(topic, key, at, headers, value) for topic, key, headers, value in sent]
-                )
+                messages = [(topic, key, at, headers, value) for topic, key, headers, value in sent]
+                db.executemany(SEND, messages if sealing is None else sealing.messages(messages))
             for (consumer, topic), offset in positions.items():
                 self.log.commit_position(consumer, topic, offset)
             db.execute("commit")

@@ -91,6 +91,8 @@ def problem_on(body: bytes) -> tuple[Problem, Feedback | None]:
 def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
     """The problem and label on a plain line. Raises ``BadLine``."""
     record: ProblemRecord = parse(body)
+    if record.subject is not None:
+        raise BadLine(1, "subject", "no keys are kept on Kafka", "input.subject")
     id, memory = of_tenant(record.tenant, record.id, "main")
     problem = Problem(
         id=id,

@@ -21,6 +21,7 @@ FREE = frozenset(
     {
         *("series.opened", "position.voided", "reflected", "episode.adopted"),
         *("knowledge.revised", "problem.forgotten", "embedder.changed", "trace.taken"),
+        "subject.erased",
     }
 )
 """Kinds that need no claim."""

@@ -12,6 +12,7 @@ from streams.interfaces.cli.opening import log_url
 from streams.interfaces.cli.options import (
     GraderOption,
     Judge,
+    Keys,
     LimitOptions,
     MaxConcurrency,
     ModelOptions,
@@ -22,6 +23,7 @@ from streams.interfaces.cli.options import (
     ReadOptions,
     RunCode,
     SeriesOptions,
+    Subject,
     Tools,
     TotalOptions,
     grouped,
@@ -47,6 +49,7 @@ def produce(
     learning: SeriesOptions,
     reading: ReadOptions,
     limits: LimitOptions,
+    keys: Keys = None,
     json: Json = False,
 ) -> int:
     """Put problems on the log; refused lines become dead letters."""
@@ -127,6 +130,7 @@ def worker(
     limits: LimitOptions,
     totals: TotalOptions,
     judge: Judge = None,
+    keys: Keys = None,
     no_tables: Annotated[bool, typer.Option("--no-tables", help="Start no projector.")] = False,
     metrics: Annotated[
         Optional[str],
@@ -181,6 +185,8 @@ def solve(
     answering: ModelOptions,
     tools: Tools = None,
     limits: LimitOptions,
+    subject: Subject = None,
+    keys: Keys = None,
     json: Json = False,
 ) -> int:
     """Solve one problem now and print its answer.
@@ -190,4 +196,4 @@ def solve(
     from streams.interfaces.cli.solving import solve as run
 
     models = answering.models(tools=tools)
-    return run(problem, log, way, models, limits=limits.limits(), json=json)
+    return run(problem, log, way, models, limits=limits.limits(), subject=subject, json=json)

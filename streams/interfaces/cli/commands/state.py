@@ -108,7 +108,16 @@ def export(
 @grouped
 def forget(
     *,
-    problem: Annotated[str, typer.Option("--problem", metavar="ID", help="The problem's id.")],
+    problem: Annotated[
+        Optional[str], typer.Option("--problem", metavar="ID", help="The problem's id.")
+    ] = None,
+    subject: Annotated[
+        Optional[str],
+        typer.Option("--subject", metavar="NAME", help="With --erase: whom to erase."),
+    ] = None,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Destroy a subject's key: nobody reads it again.")
+    ] = False,
     domain: Annotated[
         Optional[str],
         typer.Option("--domain", metavar="NAME", help="Its domain, where several have the id."),
@@ -129,11 +138,18 @@ def forget(
 ) -> int:
     """Withdraw what was learned from a problem.
 
-    Later memory versions are closed again without it. The log keeps its text.
+    Later memory versions are closed again without it. The log keeps its text, unless a subject is erased on one
+    that was begun with keys.
     """
     from streams.interfaces.cli.forgetting import forget as run
+    from streams.interfaces.cli.forgetting import need_one
     from streams.interfaces.cli.setup import limits_of
 
+    problem = need_one(problem, subject, erase=erase)
+    if problem is None:
+        from streams.interfaces.cli.erasing import erase as run_erase
+
+        return run_erase(log, subject or "", by=by, reason=reason, yes=yes, json=json)
     return run(
         log,
         problem,

@@ -29,6 +29,7 @@ EXTRAS = {
     "export": ("pyarrow", "duckdb"),
     "datasets": ("datasets",),
     "sign": ("cryptography",),
+    "erasure": ("cryptography",),
 }
 ROOT = Path(__file__).resolve().parents[4]
 

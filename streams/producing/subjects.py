@@ -1,0 +1,102 @@
+"""Subjects of the problems that are produced: their marks, and what may be kept of a line that is refused."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import orjson
+
+from schemas.identity import digest
+from schemas.problem import Problem
+from schemas.subjects import of_subject, own, subject_of
+from streams.producing.sources import BadLine
+from streams.runtime.embedded.keys import Keys
+from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.sealing import subject_of_message
+
+NOBODY = "subject-0000000000000000"
+"""The mark of a subject in a dry run, which begins no key."""
+UNREAD = "unread"
+"""Ends the name of a refused line of which nothing is kept."""
+NO_KEYS = "this log was not begun with keys (--keys FILE), so that nothing on it could be erased"
+UNNAMED = (
+    "name the series (--series): that of standard input is a digest of what subjects' problems say"
+)
+
+
+class Subjects:
+    """The subjects of one log, if it was begun with keys."""
+
+    def __init__(self, log: SqliteLog, *, dry: bool = False) -> None:
+        self.keys: Keys | None = None if log.sealing is None else log.sealing.keys
+        self.dry, self.begins = dry, False
+        """Of a dry run without a log: whether that would be begun with keys."""
+
+    def mark(self, name: str | None) -> str | None:
+        """The mark of a subject. One that is new has its key from now on. Raises ``BadLine`` on a log without keys."""
+        if name is None:
+            return None
+        if self.keys is None and self.begins:
+            return NOBODY
+        if self.keys is None:
+            raise BadLine(1, "subject", NO_KEYS, "input.subject")
+        return (self.keys.known(name) or NOBODY) if self.dry else self.keys.of(name)
+
+    def series(self, mark: str | None, series: str | None, *, named: bool) -> str | None:
+        """The series of a subject's problems, which is no other's. Raises ``BadLine`` for one named by their texts."""
+        if mark is None or series is None:
+            return series
+        if not named:
+            raise BadLine(1, "subject", UNNAMED, "input.subject")
+        return own(mark, series)
+
+    def about(self, name: str | None, problem: Problem) -> Problem:
+        """A problem that is named by its text, as one of a subject's. Raises ``BadLine`` on a log without keys."""
+        mark = self.mark(name)
+        if mark is None or self.keys is None:
+            return problem
+        text = self.keys.digest(mark, problem.problem.encode("utf-8", "surrogatepass"))
+        id, memory = of_subject(mark, f"solve-{text}", problem.memory)
+        changed = problem.model_dump() | {"id": id, "memory": memory, "subject": mark}
+        return Problem.model_validate(changed)
+
+    def need_own(self, problem: Problem) -> None:
+        """Raises ``BadLine`` for a name that says another subject than the problem does."""
+        if self.keys is None:
+            return
+        for field in ("id", "memory", "series", "domain"):
+            said = subject_of(getattr(problem, field) or "")
+            if said not in (None, problem.subject):
+                raise BadLine(1, field, f"speaks of {said}, which is no name", "input.subject")
+
+    def need_key(self, raw: bytes) -> None:
+        """Raises ``BadLine`` for what is said of a subject who was erased."""
+        mark = None if self.keys is None else subject_of_message("", raw)
+        if mark is not None and self.keys is not None and not self.keys.holds(mark):
+            raise BadLine(1, "problem_id", f"{mark} has no key: it was erased", "input.subject")
+
+    def letter(self, raw: bytes, subject: str | None) -> tuple[str, bytes]:
+        """The last part of a refused line's name, and what is kept of it.
+
+        On a log with keys that is nothing of a line that cannot be read: nobody knows whom it is about.
+        """
+        if self.keys is None:
+            return digest(raw.hex()), raw
+        mark = None if subject is None else self.mark(subject)
+        if mark is None:
+            try:
+                said: Any = orjson.loads(raw)
+            except orjson.JSONDecodeError:
+                return UNREAD, b""
+            mark = subject_of_message("", raw) or self.mark(_named(said))
+        if mark is None:
+            return digest(raw.hex()), raw
+        if not self.keys.holds(mark):
+            return UNREAD, b""
+        return f"{mark}/{self.keys.digest(mark, raw)}", raw
+
+
+def _named(said: object) -> str | None:
+    """The subject that a record names."""
+    name = cast("dict[str, Any]", said).get("subject") if isinstance(said, dict) else None
+    return name if isinstance(name, str) and name else None
