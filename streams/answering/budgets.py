@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from schemas.budget import ANYBODY, Budget
-from schemas.events.codec import decode
 from schemas.events.episode import Completed
 from state.folds.budgets import NOTHING, BudgetsFold, day_of
 from streams.core.drive import Waiting
 
-NEWEST = 1 << 62
 LANDS_MS = 10_000
-SPENT = """
-select json_extract(a.body, '$.problem.tenant'), r.at_ms, r.body from records r
-  left join records o on r.episode >= 's/' and r.episode < 's0'
-    and o.episode = r.episode and o.address = 'opened'
-  join records a on a.episode = coalesce(json_extract(o.body, '$.members[0]'), r.episode)
-    and a.address = 'admitted'
-  where r.kind = 'completed' and r.topic = 'events' and r.at_ms >= ?
-    and r.offset > ? and r.offset <= ?
-    and json_extract(a.body, '$.problem.tenant') is not null
-"""
 
 
 class OutOfBudget(Waiting):
@@ -109,17 +96,3 @@ class Budgets:
         waiting = self.landing.get(tenant, ())
         since = self.clock() - LANDS_MS
         return sum(at_ms > since for at_ms in waiting)
-
-
-def spent_since(
-    db: sqlite3.Connection, at_ms: int, after: int = 0, upto: int = NEWEST
-) -> Generator[tuple[str, int, Completed]]:
-    """The calls for problems of tenants that a SQLite log has recorded since a moment, between two offsets."""
-    for tenant, at, body in db.execute(SPENT, (at_ms, after, upto)):
-        yield tenant, at, _reply(body)
-
-
-def _reply(body: str) -> Completed:
-    said = decode("completed", body)
-    assert isinstance(said, Completed)
-    return said

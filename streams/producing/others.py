@@ -8,12 +8,8 @@ from schemas.problem import Problem
 from streams.producing.sources import BadLine
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.messages import foreign_problems
 from streams.runtime.kafka.admission import problem_on
-
-THEIRS = """
-select offset, value from messages
-  where topic = 'problems' and offset > ? and (key < 'p/' or key >= 'p0') order by offset
-"""
 
 
 class Others:
@@ -29,10 +25,10 @@ class Others:
     def look(self) -> None:
         """Take in what came since; on Kafka what others sent meanwhile is fetched first."""
         self.log.data_version()
-        for offset, value in self.log.db.execute(THEIRS, (self.offset,)):
+        for offset, value in foreign_problems(self.log, self.offset):
             self.offset = offset
             try:
-                problem, _ = problem_on(value if isinstance(value, bytes) else value.encode())
+                problem, _ = problem_on(value)
             except (BadLine, ValidationError, ValueError):
                 continue  # the intake refuses it
             self._keep(problem)

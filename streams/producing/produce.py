@@ -37,12 +37,12 @@ from streams.producing.sources import BadLine, SourceLine, parse
 from streams.producing.subjects import UNREAD, Subjects
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.messages import run_of_problem
 from streams.runtime.room import need_room
 
 Order: TypeAlias = Literal["released", "shuffled"]
 PLAN = "__metalogue.plan"
 """Header of a refused line: how to produce it, once it is mended."""
-KNOWN = "select value from messages where topic = 'problems' and key >= ? and key < ? limit 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,11 +277,10 @@ class Producer:
             )
 
     def _known_text(self, problem: Problem) -> str | None:
-        prefix = episode_of(problem, "cot").rpartition("/")[0]
-        row = self.log.db.execute(KNOWN, (prefix + "/", prefix + "0")).fetchone()
-        if row is None:
+        put = run_of_problem(self.log, episode_of(problem, "cot"))
+        if put is None:
             return self.others.texts.get((problem.domain, problem.id))
-        return str(orjson.loads(row[0])["problem"])  # not by json_extract: its texts end at U+0000
+        return str(orjson.loads(put)["problem"])  # not by json_extract: its texts end at U+0000
 
     def _place(self, problem: Problem, policy: Policy[Any] | None) -> Places | None:
         """Where positions of this problem's series are handed out; none for late members and streams."""

@@ -6,32 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from streams.runtime.embedded.queries import counts, figures, messages
 from streams.telemetry.figures import SPAN, Reader, Spent
 from streams.telemetry.lags import lags
 from streams.telemetry.metrics import SECONDS, Sample, histogram, plain
 
 MODELS_SHOWN: Final = 20
 """So many models have a label of their own; later ones are counted as ``other``."""
-LATENCIES = f"""
-select json_extract(body, '$.model'), case {
-    " ".join(
-        f"when json_extract(body, '$.seconds') <= {bound} then {index}"
-        for index, bound in enumerate(SECONDS)
-    )
-} else {len(SECONDS)} end, count(*), total(json_extract(body, '$.seconds'))
-  from records where offset > ? and offset <= ? and kind = 'completed'
-    and json_extract(body, '$.seconds') is not null group by 1, 2
-"""
-TOPICS = "select topic, count(*) from records where offset > ? and offset <= ? group by 1"
-ANSWERS = """
-select json_extract(value, '$.status'), count(*), max(offset) from (
-  select offset, value from messages where topic = 'answers' and offset > ? order by offset limit ?)
-  group by 1
-"""
-"""No more at once than records: each answer has several, so that they are never behind."""
-LETTERS = "select count(*) from messages where topic = 'dead-letters'"
-STALE = "select coalesce(sum(value), 0) from counters where name = 'stale'"
-BYTES = "select page_count * page_size from pragma_page_count, pragma_page_size"
 
 
 class Counts(Reader):
@@ -49,13 +30,12 @@ class Counts(Reader):
         """Take in what is new, up to a span of records. Returns whether there is more."""
         before = self.offset
         more = super().read()
-        span = (before, self.offset)
-        for topic, count in self.db.execute(TOPICS, span):
-            self.topics[topic] = self.topics.get(topic, 0) + count
-        for row in self.db.execute(LATENCIES, span):
-            self._latency(*row)
-        for status, count, last in self.db.execute(ANSWERS, (self.answered, SPAN)).fetchall():
-            self.answers[status] = self.answers.get(status, 0) + count
+        for topic, new in counts.records_by_topic(self.log, before, self.offset).items():
+            self.topics[topic] = self.topics.get(topic, 0) + new.size
+        for each in figures.latencies(self.log, before, self.offset, SECONDS):
+            self._latency(*each)
+        for status, answers, last in figures.answers(self.log, self.answered, SPAN):
+            self.answers[status] = self.answers.get(status, 0) + answers
             self.answered = max(self.answered, last)
         return more
 
@@ -81,9 +61,9 @@ class Counts(Reader):
                 "metalogue_lessons_distilled_total": found.lessons,
                 "metalogue_rules": sum(found.rules.values()),
                 "metalogue_repeated_completions_total": found.repeated,
-                "metalogue_dead_letters_total": self._one(LETTERS),
-                "metalogue_stale_completions_total": self._one(STALE),
-                "metalogue_log_bytes": self._one(BYTES),
+                "metalogue_dead_letters_total": messages.count(self.log, "dead-letters"),
+                "metalogue_stale_completions_total": self.log.counter("stale"),
+                "metalogue_log_bytes": counts.size_bytes(self.log),
             }
         )
         then = found.closings
@@ -94,16 +74,13 @@ class Counts(Reader):
         yield from labelled("metalogue_answers_total", "status", self.answers)
         yield from labelled("metalogue_stage_lag", "stage", self.lags())
         yield from self._spent()
-        for model, counts in self.latencies.items():
+        for model, buckets in self.latencies.items():
             name, labels = "metalogue_completion_seconds", (("model", model),)
-            yield from histogram(name, counts, self.seconds[model], labels)
+            yield from histogram(name, buckets, self.seconds[model], labels)
 
     def lags(self) -> dict[str, int]:
         """How far each stage is behind."""
-        return lags(self.db, self.figures, sum(self.answers.values()))
-
-    def _one(self, query: str) -> int:
-        return int(self.db.execute(query).fetchone()[0])
+        return lags(self.log, self.figures, sum(self.answers.values()))
 
     def _spent(self) -> Iterator[Sample]:
         found = self.figures

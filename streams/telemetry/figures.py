@@ -13,29 +13,12 @@ from schemas.events.codec import decode
 from schemas.events.learning import Graded
 from schemas.identity import is_taken, learning_parts
 from state.folds.grades import GradesFold
-from streams.runtime.embedded.files import connect_to_read
+from streams.runtime.embedded.queries import figures as queries
+from streams.runtime.embedded.queries.figures import Calls
+from streams.runtime.embedded.reading import ReadOnlyLog
 
 SPAN = 20_000
 """Records that one reading takes in at most, so that it never holds the worker up for long."""
-
-CALLS = """
-select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.prompt_tokens')),
-    total(json_extract(body, '$.completion_tokens')), count(json_extract(body, '$.prompt_tokens')
-    + json_extract(body, '$.completion_tokens')), total(json_extract(body, '$.cost')),
-    count(json_extract(body, '$.cost'))
-  from records where offset > ? and offset <= ? and kind = 'completed'
-    and (episode < 'q/' or episode >= 'q0' or json_extract(body, '$.reused') is null) group by 1, 2
-"""
-EVENTS = """
-select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (
-    'problem.admitted', 'episode.closed', 'episode.parked', 'episode.adopted', 'batch.closed',
-    'memory.versioned', 'lesson.distilled', 'knowledge.consolidated', 'graded') order by offset
-"""
-END = "select coalesce(max(offset), 0) from records"
-PROBLEMS = """
-select count(*), coalesce(max(offset), 0) from messages where topic = 'problems' and offset > ?
-"""
-REPEATED = "select value from counters where name = 'repeated'"
 
 
 @dataclass(slots=True)
@@ -239,25 +222,23 @@ class Reader:
     """Reads figures through a connection of its own; nothing is written."""
 
     def __init__(self, path: str | Path) -> None:
-        self.db = connect_to_read(Path(path), threads=True)
+        self.log = ReadOnlyLog(Path(path))
         self.figures = Figures()
         self.offset = self.problems = 0
 
     def read(self) -> bool:
         """Take in what is new, up to a span of records. Returns whether there is more."""
-        end = int(self.db.execute(END).fetchone()[0])
+        end = self.log.end()
         upto = min(end, self.offset + SPAN)
-        span = (self.offset, upto)
-        for row in self.db.execute(CALLS, span):
-            self._calls(row)
-        for row in self.db.execute(EVENTS, span):
-            self.figures.feed(*row)
+        for calls in queries.calls(self.log, self.offset, upto):
+            self._calls(calls)
+        for fact in queries.facts(self.log, self.offset, upto):
+            self.figures.feed(*fact)
         self.offset = upto
-        new, last = self.db.execute(PROBLEMS, (self.problems,)).fetchone()
-        self.figures.problems += int(new)
-        self.problems = max(self.problems, int(last))
-        repeated = self.db.execute(REPEATED).fetchone()
-        self.figures.repeated = 0 if repeated is None else int(repeated[0])
+        put = queries.problems(self.log, self.problems)
+        self.figures.problems += put.problems
+        self.problems = max(self.problems, put.last)
+        self.figures.repeated = self.log.counter("repeated")
         return upto < end
 
     def read_all(self) -> Figures:
@@ -266,16 +247,16 @@ class Reader:
             pass
         return self.figures
 
-    def _calls(self, row: tuple[Any, ...]) -> None:
-        topic, whose, calls, prompt, completion, counted, cost, priced = row
-        spent = Spent(calls, int(prompt + completion), counted, cost, priced)
-        if topic == "learning":
+    def _calls(self, found: Calls) -> None:
+        tokens = int(found.prompt_tokens + found.completion_tokens)
+        spent = Spent(found.calls, tokens, found.counted, found.cost, found.priced)
+        if found.topic == "learning":
             self.figures.learning += spent
-        elif whose == "q/":
+        elif found.sort == "q/":
             self.figures.probing += spent
         else:
             self.figures.solving += spent
 
     def close(self) -> None:
         """Let go of the file."""
-        self.db.close()
+        self.log.close()

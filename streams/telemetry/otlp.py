@@ -122,7 +122,7 @@ class Export:
         from streams.runtime.embedded.snapshots import log_id
 
         self.log, self.send, self.url, self.texts = log, send, url, texts
-        self.log.db.execute("pragma synchronous=normal")  # a position that is lost is sent again
+        self.log.sync_less()  # a position that is lost is sent again
         self.consumer = f"otlp/{urlsplit(url).netloc.rpartition('@')[2]}"
         self.name = log_id(log) if log.end() else ""
 

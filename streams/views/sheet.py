@@ -29,14 +29,10 @@ from schemas.identity import address_order, is_numbered, learning_id
 from schemas.usage import Usage, total
 from state.folds.grades import GradesFold, Known
 from streams.core.judgements import judgements
+from streams.runtime.embedded.queries.episodes import claims_on
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
-
-EPOCHS = """
-select count(distinct epoch) from records
-  where episode = ? and topic = ? and epoch > 0 and address not in ('admitted', 'batch')
-"""
 
 
 COUNTED = {"pulls": "reward", "proposals": "proposal", "tuples": "attempt"}
@@ -156,7 +152,6 @@ def read(log: SqliteLog, episode: str) -> EpisodeView:
     if admitted is not None and opened is not None:
         number, taught = _taught(log, episode, admitted.scope, opened.memory_version)
     topic = "learning" if learned_from is not None else "events"
-    epochs = int(log.db.execute(EPOCHS, (episode, topic)).fetchone()[0])
     return EpisodeView(
         episode,
         journal,
@@ -165,7 +160,7 @@ def read(log: SqliteLog, episode: str) -> EpisodeView:
         closed if isinstance(closed, EpisodeClosed) else None,
         number if learned_from is None else learned_from.batch,
         learned_from,
-        max(epochs - 1, 0),
+        max(claims_on(log, episode, topic) - 1, 0),
         taught,
         None if admitted is None else _forgotten(log, admitted),
     )

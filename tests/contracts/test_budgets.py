@@ -10,9 +10,9 @@ from schemas.budget import Budget
 from schemas.events.episode import ProblemAdmitted
 from schemas.problem import Problem, of_tenant
 from state.folds.budgets import BudgetsFold, day_of
-from streams.answering.budgets import spent_since
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog, now_ms
+from streams.runtime.embedded.queries.spending import spent_since
 from tests.contracts.runtimes import Life, Runtime, in_a_file, in_one_process, on_kafka_in_memory
 from tests.pupil import PUPIL
 
@@ -49,7 +49,7 @@ def answered(log: SqliteLog) -> set[str]:
 
 def calls(log: SqliteLog, tenant: str) -> int:
     fold = BudgetsFold()
-    for each in spent_since(log.db, 0):
+    for each in spent_since(log, 0):
         fold.feed(*each)
     return fold.of(tenant, day_of(now_ms())).calls
 

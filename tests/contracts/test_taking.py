@@ -18,7 +18,6 @@ from schemas.identity import is_taken
 from schemas.problem import Feedback
 from state.folds.budgets import BudgetsFold, day_of
 from state.folds.state import State
-from streams.answering.budgets import spent_since
 from streams.engine.progress import Outcome
 from streams.interfaces.cli.feedback import message
 from streams.interfaces.cli.logs import counts
@@ -27,6 +26,7 @@ from streams.producing.traces.taking import Plan, Taken, Taker
 from streams.replay.digest import log_digest
 from streams.replay.verify import Verifier
 from streams.runtime.embedded.log import SqliteLog, now_ms
+from streams.runtime.embedded.queries.spending import spent_since
 from streams.runtime.embedded.rebuild import fold
 from streams.telemetry.figures import Figures
 from tests.contracts.runtimes import Life, Runtime, in_a_file, in_one_process, on_kafka_in_memory
@@ -121,7 +121,7 @@ def test_they_are_no_work_of_ours(runtime: Runtime) -> None:
     found = counts(log)
     assert (found["problems"], found["opened"], found["closed"], found["answers"]) == (0, 0, 0, 0)
     budgets = BudgetsFold()
-    for each in spent_since(log.db, 0):
+    for each in spent_since(log, 0):
         budgets.feed(*each)
     assert budgets.of("ann", day_of(now_ms())).calls == 0
     figures = Figures()

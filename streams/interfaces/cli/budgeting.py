@@ -8,12 +8,12 @@ from typing import Any
 
 from schemas.budget import ANYBODY, Budget
 from state.folds.budgets import DAY_MS, NOTHING, BudgetsFold, DaySpent, day_of
-from streams.answering.budgets import spent_since
 from streams.interfaces.cli.errors import OK
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json
 from streams.interfaces.cli.setup import Models, budgets_of
 from streams.runtime.embedded.log import now_ms
+from streams.runtime.embedded.queries.spending import spent_since
 from streams.views.words import kilo, pad
 
 UNLIMITED = Budget()
@@ -26,7 +26,7 @@ def show(log: str | None, given: Sequence[str], *, days: int, json: bool) -> int
     at_ms, fold = now_ms(), BudgetsFold()
     with closing(open_log(log)) as opened:
         begins = (at_ms // DAY_MS - days + 1) * DAY_MS
-        for each in spent_since(opened.db, begins):
+        for each in spent_since(opened, begins):
             fold.feed(*each)
     today = day_of(at_ms)
     rows = [(each, day, spent) for each, day, spent in fold.days()]

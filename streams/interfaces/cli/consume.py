@@ -21,6 +21,7 @@ from streams.interfaces.cli.errors import FAILED, OK
 from streams.interfaces.cli.errors import usage as wrong
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import flush, out, out_json, say
+from streams.runtime.embedded.queries import messages
 from streams.views.words import clean, sure
 
 if TYPE_CHECKING:
@@ -154,9 +155,9 @@ def _after(log: SqliteLog, start: str | None, group: str | None) -> int:
     if start == "beginning":
         return 0
     if start == "end":
-        return _one(log, "select max(offset) from messages where topic = ?", TOPIC)
+        return messages.last(log, TOPIC)
     if start.startswith("-") and start[1:].isdecimal():
-        return _last(log, int(start[1:]))
+        return messages.before_last(log, TOPIC, int(start[1:]))
     place = _place(start)
     if place is not None:
         return 0 if _on_kafka(log) else _only_partition(*place)
@@ -193,17 +194,6 @@ def _place(start: str) -> tuple[int, int] | None:
     return None
 
 
-def _one(log: SqliteLog, query: str, *values: object) -> int:
-    row = log.db.execute(query, values).fetchone()
-    return 0 if row is None or row[0] is None else int(row[0])
-
-
-def _last(log: SqliteLog, count: int) -> int:
-    """Before the last ``count`` answers."""
-    query = "select offset from messages where topic = ? order by offset desc limit 1 offset ?"
-    return _one(log, query, TOPIC, count)
-
-
 def _only_partition(partition: int, offset: int) -> int:
     if partition != 0:
         raise wrong(
@@ -217,9 +207,4 @@ def _before_time(log: SqliteLog, start: str) -> int:
         moment = datetime.fromisoformat(start).astimezone()
     except ValueError as error:
         raise wrong(f"{start!r} is no place to start", field="--from", hint=START_HINT) from error
-    # As on Kafka: the first one of that time or later, and all behind it, whatever a clock says of them.
-    query = """
-        select coalesce(min(case when at_ms >= ? then offset end) - 1, max(offset)) from messages
-          where topic = ?
-    """
-    return _one(log, query, int(moment.timestamp() * 1000), TOPIC)
+    return messages.before_time(log, TOPIC, int(moment.timestamp() * 1000))

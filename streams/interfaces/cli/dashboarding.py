@@ -118,16 +118,16 @@ class Importing:
 def _copied(url: str) -> Path:
     """A log of JSON Lines as a file of its own, gone with this process."""
     import atexit
-    import sqlite3
     import tempfile
     from contextlib import closing
+
+    from streams.runtime.embedded.files import copy_to
 
     folder = tempfile.TemporaryDirectory(prefix="metalogue-")
     atexit.register(folder.cleanup)
     path = Path(folder.name) / "log.db"
-    with closing(open_log(url)) as read, closing(sqlite3.connect(path)) as file:
-        read.db.backup(file)
-        file.execute("pragma journal_mode=wal")
+    with closing(open_log(url)) as read:
+        copy_to(read.db, path)
     return path
 
 

@@ -15,18 +15,11 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import out, out_json
 from streams.interfaces.cli.setup import Models, backbone_config, embedder_of
 from streams.interfaces.cli.show.library import Library, ScopeHistory
+from streams.runtime.embedded.queries import episodes
 from streams.views.words import plural
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
-
-OPEN = """
-select a.episode from records a where a.kind = 'problem.admitted'
-  and json_extract(a.body, '$.scope') = ?
-  and exists (select 1 from records o where o.episode = a.episode and o.address = 'opened')
-  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
-  order by a.offset
-"""
 
 
 def change(
@@ -108,8 +101,10 @@ def _times(log: SqliteLog, scope: str) -> int:
 
 def _need_none_open(log: SqliteLog, scope: str, yes: bool) -> None:
     """Raises a usage error where open episodes would be parked, unless that is agreed to."""
-    episodes = [row[0] for row in log.db.execute(OPEN, (scope,))]
-    if episodes and not yes:
-        detail = f"{plural(len(episodes), 'episode')} of {scope} are open, {episodes[0]} among them"
+    open_ones = episodes.open_in(log, scope)
+    if open_ones and not yes:
+        detail = (
+            f"{plural(len(open_ones), 'episode')} of {scope} are open, {open_ones[0]} among them"
+        )
         hint = "Let a worker finish them first; with --yes they are parked if they need a vector"
         raise usage(detail, field="EMBEDDER", error="embedder.open", hint=hint)

@@ -18,6 +18,7 @@ from streams.engine.episode import settings_of
 from streams.engine.policies import NoPolicy, find
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.output import say
+from streams.runtime.embedded.queries import spending
 from streams.views.words import kilo, plural
 
 if TYPE_CHECKING:
@@ -31,25 +32,6 @@ SPAN = 50_000
 """Records at a log's end in which closed episodes are looked for."""
 MOST = 20_000
 """Problems that are looked at one by one."""
-
-WAITING = """
-select json_extract(problem, '$.policy'), json_extract(problem, '$.profile'),
-  json_extract(problem, '$.settings'), json_extract(problem, '$.limits'), count(*) from (
-    select json_extract(body, '$.problem') problem from records a where address = 'admitted'
-      and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
-    union all
-    select value from messages where topic = 'problems' and offset > ? limit ?)
-  group by 1, 2, 3, 4 order by count(*) desc
-"""
-CLOSED = """
-select count(*), avg(calls), avg(prompt), avg(completion), count(prompt + completion) from (
-  select json_extract(c.body, '$.usage.calls') calls, json_extract(c.body, '$.usage.prompt_tokens') prompt,
-    json_extract(c.body, '$.usage.completion_tokens') completion
-  from records c join records o on o.episode = c.episode and o.address = 'opened'
-  where c.offset > (select coalesce(max(offset), 0) from records) - ? and c.address = 'closed'
-    and c.episode >= 'p/' and c.episode < 'p0'
-    and json_extract(o.body, '$.policy') = ? and json_extract(o.body, '$.backbones') = ?)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +109,13 @@ def _waiting(log: SqliteLog) -> Iterator[tuple[str | None, Problem, int]]:
     """Kinds of problems that wait: policy, a problem of its settings and limits, and how many."""
     import orjson
 
-    rows = log.db.execute(WAITING, (log.position("intake", "problems"), MOST)).fetchall()
-    for policy, profile, settings, limits, count in rows:
+    for each in spending.waiting(log, MOST):
         said = {
-            "profile": profile or "service",
-            "settings": orjson.loads(settings or "{}"),
-            "limits": orjson.loads(limits or "{}"),
+            "profile": each.profile or "service",
+            "settings": orjson.loads(each.settings or "{}"),
+            "limits": orjson.loads(each.limits or "{}"),
         }
-        yield policy, _problem(said), count
+        yield each.policy, _problem(said), each.problems
 
 
 def _problem(said: dict[str, Any]) -> Problem:
@@ -176,12 +157,18 @@ def _each(world: World, log: SqliteLog | None, policy: Policy[Any], problem: Pro
 
 
 def _measured(world: World, log: SqliteLog, policy: Policy[Any]) -> Each | None:
-    row = log.db.execute(CLOSED, (SPAN, policy.name, world.description)).fetchone()
-    closed, calls, prompt, completion, counted = row
-    if not closed:
+    taken = spending.taken(log, policy.name, world.description, SPAN)
+    if taken is None:
         return None
-    tokens = prompt + completion if counted == closed else None
+    prompt, completion = taken.prompt_tokens, taken.completion_tokens
+    tokens = None if prompt is None or completion is None else prompt + completion
     price = price_for(world.caller.prices, world.backbones["*"].name)
-    alone = len(world.backbones) == 1 and price is not None and tokens is not None
-    cost = price.of(round(prompt), round(completion)) if alone and price is not None else None
-    return Each(measured=closed, calls=calls, tokens=tokens, cost=cost)
+    cost = None
+    if (
+        len(world.backbones) == 1
+        and price is not None
+        and prompt is not None
+        and completion is not None
+    ):
+        cost = price.of(round(prompt), round(completion))
+    return Each(measured=taken.closed, calls=taken.calls, tokens=tokens, cost=cost)

@@ -13,31 +13,12 @@ from urllib.parse import quote
 from schemas.identity import episode_parts
 from schemas.settings import near
 from streams.interfaces.cli.errors import USAGE, CliError, usage
+from streams.runtime.embedded.queries import episodes, messages
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 SHOWN = 6
-LATEST = "select key from messages where topic = 'answers' order by offset desc limit 1"
-NEWEST = "select episode from records where kind = 'episode.opened' order by offset desc limit 1"
-ADMITTED = """
-select episode, exists (
-    select 1 from records c where c.episode = a.episode and c.address = 'closed')
-  from records a where address = 'admitted' and instr(episode, ?) order by offset
-"""
-BEGUN_SO = """
-select distinct episode from records where address in ('admitted', 'opened', 'batch', 'taken')
-  and episode >= ?1 and episode < ?1 || char(1114111)
-"""
-HELD = """
-select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.closed') limit 1
-"""
-WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch', 'taken')"
-QUEUED = "select 1 from messages where topic = 'problems' and instr(key, ?) limit 1"
-KEPT = """
-select exists (select 1 from records where episode = ?1)
-  or exists (select 1 from messages where key = ?1)
-"""
 HINT = "An ID is a problem's id, an episode's, or a unique beginning. All: metalogue consume"
 START = "Start a worker: metalogue worker --backbone B --until-idle"
 
@@ -48,7 +29,7 @@ def find_episode(log: SqliteLog, wanted: str | None) -> str:
         return _latest(log)
     if not _is_text(wanted):
         raise usage(f"no episode {wanted!r}", field="ID", error="episode.unknown", hint=HINT)
-    if log.db.execute("select 1 from records where episode = ?", (wanted,)).fetchone():
+    if episodes.is_on_record(log, wanted):
         return wanted
     runs = runs_of(log, wanted) or _named_with_domain(log, wanted)
     if len({episode_parts(episode)[0] for episode in runs}) > 1:
@@ -63,17 +44,16 @@ def find_episode(log: SqliteLog, wanted: str | None) -> str:
 
 def find_kept(log: SqliteLog, wanted: str) -> str:
     """As ``find_episode``, but whatever bears this very name is meant: claims, series, texts, messages too."""
-    if _is_text(wanted) and log.db.execute(KEPT, (wanted,)).fetchone()[0]:
+    if _is_text(wanted) and episodes.is_known(log, wanted):
         return wanted
     return find_episode(log, wanted)
 
 
 def runs_of(log: SqliteLog, problem_id: str, domain: str | None = None) -> list[str]:
     """The episodes of a problem, those that are closed last, oldest first."""
-    rows = log.db.execute(ADMITTED, (f"/{quote(problem_id, safe='')}/",)).fetchall()
     named = [
         (closed, episode)
-        for episode, closed in rows
+        for episode, closed in episodes.admitted(log, f"/{quote(problem_id, safe='')}/")
         if (parts := _parts(episode)) and parts[1] == problem_id and domain in (None, parts[0])
     ]
     return [episode for _, episode in sorted(named, key=lambda row: row[0])]
@@ -81,8 +61,8 @@ def runs_of(log: SqliteLog, problem_id: str, domain: str | None = None) -> list[
 
 def problems_of(log: SqliteLog) -> set[str]:
     """Ids of all problems that have episodes."""
-    admitted = (str(row[0]) for row in log.db.execute(ADMITTED, ("p/",)))
-    return {parts[1] for episode in admitted if (parts := _parts(episode))}
+    admitted = episodes.admitted(log, "p/")
+    return {parts[1] for each in admitted if (parts := _parts(each.episode))}
 
 
 def need_records(log: SqliteLog) -> None:
@@ -93,9 +73,9 @@ def need_records(log: SqliteLog) -> None:
 
 def need_episodes(log: SqliteLog, wanted: str | None = None) -> None:
     """Raises a ``CliError`` where nothing was worked on yet, or not on the episode that is wanted."""
-    if wanted is None and log.db.execute(HELD).fetchone() is None:
+    if wanted is None and not episodes.any_begun(log):
         raise _nothing(log, "no episode yet")
-    if wanted is not None and log.db.execute(WORKED_ON, (wanted,)).fetchone() is None:
+    if wanted is not None and not episodes.is_begun(log, wanted):
         raise _nothing(log, f"{wanted} was not worked on yet")
 
 
@@ -112,11 +92,10 @@ def one_of(wanted: str, names: Iterable[str]) -> str | None:
 
 
 def _latest(log: SqliteLog) -> str:
-    for query in (LATEST, NEWEST):
-        row = log.db.execute(query).fetchone()
-        if row is not None:
-            return str(row[0])
-    raise _nothing(log, "no episode yet")
+    found = episodes.latest(log)
+    if found is None:
+        raise _nothing(log, "no episode yet")
+    return found
 
 
 def _nothing(log: SqliteLog, what: str) -> CliError:
@@ -148,10 +127,10 @@ def _by_domain(runs: Iterable[str]) -> list[str]:
 
 def _by_beginning(log: SqliteLog, wanted: str) -> list[str]:
     """Episodes whose own name begins so; else those of problems whose id does, of a single one the newest."""
-    found = [str(row[0]) for row in log.db.execute(BEGUN_SO, (wanted,))]
+    found = episodes.beginning_with(log, wanted)
     if found:
         return found
-    admitted = [str(row[0]) for row in log.db.execute(ADMITTED, ("p/",))]
+    admitted = [each.episode for each in episodes.admitted(log, "p/")]
     named = [(parts, episode) for episode in admitted if (parts := _parts(episode))]
     matching = {episode: parts[:2] for parts, episode in named if parts[1].startswith(wanted)}
     if len({*matching.values()}) == 1:
@@ -172,9 +151,9 @@ def _several(wanted: str, found: list[str], what: str) -> CliError:
 
 def _unknown(log: SqliteLog, wanted: str) -> CliError:
     """The error for an id of nothing, with the nearest there is."""
-    if log.db.execute(QUEUED, (f"/{quote(wanted, safe='')}/",)).fetchone():
+    if messages.is_queued(log, f"/{quote(wanted, safe='')}/"):
         return _nothing(log, f"{wanted} is queued: no worker has admitted it")
-    admitted = [str(row[0]) for row in log.db.execute(ADMITTED, ("p/",))]
+    admitted = [each.episode for each in episodes.admitted(log, "p/")]
     if not admitted:
         return _nothing(log, "no episode yet")
     said = near(wanted, admitted if "/" in wanted else problems_of(log))

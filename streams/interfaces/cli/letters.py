@@ -10,28 +10,15 @@ from typing import TYPE_CHECKING, Any
 from streams.core.topology import TOPICS
 from streams.interfaces.cli.errors import usage
 from streams.producing.subjects import UNREAD
+from streams.runtime.embedded.queries import letters as queries
+from streams.runtime.embedded.queries.letters import CUT, Refused
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-TOPIC = "dead-letters"
 TRACES = "traces"
 """No topic of a log: lines of files that other tools wrote are refused before they are on one."""
 ERRORS = "__metalogue.errors."
-CUT = "__metalogue.cut."
-ALL = """
-select row_number() over (order by offset), offset, key, at_ms, headers, value
-  from messages where topic = 'dead-letters' order by offset
-"""
-SENT_ON = "select offset from consumers where topic = 'dead-letters' and name like 'dlq/%'"
-NUMBER = """
-select count(*) from messages where topic = 'dead-letters'
-  and offset <= (select offset from messages where topic = 'dead-letters' and key = ?)
-"""
-IS_CUT = f"""
-select 1 from messages where topic = 'dead-letters' and key = ?
-  and json_extract(headers, '$."{CUT}bytes"') is not null
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +31,8 @@ class Cut:
     """How many headers that came with it were left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """One dead letter. ``number`` counts from 1 in the order in which they were refused."""
-
-    number: int
-    offset: int
-    key: str
-    at_ms: int
-    headers: dict[str, Any]
-    value: bytes
-    sent_on: bool
-    """Whether it was replayed since."""
+class DeadLetter(Refused):
+    """One dead letter, as it is told to people."""
 
     @property
     def topic(self) -> str:
@@ -143,24 +120,12 @@ class DeadLetter:
 
 def letters(log: SqliteLog) -> Iterator[DeadLetter]:
     """Every dead letter, oldest first."""
-    import orjson
-
-    sent_on = {row[0] for row in log.db.execute(SENT_ON)}
-    for number, offset, key, at_ms, headers, value in log.db.execute(ALL):
-        raw = value if isinstance(value, bytes) else str(value).encode()
-        said = orjson.loads(headers)
-        yield DeadLetter(number, offset, key, at_ms, said, raw, offset in sent_on)
-
-
-def number_of(log: SqliteLog, key: str) -> int:
-    """The number of the dead letter with this key; 0 if there is none."""
-    return int(log.db.execute(NUMBER, (key,)).fetchone()[0])
+    return (DeadLetter(*each) for each in queries.letters(log))
 
 
 def kept_as(log: SqliteLog, key: str) -> str:
     """What is kept of a refused line, by its letter's key: all of its bytes, unless the log takes fewer."""
-    number = number_of(log, key)
-    is_cut = log.db.execute(IS_CUT, (key,)).fetchone() is not None
+    number, is_cut = queries.number_of(log, key), queries.is_cut(log, key)
     if key.endswith(f":{UNREAD}"):
         return f"Kept as dead letter {number}, without its bytes: nobody knows whom they are about."
     whole = "the first of its bytes: the log takes no more" if is_cut else "bytes unchanged"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.opening import log_path, log_url
 from streams.interfaces.cli.output import complain
+from streams.runtime.embedded.files import SqliteError
 
 if TYPE_CHECKING:
     from streams.engine.progress import Progress
@@ -62,7 +62,7 @@ class Watcher:
     def _try(self, now: float) -> None:
         try:
             self.refresh(now)
-        except (OSError, sqlite3.Error):
+        except (OSError, SqliteError):
             self.failed = True
 
     def refresh(self, now: float) -> None:

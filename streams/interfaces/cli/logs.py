@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,22 +13,11 @@ from streams.interfaces.cli.errors import OK, USAGE, CliError, sentence, usage
 from streams.interfaces.cli.finding import find_kept
 from streams.interfaces.cli.opening import is_missing, log_path, log_url, open_log
 from streams.interfaces.cli.output import as_json, out, out_json
+from streams.runtime.embedded.queries import counts as held
+from streams.runtime.embedded.queries import messages
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
-
-ANYTHING = "select exists (select 1 from records) or exists (select 1 from messages)"
-PARKED = """
-select coalesce(sum(max(0, times)), 0) from (
-  select sum(case kind when 'episode.parked' then 1 else -1 end) as times from records
-    where kind in ('episode.parked', 'episode.adopted') group by episode)
-"""
-"""An episode that was taken out while it waited or ran had never been parked. Every record is looked at for it."""
-COUNTS = {
-    "problems": "select count(*) from messages where topic = 'problems'",
-    "answers": "select count(*) from messages where topic = 'answers'",
-    "dead_letters": "select count(*) from messages where topic = 'dead-letters'",
-}
 
 
 def counts(log: SqliteLog) -> dict[str, int]:
@@ -37,20 +25,18 @@ def counts(log: SqliteLog) -> dict[str, int]:
     from schemas.events.union import FACT_KINDS
     from streams.runtime.embedded.marks import counted
 
-    found = {name: int(log.db.execute(query).fetchone()[0]) for name, query in COUNTS.items()}
-    records, kinds = counted(log), Counter[str]()
-    for (_, kind), count in records.items():
-        kinds[kind] += count
+    topics = {"problems": "problems", "answers": "answers", "dead_letters": "dead-letters"}
+    found = {name: messages.count(log, topic) for name, topic in topics.items()}
+    records, kinds = counted(log), held.kinds(log)
     found["events"] = kinds.total()
     found["opened"], found["completions"] = kinds["episode.opened"], kinds["completed"]
     found["closed"] = records.get(("events", "episode.closed"), 0)
     found["learning_episodes"] = records.get(("learning", "episode.closed"), 0)
-    found["parked"] = log.db.execute(PARKED).fetchone()[0] if kinds["episode.parked"] else 0
+    found["parked"] = held.times_parked(log) if kinds["episode.parked"] else 0
     found["facts"] = sum(kinds[kind] for kind in FACT_KINDS)
     found["repeated_completions"] = log.counter("repeated")
     found["stale_completions"] = log.counter("stale")
-    pages = log.db.execute("select page_count * page_size from pragma_page_count, pragma_page_size")
-    found["bytes"] = int(pages.fetchone()[0])
+    found["bytes"] = held.size_bytes(log)
     order = (
         "problems opened closed answers completions repeated_completions stale_completions facts"
     )
@@ -110,7 +96,7 @@ def cat(url: str | None, *, topic: str | None, episode: str | None, learned: boo
 
 def need_anything(log: SqliteLog) -> None:
     """Raises a ``CliError`` for a log with neither records nor messages."""
-    if not log.db.execute(ANYTHING).fetchone()[0]:
+    if held.is_empty(log):
         hint = "Put problems on it: metalogue produce SOURCE"
         where = str(log.path)
         raise CliError(
@@ -122,8 +108,7 @@ def _check_topic(log: SqliteLog, topic: str | None) -> None:
     """Raises a usage error for a topic that neither this build nor the log knows."""
     if topic is None:
         return
-    known = {each.name for each in TOPICS}
-    known.update(name for (name,) in log.db.execute("select distinct topic from messages"))
+    known = {each.name for each in TOPICS} | held.message_topics(log)
     if topic not in known:
         raise usage(f"no topic {topic!r}", field="--topic", hint=sentence(meant(topic, known)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -10,24 +9,24 @@ from schemas.identity import digest
 from schemas.problem import Feedback, Problem
 from streams.engine.policies import find
 from streams.interfaces.cli.feedback import message
-from streams.interfaces.cli.letters import ERRORS, TOPIC, TRACES, DeadLetter
+from streams.interfaces.cli.letters import ERRORS, TRACES, DeadLetter
 from streams.producing.produce import PLAN, Plan, Producer
 from streams.producing.sources import BadLine, NoSource, SourceLine, lines_of, parse_as
 from streams.producing.traces.taking import Plan as TracePlan
 from streams.producing.traces.taking import Taker
 from streams.runtime.embedded.intake import episode_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import messages
+from streams.runtime.embedded.queries.letters import TOPIC
 from streams.runtime.kafka.admission import foreign
 from streams.runtime.room import need_room
-
-VALUE = "select value from messages where topic = ? and key = ?"
 
 
 def send_on(log: SqliteLog, letter: DeadLetter, mended: bytes | None = None) -> bool:
     """Publish a letter, or bytes in its stead, and note it; whether that was new. Raises ``BadLine``."""
     if mended is None:
         mended = whole_of(log, letter)
-        letter = replace(letter, value=mended)
+        letter = letter._replace(value=mended)
     new = _republish(log, letter, mended)
     log.commit_position(f"dlq/{letter.number}", TOPIC, letter.offset)
     return new
@@ -109,7 +108,7 @@ def _problem(log: SqliteLog, letter: DeadLetter, value: bytes) -> bool:
     if log.room is not None and len(value) > log.room:  # it was longer than what it says
         value = problem.model_dump_json(exclude_defaults=True).encode()
     episode = episode_of(problem, "cot")
-    refused = log.db.execute(VALUE, ("problems", episode)).fetchone() == (letter.value,)
+    refused = messages.value_of(log, "problems", episode) == letter.value
     key = f"replay/{letter.number}/{digest(value.hex())}" if refused else episode
     log.publish([message(each) for each in labels])
     return log.publish([("problems", key, {}, value)]) == 1

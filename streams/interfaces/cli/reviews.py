@@ -17,51 +17,15 @@ from pydantic import ValidationError
 from handlers.reviewing import USUAL, Ended, Reason, Thresholds, reasons
 from schemas.events.codec import decode
 from schemas.events.episode import ReviewAsked
-from schemas.events.learning import Graded, ProblemForgotten
 from schemas.identity import canonical, digest
 from schemas.problem import Feedback
 from state.folds.grades import GradesFold
 from streams.interfaces.cli.errors import usage
+from streams.runtime.embedded.queries import reviews
+from streams.runtime.embedded.queries.reviews import NEWEST, ToReview
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
-
-NEWEST = 1 << 62
-VOTED = """
-select json_object('votes', json_extract(v.body, '$.votes'), 'of', json_extract(v.body, '$.of'))
-  from records v where v.episode = c.episode and v.kind = 'voted' order by v.offset desc limit 1
-"""
-CLOSED = f"""
-select a.offset, c.episode, c.at_ms, a.body, o.body, c.body, ({VOTED})
-  from records a
-  join records c on c.episode = a.episode and c.address = 'closed'
-  left join records o on o.episode = a.episode and o.address = 'opened'
-  where a.address = 'admitted' and a.offset < :before {{one}} order by a.offset desc
-"""
-ASKED = """
-select a.offset, q.episode, q.at_ms, a.body, o.body, q.body, 0
-  from records a
-  join records q on q.episode = a.episode and q.address >= 'asked.' and q.address < 'asked/'
-  left join records o on o.episode = a.episode and o.address = 'opened'
-  where a.address = 'admitted' and a.offset < :before {one}
-  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
-  and not exists (select 1 from records r where r.episode = a.episode
-    and r.address = json_extract(q.body, '$.address'))
-  and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
-    and json_extract(v.body, '$.void'))
-  order by a.offset desc, q.offset
-"""
-REPLIED = """
-select json_extract(cast(value as text), '$.episode'), json_extract(cast(value as text), '$.review')
-  from messages where topic = 'feedback' and json_valid(cast(value as text))
-  and json_extract(cast(value as text), '$.review') is not null
-"""
-GRADED = "select kind, body from records where episode = ? and kind = 'graded' order by offset"
-SPOKEN = """
-select distinct json_extract(cast(value as text), '$.episode') from messages
-  where topic = 'feedback' and json_valid(cast(value as text))
-"""
-FORGOTTEN = "select kind, body from records where episode >= 'n/' and episode < 'n0' and kind = 'problem.forgotten'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +86,7 @@ def _told(reason: Reason, ended: Ended) -> str:
 
 def queue(log: SqliteLog, thresholds: Thresholds = USUAL, before: int = NEWEST) -> Iterator[Item]:
     """What waits for a person, newest first, from what was admitted ``before`` an offset on."""
-    forgotten = _forgotten(log)
+    forgotten = reviews.forgotten(log)
     both = merge(
         asking(log, before), _ended(log, thresholds, before), key=lambda item: -item.offset
     )
@@ -133,9 +97,9 @@ def queue(log: SqliteLog, thresholds: Thresholds = USUAL, before: int = NEWEST) 
 
 def _ended(log: SqliteLog, thresholds: Thresholds, before: int) -> Iterator[Item]:
     """The answers that call for a person, of whom nobody has spoken and nobody knows how they turned out."""
-    judged = {episode for (episode,) in log.db.execute(SPOKEN)}
-    for row in log.db.execute(CLOSED.format(one=""), {"before": before}):
-        if row[1] in judged:
+    judged = reviews.spoken_of(log)
+    for row in reviews.closed(log, before):
+        if row.episode in judged:
             continue
         item = _item(row, thresholds)
         if item.reasons and not _is_known(log, item.episode):
@@ -144,10 +108,8 @@ def _ended(log: SqliteLog, thresholds: Thresholds, before: int) -> Iterator[Item
 
 def asking(log: SqliteLog, before: int = NEWEST, episode: str | None = None) -> Iterator[Item]:
     """The questions to people that nobody has answered; of one episode, if it is named."""
-    replied = {(named, address) for named, address in log.db.execute(REPLIED)}
-    one = "" if episode is None else "and a.episode = :episode"
-    values = {"before": before, "episode": episode}
-    for row in log.db.execute(ASKED.format(one=one), values):
+    replied = reviews.replied(log)
+    for row in reviews.asked(log, before, episode):
         item = _open_item(row)
         if item.asked is not None and (item.episode, item.asked.address) not in replied:
             yield item
@@ -161,8 +123,7 @@ def item_of(log: SqliteLog, episode: str, thresholds: Thresholds = USUAL) -> Ite
     waiting = waiting_of(log, episode)
     if waiting is not None:
         return waiting
-    values = {"before": NEWEST, "episode": episode}
-    row = log.db.execute(CLOSED.format(one="and a.episode = :episode"), values).fetchone()
+    row = next(reviews.closed(log, NEWEST, episode), None)
     if row is None:
         raise usage(f"{episode} has not ended, and asks nobody", field="ID", error="review.open")
     return _item(row, thresholds)
@@ -175,7 +136,7 @@ def waiting_of(log: SqliteLog, episode: str) -> Item | None:
 
 def is_judged(log: SqliteLog, episode: str) -> bool:
     """Whether an answer needs no person any more: somebody spoke of it, or it is known how it turned out."""
-    return episode in {name for (name,) in log.db.execute(SPOKEN)} or _is_known(log, episode)
+    return episode in reviews.spoken_of(log) or _is_known(log, episode)
 
 
 def judgement(item: Item, by: str, **word: Any) -> Feedback:
@@ -204,50 +165,39 @@ def put(log: SqliteLog, said: Feedback) -> bool:
     return log.publish([("feedback", digest(value), {}, canonical(value))]) > 0
 
 
-def _open_item(row: tuple[Any, ...]) -> Item:
-    asked = decode("review.asked", row[5])
+def _open_item(row: ToReview) -> Item:
+    asked = decode("review.asked", row.body)
     assert isinstance(asked, ReviewAsked)
     return Item(**_of_problem(row), ended=None, reasons=("asked",), asked=asked)
 
 
-def _item(row: tuple[Any, ...], thresholds: Thresholds) -> Item:
-    voted, said = row[6], orjson.loads(row[5])
-    vote: dict[str, Any] = {} if voted is None else orjson.loads(voted)
+def _item(row: ToReview, thresholds: Thresholds) -> Item:
+    said = orjson.loads(row.body)
+    vote: dict[str, Any] = {} if row.voted is None else orjson.loads(row.voted)
     names = ("answer", "confidence", "calibrated")
     ended = Ended(status=said["status"], **{name: said.get(name) for name in names}, **vote)
     return Item(**_of_problem(row), ended=ended, reasons=reasons(ended, thresholds))
 
 
-def _of_problem(row: tuple[Any, ...]) -> dict[str, Any]:
+def _of_problem(row: ToReview) -> dict[str, Any]:
     """What an item says of its episode: where its admission stands, its problem and policy, and since when."""
-    offset, episode, at_ms, admitted, opened, *_ = row
-    problem = orjson.loads(admitted)["problem"]
-    began: dict[str, Any] = {} if opened is None else orjson.loads(opened)
+    problem = orjson.loads(row.admitted)["problem"]
+    began: dict[str, Any] = {} if row.opened is None else orjson.loads(row.opened)
     return {
-        "offset": offset,
-        "episode": episode,
+        "offset": row.offset,
+        "episode": row.episode,
         "problem_id": problem["id"],
         "domain": problem["domain"],
         "problem": problem["problem"],
         "policy": began.get("policy", ""),
         "memory": problem["memory"],
-        "at_ms": at_ms,
+        "at_ms": row.at_ms,
     }
 
 
 def _is_known(log: SqliteLog, episode: str) -> bool:
     """Whether it is known how an answer turned out, whoever said it."""
     fold = GradesFold()
-    for kind, body in log.db.execute(GRADED, (episode,)):
-        event = decode(kind, body)
-        if isinstance(event, Graded):
-            fold.feed(episode, event)
+    for grade in reviews.grades_of(log, episode).values():
+        fold.feed(episode, grade)
     return fold.outcome(episode) in ("right", "wrong")
-
-
-def _forgotten(log: SqliteLog) -> set[tuple[str, str]]:
-    """Domain and id of the problems that a person had forgotten."""
-    events = (decode(kind, body) for kind, body in log.db.execute(FORGOTTEN))
-    return {
-        (event.domain, event.problem_id) for event in events if isinstance(event, ProblemForgotten)
-    }

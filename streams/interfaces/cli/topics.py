@@ -8,26 +8,25 @@ from streams.core.topology import CHECKPOINTS, STAGES, TOPICS, Topic
 from streams.interfaces.cli.errors import FAILED, OK, usage
 from streams.interfaces.cli.opening import log_url, open_log
 from streams.interfaces.cli.output import out, out_json, say
+from streams.runtime.embedded.queries import counts
+from streams.runtime.embedded.queries.counts import TopicCount
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
     from streams.runtime.kafka.rights import Who
 
-RECORDS = "select topic, count(*), max(offset) from records group by topic"
-MESSAGES = "select topic, count(*), max(offset) from messages group by topic"
 LOG_TOPICS = ("events", "learning")
 
 
-def counts(log: SqliteLog) -> dict[str, tuple[int, int]]:
+def held(log: SqliteLog) -> dict[str, TopicCount]:
     """How many records each topic holds, and the last one's offset."""
-    rows = [*log.db.execute(RECORDS), *log.db.execute(MESSAGES)]
-    return {topic: (count, last) for topic, count, last in rows}
+    return counts.records_by_topic(log) | counts.messages_by_topic(log)
 
 
 def rows_of(log: SqliteLog) -> list[dict[str, Any]]:
     """Every topic of the topology with its count and who reads and writes it."""
-    found = counts(log)
-    return [_row(topic, *found.get(topic.name, (0, 0))) for topic in TOPICS]
+    found = held(log)
+    return [_row(topic, *found.get(topic.name, TopicCount(0, 0))) for topic in TOPICS]
 
 
 def _row(topic: Topic, count: int | None, last: int | None) -> dict[str, Any]:
@@ -83,22 +82,18 @@ def create(
         out(f"{log_url(log)} has {', '.join(topic.name for topic in TOPICS)}")
 
 
-POSITIONS = "select name, topic, offset from consumers where name not like 'kafka/%'"
-"""How far readers are; an import's own positions count offsets of Kafka."""
-
-
 def faults(log: SqliteLog) -> list[str]:
     """What is wrong with the topics of a log; nothing if they are sound."""
-    found = counts(log)
+    found = held(log)
     known = {topic.name for topic in TOPICS}
     wrong = [
-        f"{name}: not a topic of this build, {found[name][0]} records"
+        f"{name}: not a topic of this build, {found[name].size} records"
         for name in found.keys() - known
     ]
 
-    for name, topic, offset in log.db.execute(POSITIONS):
-        last = found.get(topic, (0, 0))[1]
-        if offset > last:
+    for name, topic, offset in counts.positions(log):
+        last = found.get(topic, TopicCount(0, 0)).last
+        if offset > last and not name.startswith("kafka/"):  # those are offsets of Kafka
             wrong.append(f"{topic}: {name} stands at {offset}, after its last record at {last}")
     return sorted(wrong)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
@@ -25,6 +24,8 @@ from streams.interfaces.cli.setup import (
     need_prices,
     world_of,
 )
+from streams.runtime.embedded.files import SqliteError
+from streams.runtime.embedded.queries import episodes
 from streams.views.words import plural
 
 if TYPE_CHECKING:
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
     from streams.answering.world import Totals, World
     from streams.engine.progress import Outcome, Progress
     from streams.runtime.embedded.worker import Worker
-
-OPEN = """
-select count(*) from records a where kind = 'problem.admitted'
-  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
-"""
 
 
 @contextmanager
@@ -109,7 +105,7 @@ def _keep_learned(path: str) -> None:
     from streams.runtime.embedded.snapshots import keep
 
     with (
-        suppress(OSError, sqlite3.Error, ValueError, LookupError),
+        suppress(OSError, SqliteError, ValueError, LookupError),
         closing(SqliteLog(path)) as log,
     ):
         keep(log, tables_path(log.path))
@@ -179,7 +175,7 @@ def _finished(worker: Worker, config: WorkerConfig, pages: tuple[str, int] | Non
     try:
         return asyncio.run(_run(worker, config, pages))
     except BackboneError as error:
-        raise as_cli(error, log.db.execute(OPEN).fetchone()[0]) from error
+        raise as_cli(error, episodes.not_closed(log)) from error
     finally:
         log.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -27,6 +26,7 @@ from streams.interfaces.dashboard.guard import Guard, alone
 from streams.interfaces.dashboard.live import Live
 from streams.interfaces.dashboard.live_log import LiveLog
 from streams.research.analysis.layout import style
+from streams.runtime.embedded.files import SqliteError
 from streams.support.web.bodies import Bodies
 from streams.telemetry.metrics import CONTENT_TYPE, Sample, exposed
 
@@ -111,7 +111,7 @@ class Dashboard:
                 Middleware(Bodies, most_bytes=letters.MOST_BYTES),
             ],
             exception_handlers=dict.fromkeys(
-                (HTTPException, CliError, sqlite3.Error, BadEvent), self.failed
+                (HTTPException, CliError, SqliteError, BadEvent), self.failed
             ),
             lifespan=self.lifespan,
         )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
 
 from handlers.learning.likeness import likeness_of
 from schemas.events.episode import Recalled
 from schemas.events.reasoning import KnowledgeReached
-from schemas.identity import episode_parts
 from schemas.memory import Memory, MemoryItem
 from state.folds.state import State
 from streams.core.judgements import words
@@ -27,19 +25,13 @@ from streams.research.analysis.tree_page import (
     searched,
 )
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import episodes
 from streams.views.rows import Row, grouped, items_of, rows
 from streams.views.sheet import EpisodeView
 from streams.views.words import one_line
 
 JUDGING: Final = ("good", "bad", "warn", "note")
 """Tones of steps that judge an answer or decide on it."""
-OTHERS = """
-select episode from records where episode >= ? and episode < ? and address = 'admitted'
-  and episode <> ? limit 20
-"""
-PROBES = """
-select episode from records where episode >= ? and episode < ? and address = 'opened' limit 50
-"""
 
 
 # ── As a tree ────────────────────────────────────────────────────────────────────────────────
@@ -159,16 +151,11 @@ def _roles(found: Sequence[Row]) -> Mapping[str, tuple[str, ...]]:
 
 def beside(log: SqliteLog, episode: str) -> dict[str, list[str]]:
     """Other episodes of the same problem, and the forks and probes that were taken from this one."""
-    found: dict[str, list[str]] = {"others": [], "probes": []}
     try:
-        domain, problem, _ = episode_parts(episode)
+        others = episodes.other_runs(log, episode)
     except ValueError:
-        return found
-    first = f"p/{domain}/{quote(problem, safe='')}/"
-    found["others"] = [row[0] for row in log.db.execute(OTHERS, (first, first[:-1] + "0", episode))]
-    taken = f"q/{episode}/"
-    found["probes"] = [row[0] for row in log.db.execute(PROBES, (taken, taken[:-1] + "0"))]
-    return found
+        return {"others": [], "probes": []}
+    return {"others": others, "probes": episodes.probes_of(log, episode)}
 
 
 def page(log: SqliteLog, state: State, sheet: EpisodeView) -> dict[str, Any]:

@@ -6,7 +6,6 @@ One thread reads what is new, a stretch at a time; pages read under the same loc
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -15,11 +14,13 @@ from pathlib import Path
 
 from state.folds.budgets import BudgetsFold
 from state.folds.state import State
-from streams.answering.budgets import spent_since
 from streams.interfaces.cli.errors import CliError
 from streams.interfaces.dashboard.rates import Rates
-from streams.interfaces.dashboard.reading import ReadOnlyLog, reading
 from streams.research.analysis.effects import Effects
+from streams.runtime.embedded.files import SqliteError
+from streams.runtime.embedded.queries import counts, episodes
+from streams.runtime.embedded.queries.spending import spent_since
+from streams.runtime.embedded.reading import PAGE_MS, ReadOnlyLog, reading
 from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.rows import now_ms
 from streams.telemetry.counts import Counts
@@ -29,13 +30,6 @@ OLD_S = 10.0
 """What is shown is called old when its source has said nothing for so long."""
 STRETCH = 5_000
 """Records that are folded at once, so that no page waits for long."""
-MOVES = """
-select episode, kind, at_ms, kind = 'episode.adopted' and json_extract(body, '$.void')
-  from records where offset > ? and offset <= ? and kind in (
-  'episode.opened', 'batch.closed', 'episode.closed', 'episode.parked', 'episode.adopted',
-  'memory.versioned') order by offset
-"""
-MESSAGES = "select topic, count(*), max(offset) from messages where offset > ? group by topic"
 OPENS = frozenset({"episode.opened", "batch.closed", "episode.adopted"})
 
 
@@ -61,7 +55,7 @@ class LiveLog:
 
     def _begin(self) -> None:
         self.file = os.stat(self.path).st_ino
-        self.log = ReadOnlyLog(self.path)
+        self.log = ReadOnlyLog(self.path, PAGE_MS)
         self.counts = Counts(self.path)
         self.state, self.rates, self.effects = State(), Rates(), Effects()
         self.budgets = BudgetsFold()
@@ -88,7 +82,7 @@ class LiveLog:
         self.caught()
         try:
             more = self.refresh()
-        except (sqlite3.Error, OSError) as error:
+        except (SqliteError, OSError) as error:
             self._found(self.source, f"{self.path}: {getattr(error, 'strerror', None) or error}")
             return False
         self._found(self.source, None)
@@ -150,21 +144,21 @@ class LiveLog:
 
     def _take(self) -> bool:
         more = self.counts.read()
-        for each in spent_since(self.log.db, 0, max(self.moved, 0), self.counts.offset):
+        for each in spent_since(self.log, 0, max(self.moved, 0), self.counts.offset):
             self.budgets.feed(*each)
         self._moves(self.counts.offset)
         self.effects.read(self.log, self.counts.offset)
-        for topic, count, last in self.log.db.execute(MESSAGES, (max(self.sent, 0),)).fetchall():
-            self.messages[topic] = self.messages.get(topic, 0) + count
-            self.sent = max(self.sent, last)
+        for topic, new in counts.messages_by_topic(self.log, max(self.sent, 0)).items():
+            self.messages[topic] = self.messages.get(topic, 0) + new.size
+            self.sent = max(self.sent, new.last)
         return self._fold() or more
 
     def _moves(self, upto: int) -> None:
-        for episode, kind, at_ms, void in self.log.db.execute(MOVES, (max(self.moved, 0), upto)):
-            if kind in OPENS and not void:
-                self.open[episode] = at_ms
+        for move in episodes.moves(self.log, max(self.moved, 0), upto):
+            if move.kind in OPENS and not move.is_void:
+                self.open[move.episode] = move.at_ms
             else:
-                self.open.pop(episode, None)
+                self.open.pop(move.episode, None)
         self.moved = upto
 
     def _fold(self) -> bool:

@@ -10,16 +10,11 @@ from state.folds.budgets import BudgetsFold, DaySpent
 from streams.interfaces.dashboard import flow, listing, progress
 from streams.interfaces.dashboard.live_log import LiveLog
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import counts as held
+from streams.runtime.embedded.queries import episodes
 
 SHOWN: Final = 8
 TENANTS: Final = 20
-CALLS = """
-select count(*), max(at_ms), (select json_extract(o.body, '$.limits.calls') from records o
-  where o.episode = ?1 and o.address = 'opened'), (select json_extract(o.body, '$.policy')
-  from records o where o.episode = ?1 and o.address in ('opened', 'batch'))
-  from records where episode = ?1 and kind = 'completed'
-"""
-LATEST = "select max(at_ms) from records where offset > (select max(offset) from records) - 8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +38,11 @@ def running(live_log: LiveLog, log: SqliteLog, most: int = SHOWN) -> list[Runnin
 
 
 def _running(log: SqliteLog, episode: str, since_ms: int) -> Running:
-    calls, last, limit, policy = log.db.execute(CALLS, (episode,)).fetchone()
+    done = episodes.progress(log, episode)
     sorts = {"p": "problem", "b": "learning", "q": "probe"}
     sort = sorts.get(episode[:1], "episode")
-    return Running(
-        episode, listing.name_of(episode), sort, policy or "", since_ms, calls, limit, last
-    )
+    name, policy = listing.name_of(episode), done.policy or ""
+    return Running(episode, name, sort, policy, since_ms, done.calls, done.call_limit, done.last_ms)
 
 
 def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
@@ -71,7 +65,7 @@ def page(live_log: LiveLog, log: SqliteLog) -> dict[str, Any]:
         "progress_scope": scope,
         "other_scopes": others,
         "batches": batches,
-        "latest_ms": log.db.execute(LATEST).fetchone()[0],
+        "latest_ms": held.latest_ms(log),
         "models": models(log),
         "tenants": tenants(live_log.budgets),
         "caught_up": live_log.caught_up,

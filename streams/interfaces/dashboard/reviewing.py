@@ -11,8 +11,9 @@ from starlette.exceptions import HTTPException
 
 from streams.interfaces.cli.errors import CliError
 from streams.interfaces.cli.finding import find_episode
-from streams.interfaces.cli.reviews import NEWEST, Item, is_judged, item_of, judgement, put, queue
+from streams.interfaces.cli.reviews import Item, is_judged, item_of, judgement, put, queue
 from streams.interfaces.dashboard.live_log import LiveLog
+from streams.runtime.embedded.queries.reviews import NEWEST
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.episodes import recorded_ms
 from streams.views.rows import Row, grouped
 from streams.views.sheet import EpisodeView
 
@@ -20,7 +21,6 @@ STRIP: Final = 1000
 TICKS: Final = 4
 LONG_S: Final = 5.0
 """A pause is drawn short where it is longer than this, and than all that was at work."""
-TIMES: Final = "select address, at_ms from records where episode = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def times(log: SqliteLog, sheet: EpisodeView) -> dict[str, int]:
     before = [each for each in (opened.parent, opened.within) if each] if opened is not None else []
     found: dict[str, int] = {}
     for episode in (*before, sheet.episode):
-        found |= dict(log.db.execute(TIMES, (episode,)))
+        found |= recorded_ms(log, episode)
     return found
 
 

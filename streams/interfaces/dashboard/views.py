@@ -27,8 +27,8 @@ from streams.interfaces.dashboard import (
     reviewing,
 )
 from streams.interfaces.dashboard.live_log import LiveLog
-from streams.interfaces.dashboard.reading import reading
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.reading import reading
 from streams.views.rows import rows
 from streams.views.sheet import EpisodeView, read
 

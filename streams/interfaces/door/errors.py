@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from streams.interfaces.cli.errors import CliError
 from streams.interfaces.cli.log_faults import fault_of
+from streams.runtime.embedded.files import SqliteError
 
 
 class Error(Exception):
@@ -42,7 +42,7 @@ def in_our_words() -> Generator[None]:
         yield
     except CliError as error:
         raise as_error(error) from error
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, SqliteError) as error:
         fault = fault_of(error)
         if fault is None:
             raise

@@ -8,8 +8,6 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-import orjson
-
 from handlers.policies.base import Policy
 from handlers.reviewing import Thresholds
 from schemas.answer import Answer
@@ -36,11 +34,9 @@ from streams.interfaces.door.messages import (
     answer_of,
     answers_after,
     as_answer,
-    bearing,
     line_of,
     met,
     refused_after,
-    runs_of_problem,
     stopped_after,
     why,
 )
@@ -48,11 +44,10 @@ from streams.producing.others import Others
 from streams.producing.produce import Plan, Producer
 from streams.producing.sources import SourceLine
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import messages
 from streams.views.sheet import read
 
-PROBLEM = "select value, headers from messages where topic = 'problems' and key = ?"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-LAST = "select coalesce(max(offset), 0) from messages where topic = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +88,9 @@ class Mailbox:
         """What was learned, read when it is first asked for."""
         self.awaited: frozenset[Awaited] = frozenset()
         """Whose news was looked for last."""
-        self.answered = self._last("answers")
-        self.letters = self._last("dead-letters")
+        self.answered = messages.last(log, "answers")
+        self.letters = messages.last(log, "dead-letters")
         self.recorded = log.end()
-
-    def _last(self, topic: str) -> int:
-        return int(self.log.db.execute(LAST, (topic,)).fetchone()[0])
 
     def close(self) -> None:
         """Let go of the log."""
@@ -120,7 +112,7 @@ class Mailbox:
             error = refusal.error
             raise Error(error.what, code=error.code, field=error.field)
         (episode,) = producer.seen
-        if new and any(each != episode for each in runs_of_problem(self.log, episode)):
+        if new and any(each != episode for each in messages.runs_of_problem(self.log, episode)):
             what = f"{asked.id!r} is already taken, with another policy or other settings"
             raise Error(what, code="input.duplicate", field="id")
         if done.produced:
@@ -180,14 +172,14 @@ class Mailbox:
         """An episode that is on the log, or whose problem is."""
         id, memory, headers = "", "", dict[str, str]()
         admitted = self.log.find(episode, "admitted")
-        row = self.log.db.execute(PROBLEM, (episode,)).fetchone()
+        put = messages.find(self.log, "problems", episode)
         if isinstance(admitted, ProblemAdmitted):
             id, memory = admitted.problem.id, admitted.problem.memory
             headers = as_text(admitted.headers)
-        elif row is not None:
-            problem = problem_of(row[0] if isinstance(row[0], bytes) else row[0].encode())
+        elif put is not None:
+            problem = problem_of(put.value)
             id, memory = problem.id, problem.memory
-            headers = {name: each.decode() for name, each in of_text(orjson.loads(row[1]))}
+            headers = {name: each.decode() for name, each in of_text(put.headers)}
         else:
             return None
         answer, parked = answer_of(self.log, episode), self._parked(episode)
@@ -282,10 +274,10 @@ class Mailbox:
 
     def _borne_so_far(self, marks: Marks, found: News) -> None:
         """The answer with such headers that came before anybody looked for it, or the refusal."""
-        borne = bearing(self.log, "answers", marks)
-        answer = None if borne is None else as_answer(borne[1])
-        letter = bearing(self.log, "dead-letters", marks) if answer is None else None
+        borne = messages.bearing(self.log, "answers", marks)
+        answer = None if borne is None else as_answer(borne.value)
+        letter = messages.bearing(self.log, "dead-letters", marks) if answer is None else None
         if answer is not None:
             found.answers[marks] = answer
         elif letter is not None:
-            found.refused[marks] = why(letter[0])
+            found.refused[marks] = why(letter.headers)

@@ -13,14 +13,8 @@ from schemas.answer import Answer
 from schemas.events.episode import EpisodeAdopted, EpisodeParked
 from schemas.identity import digest
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import messages
 
-LATEST = "select value from messages where topic = 'answers' and key = ? order by offset limit 1"
-TAKEN = "select key from messages where topic = 'problems' and key >= ? and key < ? limit 2"
-BEARING = """
-select headers, value from messages m where topic = ? and not exists (
-  select 1 from json_each(?) w where not exists (
-    select 1 from json_each(m.headers) h where h.key = w.key and h.value = w.value)) order by offset limit 1
-"""
 Marks: TypeAlias = frozenset[tuple[str, str]]
 """Headers, all of which a message is to bear."""
 WORD = "__metalogue.errors.message"
@@ -37,8 +31,8 @@ def as_answer(value: bytes) -> Answer | None:
 
 def answer_of(log: SqliteLog, episode: str) -> Answer | None:
     """The answer of an episode, if it is there."""
-    row = log.db.execute(LATEST, (episode,)).fetchone()
-    return None if row is None else as_answer(_bytes(row[0]))
+    value = messages.value_of(log, "answers", episode)
+    return None if value is None else as_answer(value)
 
 
 def answers_after(
@@ -49,12 +43,6 @@ def answers_after(
         answer = as_answer(value)
         if answer is not None:
             yield at, key, answer, headers
-
-
-def bearing(log: SqliteLog, topic: str, marks: Marks) -> tuple[dict[str, Any], bytes] | None:
-    """Headers and value of the first message of a topic that bears all of these headers."""
-    row = log.db.execute(BEARING, (topic, orjson.dumps(dict(marks)).decode())).fetchone()
-    return None if row is None else (orjson.loads(row[0]), _bytes(row[1]))
 
 
 def met(headers: Mapping[str, Any], awaited: Iterable[Marks]) -> list[Marks]:
@@ -87,17 +75,7 @@ def why(letter: Mapping[str, Any]) -> str:
     return str(letter.get(WORD, "refused"))
 
 
-def runs_of_problem(log: SqliteLog, episode: str) -> list[str]:
-    """Episodes on the topic of the same problem as this one's, itself among them; two at most."""
-    prefix = episode.rpartition("/")[0]
-    return [str(key) for (key,) in log.db.execute(TAKEN, (prefix + "/", prefix + "0"))]
-
-
 def line_of(id: str, problem: str, answer: Any) -> bytes:
     """A problem as a line of a source."""
     said = {"id": id, "problem": problem}
     return orjson.dumps(said if answer is None else said | {"answer": answer})
-
-
-def _bytes(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode()

@@ -17,11 +17,10 @@ from pydantic import ValidationError
 
 from handlers.policies.base import Policy
 from schemas.events.base import Event
-from schemas.events.codec import decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import Reflected, SeriesOpened
 from schemas.events.traces import TraceTaken
-from schemas.identity import canonical, digest, episode_id, scope_id, taken_id, text_digest
+from schemas.identity import canonical, digest, scope_id, taken_id, text_digest
 from schemas.problem import Feedback, Problem, Profile, of_tenant
 from schemas.settings import PROMPTS, PromptWords
 from streams.engine.policies import Find
@@ -31,6 +30,7 @@ from streams.producing.traces.case import Case
 from streams.producing.traces.reading import Reading, Refused
 from streams.producing.traces.reflecting import reflection_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.episodes import first_run
 from streams.runtime.room import need_room
 
 TOPIC = "traces"
@@ -39,10 +39,6 @@ PLAN = "__metalogue.plan"
 """Header of a refused line: how to take it in, once it is mended."""
 ASSUMED_BY = "trace"
 """Who gave a verdict, where nobody knows which tool recorded it."""
-NAMED = """
-select episode, kind, body from records
-  where episode >= ? and episode < ? and address in ('admitted', 'taken') limit 1
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +183,7 @@ class Taker:
             raise BadLine(1, "problem_id", what, "input.duplicate")
 
     def _known_text(self, domain: str, problem_id: str) -> str | None:
-        prefix = episode_id(domain, problem_id, "")
-        row = self.log.db.execute(NAMED, (prefix, prefix[:-1] + "0")).fetchone()
-        match None if row is None else decode(row[1], row[2]):
+        match first_run(self.log, domain, problem_id):
             case TraceTaken(problem=text) | ProblemAdmitted(problem=Problem(problem=text)):
                 return text
             case _:

@@ -12,7 +12,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from sqlite3 import Error as SqliteError
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -24,6 +23,7 @@ from streams.replay.heads import EVIDENCE, Broken, Head
 from streams.replay.held import Unlike
 from streams.research.evidence.chains import BadChain, Chain, chains_of, unlike
 from streams.research.evidence.manifest import FORMAT, VERSION, Claims, Json, manifest_of, memory_of
+from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.log import SqliteLog
 

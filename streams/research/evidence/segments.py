@@ -10,11 +10,11 @@ import lzma
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from sqlite3 import Error as SqliteError
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.lines import lines_of, put
 
 if TYPE_CHECKING:

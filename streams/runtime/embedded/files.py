@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from streams.runtime.embedded.sealing import Sealing
 
 MEMORY = ":memory:"
+SqliteError = sqlite3.Error
+"""What SQLite says where a file cannot be read or written, or holds no log."""
 TO_READ = "pragma busy_timeout=30000; pragma temp_store=memory; pragma query_only=on;"
 ALONE = "pragma locking_mode=exclusive;"
 CANNOT_GROW = (
@@ -128,6 +130,13 @@ def _reading(path: Path, how: str, first: str, *, threads: bool) -> sqlite3.Conn
         db.close()
         raise
     return db
+
+
+def copy_to(db: sqlite3.Connection, path: Path) -> None:
+    """Make a file of its own of everything that a connection reads."""
+    with closing(sqlite3.connect(path)) as file:
+        db.backup(file)
+        file.execute("pragma journal_mode=wal")
 
 
 def disconnect(db: sqlite3.Connection) -> None:

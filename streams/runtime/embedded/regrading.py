@@ -21,7 +21,6 @@ from pydantic import ValidationError
 from handlers.answers.grade import Grade, References, references_of
 from handlers.policies.base import Policy
 from handlers.policies.graph_memory.activate import CASE
-from schemas.events.codec import decode
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.graph import PrincipleInduced
 from schemas.events.learning import Graded, Reflected
@@ -37,6 +36,7 @@ from streams.engine.learner import Learner
 from streams.engine.scopes import Scope
 from streams.runtime.embedded.forgetting import close_again
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.reviews import grades_of
 from streams.runtime.embedded.records import LogRecords
 
 CLOSED = """
@@ -44,9 +44,6 @@ select episode from records where kind in ('episode.closed', 'trace.taken')
   and episode >= 'p/' and episode < 'p0'
   order by offset
 """
-GRADED = (
-    "select address, kind, body from records where episode = ? and kind = 'graded' order by offset"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,7 @@ class Regrading:
         self, put: Put, grade: Grade, *, source: str | None = None, evidence: Any = None
     ) -> None:
         """Take a new grade of an answer. ``evidence`` is what it rests on, instead of the reference."""
-        grades = self._grades(put.episode)
+        grades = grades_of(self.log, put.episode)
         fold, newest = GradesFold(), predecessor(grades)
         for event in grades.values():
             fold.feed(put.episode, event)
@@ -174,11 +171,6 @@ class Regrading:
             self.done.changed.append((put.episode, before, now))
         self.done.given += 1
         self.new.append((put.episode, address_of(event, rests, newest), event))
-
-    def _grades(self, episode: str) -> dict[str, Graded]:
-        found = self.log.db.execute(GRADED, (episode,)).fetchall()
-        events = {address: decode(kind, body) for address, kind, body in found}
-        return {address: each for address, each in events.items() if isinstance(each, Graded)}
 
     def _says_that(
         self,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from schemas.identity import digest
 from state.snapshot import Snapshots
+from streams.runtime.embedded.files import SqliteError, connect_to_read
 from streams.runtime.embedded.rebuild import fold, snapshot_path
 
 if TYPE_CHECKING:
@@ -17,6 +21,7 @@ FIRST = "select episode, address, at_ms, body from main.records order by offset 
 MARK = """
 select episode, address, at_ms, body from main.records where offset <= ? order by offset desc limit 1
 """
+HEAD = "select body from parts where part = 'meta' and key = 'head'"
 WORTH = 20_000
 """A start that reads fewer records than these needs no newer snapshot."""
 
@@ -34,6 +39,19 @@ def log_mark(log: SqliteLog, offset: int) -> int:
 def snapshots_of(log: SqliteLog) -> Snapshots:
     """Open the snapshot that lies beside a log."""
     return Snapshots(snapshot_path(log.path), log_id(log), partial(log_mark, log))
+
+
+def folded_upto(log: Path) -> int | None:
+    """The offset that the snapshot beside a log holds the folds of; none where there is none, or it is cut off."""
+    kept = snapshot_path(log)
+    if not kept.exists():
+        return None
+    with (
+        suppress(SqliteError, KeyError, TypeError, ValueError),
+        closing(connect_to_read(kept)) as db,
+    ):
+        return int(orjson.loads(db.execute(HEAD).fetchone()[0])["offset"])
+    return None
 
 
 def keep(log: SqliteLog, tables: Path) -> bool:

@@ -28,7 +28,6 @@ from schemas.settings import NO_PROMPTS, PromptWords
 from state.collecting import uncollected
 from state.folds.budgets import DAY_MS
 from state.folds.strays import Strays
-from streams.answering.budgets import spent_since
 from streams.answering.grading.grader import Grading
 from streams.answering.world import World
 from streams.engine.learner import HEARD_KINDS
@@ -44,6 +43,7 @@ from streams.runtime.embedded.intake import Intake
 from streams.runtime.embedded.labels import Labels
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.marks import leave
+from streams.runtime.embedded.queries.spending import spent_since
 from streams.runtime.embedded.records import LogRecords
 from streams.runtime.embedded.snapshots import snapshots_of
 from streams.runtime.embedded.store import EmbeddedStore
@@ -185,7 +185,7 @@ class Worker:
         """Take in what the tenants have spent today, off the log: no restart gives anybody a second budget."""
         budgets = self.world.budgets
         if budgets is not None:
-            budgets.load(spent_since(self.log.db, budgets.clock() // DAY_MS * DAY_MS))
+            budgets.load(spent_since(self.log, budgets.clock() // DAY_MS * DAY_MS))
             budgets.tenant_of = self.schedule.tenant_of
             self.schedule.budgets = budgets
 

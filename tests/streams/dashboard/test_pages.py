@@ -22,7 +22,7 @@ from streams.interfaces.dashboard import app, flow, listing, words
 from streams.interfaces.dashboard.guard import may_change
 from streams.interfaces.dashboard.live_log import OLD_S, LiveLog
 from streams.interfaces.dashboard.rates import Rates
-from streams.interfaces.dashboard.reading import reading
+from streams.runtime.embedded.reading import reading
 from streams.support.web.hosts import is_loopback
 from tests.streams.cli.calling import call, copied
 from tests.streams.dashboard.serving import PATIENCE_S, Site, serving

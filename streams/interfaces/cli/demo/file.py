@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 
 from schemas.events.episode import EpisodeOpened
 from schemas.events.learning import SeriesOpened
+from streams.runtime.embedded.queries.counts import worked_off
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
 BESIDE = ("-wal", "-shm", ".tables")
-COUNTS = """
-select (select count(*) from messages where topic = 'problems'),
-  (select count(*) from records where kind = 'episode.closed' and topic = 'events'),
-  (select count(*) from records where kind = 'memory.versioned'),
-  (select count(*) from records where kind = 'episode.parked')
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +47,16 @@ class Begun:
 
 def begun(log: SqliteLog) -> Begun:
     """How far a log is."""
-    problems, closed, versions, parked = log.db.execute(COUNTS).fetchone()
+    done = worked_off(log)
     series = (record.event for record in log.records("learning", kinds=("series.opened",)))
     opened = next(iter(log.records("events", kinds=("episode.opened",))), None)
     event = opened.event if opened is not None else None
     return Begun(
-        problems,
-        closed,
-        versions,
+        done.problems,
+        done.closed,
+        done.versions,
         sum(-(-one.size // one.window) for one in series if isinstance(one, SeriesOpened)),
-        parked,
+        done.parked,
         event.backbones if isinstance(event, EpisodeOpened) else None,
     )
 

@@ -23,6 +23,7 @@ from streams.interfaces.cli.setup import Models, WorkerConfig
 from streams.interfaces.cli.working import work
 from streams.research.analysis.cases import RIGHT, Case, read
 from streams.research.analysis.statistics import mcnemar
+from streams.runtime.embedded.queries import counts, episodes
 from streams.support.extras import install
 from streams.views.words import plural
 
@@ -42,10 +43,6 @@ TOGETHER = 16
 EXPECTED_S, LONGEST_S = 70, 140
 """Seconds a problem on two idle cores: as measured, and when the demo stops though problems are open."""
 WIDTH = 16
-TIMES = """
-select episode, max(at_ms) - min(at_ms) from records
-  where kind in ('episode.opened', 'episode.closed') group by episode having count(*) = 2
-"""
 HONEST = """\
 The model is real and small: what it gets wrong says little of a policy, and a few problems cannot tell two
 policies apart. What is real: every token was computed here, counted and recorded, and can be verified."""
@@ -152,9 +149,8 @@ def _work(models: Models, limit: int) -> int:
 def ran_of(log: SqliteLog) -> Ran:
     """What the log has now."""
     cases = [case for case in read(log).cases() if case.opened.policy in POLICIES]
-    counted = log.db.execute("select count(*) from records where kind = 'episode.opened'")
-    took = {str(episode): ms / 1000 for episode, ms in log.db.execute(TIMES)}
-    return Ran(cases, int(counted.fetchone()[0]) - len(cases), took)
+    took = {episode: ms / 1000 for episode, ms in episodes.took_ms(log).items()}
+    return Ran(cases, counts.kinds(log)["episode.opened"] - len(cases), took)
 
 
 def screen(ran: Ran, name: str, backbone: str) -> Iterable[str]:

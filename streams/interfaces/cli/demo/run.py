@@ -14,6 +14,7 @@ from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import say
 from streams.interfaces.cli.setup import Models, WorkerConfig, as_cli, world_of
 from streams.interfaces.cli.working import only_worker, work
+from streams.runtime.embedded.queries import messages
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -96,5 +97,4 @@ def _consume(log: SqliteLog) -> int:
     """Take every answer once, as `metalogue consume --group demo` does; how many so far."""
     for offset, *_ in log.messages("answers", log.position(GROUP, "answers")):
         log.commit_position(GROUP, "answers", offset)
-    query = "select count(*) from messages where topic = 'answers' and offset <= ?"
-    return int(log.db.execute(query, (log.position(GROUP, "answers"),)).fetchone()[0])
+    return messages.count(log, "answers", upto=log.position(GROUP, "answers"))

@@ -12,6 +12,7 @@ from streams.interfaces.cli.show.board import bar, table, totals
 from streams.interfaces.cli.show.library import Library, ScopeHistory
 from streams.interfaces.cli.show.page import Page, outcome
 from streams.interfaces.cli.show.paste import command, hint
+from streams.runtime.embedded.queries import counts, episodes
 from streams.telemetry.figures import Figures, Reader
 from streams.views.sheet import EpisodeView, read
 from streams.views.words import cells, counted, cut, one_line, plural
@@ -19,16 +20,6 @@ from streams.views.words import cells, counted, cut, one_line, plural
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
 
-MODELS = """
-select distinct json_extract(body, '$.backbones') from records
-  where kind = 'episode.opened' and json_extract(body, '$.parent') is null
-"""
-WORKED = """
-select total(b - a) / 1000.0 from
-  (select min(at_ms) a, max(at_ms) b from records where epoch > 0 group by epoch)
-"""
-"""Seconds in which anybody worked on the log, pauses between two workers left out."""
-EPOCHS = "select count(distinct epoch) from records where epoch > 0"
 SIMULATED = " (SIMULATED)"
 
 
@@ -50,10 +41,8 @@ def screen(log: SqliteLog, url: str, answers: int) -> Page:
     reader = Reader(log.path)
     figures = reader.read_all()
     reader.close()
-    models = [str(row[0]) for row in log.db.execute(MODELS)]
-    workers = int(log.db.execute(EPOCHS).fetchone()[0])
-    elapsed = float(log.db.execute(WORKED).fetchone()[0])
-    ran = Ran(figures, models, max(workers - 1, 0), elapsed, answers)
+    resumed = max(counts.workers(log) - 1, 0)
+    ran = Ran(figures, episodes.models(log), resumed, counts.worked_s(log), answers)
     library = Library.read(log)
     _title(page, ran, url)
     _figures(page, ran)

@@ -12,12 +12,13 @@ from schemas.events.base import Event
 from schemas.events.episode import EpisodeAdopted, EpisodeParked, ProblemAdmitted
 from schemas.events.learning import PositionVoided
 from schemas.identity import episode_parts
-from streams.interfaces.cli.doctor.log import LATEST_PARKED, holder_of
+from streams.interfaces.cli.doctor.log import holder_of
 from streams.interfaces.cli.doctor.policies import waiting
 from streams.interfaces.cli.errors import FAILED, UNREACHABLE, CliError, usage
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.output import say
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import episodes
 
 Statement = tuple[str, str, Event]
 """Episode, address and event."""
@@ -85,7 +86,7 @@ def voided(
 
 
 def _parked(log: SqliteLog) -> list[str]:
-    return [str(row[0]) for row in log.db.execute(LATEST_PARKED)]
+    return [each.episode for each in episodes.parked(log)]
 
 
 def _meant(log: SqliteLog, given: str) -> list[str]:

@@ -11,25 +11,8 @@ from streams.interfaces.cli.doctor.checks import Check, fail, ok, warn
 from streams.interfaces.cli.errors import FAILED
 from streams.interfaces.cli.letters import letters
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import counts, episodes
 from streams.runtime.embedded.tables import SCHEMA_VERSION
-
-LATEST_PARKED = """
-select p.episode, json_extract(p.body, '$.reason'), json_extract(p.body, '$.address')
-  from records p where p.kind = 'episode.parked'
-  and not exists (select 1 from records c where c.episode = p.episode and c.address = 'closed')
-  and (select count(*) from records a where a.episode = p.episode and a.kind = 'episode.parked')
-    > (select count(*) from records d where d.episode = p.episode and d.kind = 'episode.adopted')
-  and p.offset = (select max(q.offset) from records q
-    where q.episode = p.episode and q.kind = 'episode.parked')
-  order by p.offset
-"""
-GIVEN_UP = """
-select episode, json_extract(body, '$.reason') from records where kind = 'question.abandoned'
-  order by offset desc limit 5
-"""
-CLAIMS = (
-    "select partition, worker, max(epoch) from claims where topic = 'events' group by partition"
-)
 
 
 def checks(log: SqliteLog, url: str, option: str) -> Iterator[Check]:
@@ -65,8 +48,8 @@ def _file(log: SqliteLog, url: str) -> Check:
 def _sound(log: SqliteLog) -> Check:
     from streams.interfaces.cli.topics import faults
 
-    found = log.db.execute("pragma quick_check(1)").fetchone()[0]
-    if found != "ok":
+    found = counts.what_is_wrong(log)
+    if found is not None:
         todo = "Copy the file, then: sqlite3 COPY .recover"
         return fail("integrity", f"SQLite says: {found}", todo, FAILED)
     wrong = faults(log)
@@ -76,7 +59,7 @@ def _sound(log: SqliteLog) -> Check:
 
 
 def _owner(log: SqliteLog) -> Check:
-    claims = [f"{number} by {worker}" for number, worker, _ in log.db.execute(CLAIMS)]
+    claims = [f"{number} by {worker}" for number, worker in log.claims().items()]
     claimed = f"; claimed: {', '.join(claims[:4])}" if claims else ""
     if isinstance(getattr(log, "partitions", None), int):
         return ok("worker", f"a group on Kafka{claimed}")
@@ -98,7 +81,7 @@ def holder_of(path: Path) -> str | None:
 
 
 def _parked(log: SqliteLog, option: str) -> Iterator[Check]:
-    found = log.db.execute(LATEST_PARKED).fetchall()
+    found = episodes.parked(log)
     for episode, reason, address in found:
         place = "" if address is None else f" at {address}"
         todo = f"metalogue doctor --adopt {episode}{option}; or take it out of its batch: --void"
@@ -109,7 +92,7 @@ def _parked(log: SqliteLog, option: str) -> Iterator[Check]:
 
 def _given_up(log: SqliteLog, option: str) -> Iterator[Check]:
     """Learning episodes that went on without an answer; only where there are any."""
-    for episode, reason in log.db.execute(GIVEN_UP):
+    for episode, reason in episodes.given_up(log):
         todo = f"Nothing waits for it; what was asked: metalogue show {episode}{option}"
         yield warn("given up", f"{episode}: {reason}", todo)
 

@@ -8,28 +8,15 @@ from contextlib import suppress
 from shlex import quote
 
 from schemas.events.base import Event
-from schemas.events.codec import BadEvent, decode
 from schemas.events.episode import ProblemAdmitted
 from schemas.events.learning import Reflected, SeriesOpened
 from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy, find
 from streams.interfaces.cli.doctor.checks import Check, warn
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import episodes, scopes
 from streams.views.words import plural
 
-FIRST = """
-select kind, body from records where offset in (
-  select min(offset) from records where kind in ('problem.admitted', 'reflected', 'series.opened')
-  group by kind, json_extract(body, '$.scope'))
-"""
-UNDECIDED = """
-select a.episode, json_extract(a.body, '$.scope') from records a where a.kind = 'problem.admitted'
-  and not exists (select 1 from records c where c.episode = a.episode and c.address = 'closed')
-  and not exists (select 1 from records v where v.episode = a.episode and v.kind = 'episode.adopted'
-    and json_extract(v.body, '$.void'))
-  order by a.offset
-"""
-"""Episodes that are neither closed nor taken out, with their scopes."""
 WHAT_TO_DO = "Give it to a worker, or mend it: what waits goes on. What was begun is parked"
 
 
@@ -49,16 +36,15 @@ def checks(log: SqliteLog, option: str) -> Iterator[Check]:
 def waiting(log: SqliteLog) -> dict[str, str]:
     """Open episodes of scopes whose policy is not here, with these scopes."""
     without = lost(log)
-    found = ((str(episode), str(scope)) for episode, scope in log.db.execute(UNDECIDED))
-    return {episode: scope for episode, scope in found if scope in without}
+    return {episode: scope for episode, scope in episodes.undecided(log) if scope in without}
 
 
 def lost(log: SqliteLog) -> dict[str, str]:
     """Scopes by name, and why a worker that starts here could do nothing for them."""
     learner = Learner(find)
-    for kind, body in log.db.execute(FIRST):
-        with suppress(BadEvent, NoPolicy):  # what cannot be read is what `verify` tells of
-            _meet(learner, decode(kind, body))
+    for event in scopes.first_of_each(log):  # what cannot be read is what `verify` tells of
+        with suppress(NoPolicy):
+            _meet(learner, event)
     return {scope: each.why for scope, each in learner.lost.items()}
 
 

@@ -1,0 +1,262 @@
+"""Which episodes a log has, how far they are, and which of them wait for somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from schemas.events.base import Event
+from schemas.events.codec import decode
+from schemas.identity import episode_id, episode_parts
+from streams.runtime.embedded.queries.conditions import IS_CLOSED, IS_TAKEN_OUT
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+ANSWERED_LAST = "select key from messages where topic = 'answers' order by offset desc limit 1"
+OPENED_LAST = (
+    "select episode from records where kind = 'episode.opened' order by offset desc limit 1"
+)
+ADMITTED = f"""
+select episode, {IS_CLOSED} from records a where address = 'admitted' and instr(episode, ?) order by offset
+"""
+BEGUN_SO = """
+select distinct episode from records where address in ('admitted', 'opened', 'batch', 'taken')
+  and episode >= ?1 and episode < ?1 || char(1114111)
+"""
+BEGUN = """
+select 1 from records where kind in ('episode.opened', 'trace.taken', 'batch.closed') limit 1
+"""
+WORKED_ON = "select 1 from records where episode = ? and address in ('opened', 'batch', 'taken')"
+KNOWN = """
+select exists (select 1 from records where episode = ?1)
+  or exists (select 1 from messages where key = ?1)
+"""
+NOT_CLOSED = f"select count(*) from records a where kind = 'problem.admitted' and not {IS_CLOSED}"
+OPEN_IN = f"""
+select a.episode from records a where a.kind = 'problem.admitted'
+  and json_extract(a.body, '$.scope') = ?
+  and exists (select 1 from records o where o.episode = a.episode and o.address = 'opened')
+  and not {IS_CLOSED} order by a.offset
+"""
+UNDECIDED = f"""
+select a.episode, json_extract(a.body, '$.scope') from records a where a.kind = 'problem.admitted'
+  and not {IS_CLOSED} and not {IS_TAKEN_OUT} order by a.offset
+"""
+PARKED = f"""
+select a.episode, json_extract(a.body, '$.reason'), json_extract(a.body, '$.address')
+  from records a where a.kind = 'episode.parked' and not {IS_CLOSED}
+  and (select count(*) from records p where p.episode = a.episode and p.kind = 'episode.parked')
+    > (select count(*) from records d where d.episode = a.episode and d.kind = 'episode.adopted')
+  and a.offset = (select max(q.offset) from records q
+    where q.episode = a.episode and q.kind = 'episode.parked')
+  order by a.offset
+"""
+GIVEN_UP = """
+select episode, json_extract(body, '$.reason') from records where kind = 'question.abandoned'
+  order by offset desc limit 5
+"""
+OTHER_RUNS = """
+select episode from records where episode >= ? and episode < ? and address = 'admitted'
+  and episode <> ? limit 20
+"""
+PROBES = """
+select episode from records where episode >= ? and episode < ? and address = 'opened' limit 50
+"""
+TIMES = "select address, at_ms from records where episode = ?"
+TOOK = """
+select episode, max(at_ms) - min(at_ms) from records
+  where kind in ('episode.opened', 'episode.closed') group by episode having count(*) = 2
+"""
+MODELS = """
+select distinct json_extract(body, '$.backbones') from records
+  where kind = 'episode.opened' and json_extract(body, '$.parent') is null
+"""
+MOVES = """
+select episode, kind, at_ms, kind = 'episode.adopted' and json_extract(body, '$.void')
+  from records where offset > ? and offset <= ? and kind in (
+  'episode.opened', 'batch.closed', 'episode.closed', 'episode.parked', 'episode.adopted',
+  'memory.versioned') order by offset
+"""
+PROGRESS = """
+select count(*), max(at_ms), (select json_extract(o.body, '$.limits.calls') from records o
+  where o.episode = ?1 and o.address = 'opened'), (select json_extract(o.body, '$.policy')
+  from records o where o.episode = ?1 and o.address in ('opened', 'batch'))
+  from records where episode = ?1 and kind = 'completed'
+"""
+CLAIMS_ON = """
+select count(distinct epoch) from records
+  where episode = ? and topic = ? and epoch > 0 and address not in ('admitted', 'batch')
+"""
+FIRST_RUN = """
+select episode, kind, body from records
+  where episode >= ? and episode < ? and address in ('admitted', 'taken') limit 1
+"""
+
+
+class Admitted(NamedTuple):
+    """An episode that was admitted, and whether it is closed."""
+
+    episode: str
+    closed: bool
+
+
+class Parked(NamedTuple):
+    """An episode that waits for a person: why, and at which address of its record."""
+
+    episode: str
+    reason: str
+    address: str | None
+
+
+class GivenUp(NamedTuple):
+    """A learning episode that went on without the answer to a question, and why there was none."""
+
+    episode: str
+    reason: str
+
+
+class Move(NamedTuple):
+    """An episode began, ended, was left to a person or goes on, at ``at_ms`` (Unix milliseconds)."""
+
+    episode: str
+    kind: str
+    at_ms: int
+    is_void: bool
+    """Whether a person took it out."""
+
+
+class Progress(NamedTuple):
+    """How far an episode is: its calls, when the last one ended (Unix milliseconds), and what it may take."""
+
+    calls: int
+    last_ms: int | None
+    call_limit: int | None
+    policy: str | None
+
+
+# ── Finding one ──────────────────────────────────────────────────────────────────────────────
+
+
+def is_on_record(log: SqliteLog, episode: str) -> bool:
+    """Whether there is any record of an episode."""
+    query = "select 1 from records where episode = ?"
+    return log.db.execute(query, (episode,)).fetchone() is not None
+
+
+def is_known(log: SqliteLog, name: str) -> bool:
+    """Whether records or messages bear this name, be it an episode's, a claim's, a series' or a text's."""
+    return bool(log.db.execute(KNOWN, (name,)).fetchone()[0])
+
+
+def any_begun(log: SqliteLog) -> bool:
+    """Whether anything was worked on: a problem, a case that was taken in, or a batch."""
+    return log.db.execute(BEGUN).fetchone() is not None
+
+
+def is_begun(log: SqliteLog, episode: str) -> bool:
+    """Whether an episode was worked on."""
+    return log.db.execute(WORKED_ON, (episode,)).fetchone() is not None
+
+
+def latest(log: SqliteLog) -> str | None:
+    """The episode that was answered last; before the first answer, the one that was opened last."""
+    for query in (ANSWERED_LAST, OPENED_LAST):
+        row = log.db.execute(query).fetchone()
+        if row is not None:
+            return str(row[0])
+    return None
+
+
+def admitted(log: SqliteLog, part: str) -> list[Admitted]:
+    """Episodes whose names have this part, in the order of their admission."""
+    rows = log.db.execute(ADMITTED, (part,))
+    return [Admitted(episode, bool(closed)) for episode, closed in rows]
+
+
+def beginning_with(log: SqliteLog, prefix: str) -> list[str]:
+    """Episodes whose names begin so."""
+    return [episode for (episode,) in log.db.execute(BEGUN_SO, (prefix,))]
+
+
+def first_run(log: SqliteLog, domain: str, problem: str) -> Event | None:
+    """How an episode of a problem began: the problem as it was admitted, or the case that was taken in."""
+    first = episode_id(domain, problem, "")
+    row = log.db.execute(FIRST_RUN, (first, first[:-1] + "0")).fetchone()
+    return None if row is None else decode(row[1], row[2])
+
+
+def other_runs(log: SqliteLog, episode: str) -> list[str]:
+    """Other episodes of the same problem, 20 at most. Raises ``ValueError`` for a name that is no problem's."""
+    domain, problem, _ = episode_parts(episode)
+    first = episode_id(domain, problem, "")
+    rows = log.db.execute(OTHER_RUNS, (first, first[:-1] + "0", episode))
+    return [other for (other,) in rows]
+
+
+def probes_of(log: SqliteLog, episode: str) -> list[str]:
+    """The forks and probes that were taken from an episode, 50 at most."""
+    first = f"q/{episode}/"
+    return [probe for (probe,) in log.db.execute(PROBES, (first, first[:-1] + "0"))]
+
+
+# ── Those that wait ──────────────────────────────────────────────────────────────────────────
+
+
+def not_closed(log: SqliteLog) -> int:
+    """How many admitted episodes are not closed."""
+    return int(log.db.execute(NOT_CLOSED).fetchone()[0])
+
+
+def open_in(log: SqliteLog, scope: str) -> list[str]:
+    """Episodes of a scope that were begun and are not closed, in the order of their admission."""
+    return [episode for (episode,) in log.db.execute(OPEN_IN, (scope,))]
+
+
+def undecided(log: SqliteLog) -> list[tuple[str, str]]:
+    """Episodes that are neither closed nor taken out, with their scopes."""
+    return [(episode, scope) for episode, scope in log.db.execute(UNDECIDED)]
+
+
+def parked(log: SqliteLog) -> list[Parked]:
+    """Episodes that wait for a person's decision, those first that were parked first."""
+    return [Parked(*row) for row in log.db.execute(PARKED)]
+
+
+def given_up(log: SqliteLog) -> list[GivenUp]:
+    """The five learning episodes that were the last to go on without an answer."""
+    return [GivenUp(*row) for row in log.db.execute(GIVEN_UP)]
+
+
+# ── In time ──────────────────────────────────────────────────────────────────────────────────
+
+
+def recorded_ms(log: SqliteLog, episode: str) -> dict[str, int]:
+    """When each address of an episode was recorded, Unix milliseconds."""
+    return dict(log.db.execute(TIMES, (episode,)))
+
+
+def took_ms(log: SqliteLog) -> dict[str, int]:
+    """How long each closed episode took from its opening on, in milliseconds."""
+    return dict(log.db.execute(TOOK))
+
+
+def models(log: SqliteLog) -> list[str]:
+    """The models that answered in any episode but forks, as the log names them."""
+    return [str(name) for (name,) in log.db.execute(MODELS)]
+
+
+def claims_on(log: SqliteLog, episode: str, topic: str) -> int:
+    """Under how many claims an episode was worked on: one more than it was resumed."""
+    return int(log.db.execute(CLAIMS_ON, (episode, topic)).fetchone()[0])
+
+
+def moves(log: SqliteLog, after: int, upto: int) -> Iterator[Move]:
+    """What began and ended between two offsets, in the order of the log."""
+    for episode, kind, at_ms, void in log.db.execute(MOVES, (after, upto)):
+        yield Move(episode, kind, at_ms, bool(void))
+
+
+def progress(log: SqliteLog, episode: str) -> Progress:
+    """How far an episode is."""
+    return Progress(*log.db.execute(PROGRESS, (episode,)).fetchone())

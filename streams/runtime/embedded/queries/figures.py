@@ -1,0 +1,117 @@
+"""What metrics and figures are counted of: records between two offsets, so that each is looked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+CALLS = """
+select topic, substr(episode, 1, 2), count(*), total(json_extract(body, '$.prompt_tokens')),
+    total(json_extract(body, '$.completion_tokens')), count(json_extract(body, '$.prompt_tokens')
+    + json_extract(body, '$.completion_tokens')), total(json_extract(body, '$.cost')),
+    count(json_extract(body, '$.cost'))
+  from records where offset > ? and offset <= ? and kind = 'completed'
+    and (episode < 'q/' or episode >= 'q0' or json_extract(body, '$.reused') is null) group by 1, 2
+"""
+FACTS = """
+select kind, topic, episode, body from records where offset > ? and offset <= ? and kind in (
+    'problem.admitted', 'episode.closed', 'episode.parked', 'episode.adopted', 'batch.closed',
+    'memory.versioned', 'lesson.distilled', 'knowledge.consolidated', 'graded') order by offset
+"""
+LATENCIES = """
+select json_extract(body, '$.model'), case {buckets} else {last} end, count(*),
+    total(json_extract(body, '$.seconds'))
+  from records where offset > ? and offset <= ? and kind = 'completed'
+    and json_extract(body, '$.seconds') is not null group by 1, 2
+"""
+ANSWERS = """
+select json_extract(value, '$.status'), count(*), max(offset) from (
+  select offset, value from messages where topic = 'answers' and offset > ? order by offset limit ?)
+  group by 1
+"""
+PROBLEMS = """
+select count(*), coalesce(max(offset), 0) from messages where topic = 'problems' and offset > ?
+"""
+
+
+class Calls(NamedTuple):
+    """Calls of one topic and one sort of episode, with sums of what is known of them."""
+
+    topic: str
+    sort: str
+    """What the names of their episodes begin with, such as ``p/``."""
+    calls: int
+    prompt_tokens: float
+    completion_tokens: float
+    counted: int
+    """Calls whose tokens are known."""
+    cost: float
+    priced: int
+    """Calls whose cost is known."""
+
+
+class Fact(NamedTuple):
+    """A record of one of the kinds that figures are made of; its body is JSON."""
+
+    kind: str
+    topic: str
+    episode: str
+    body: str
+
+
+class Latency(NamedTuple):
+    """How many calls of a model took so long, and the seconds of all of them."""
+
+    model: str
+    bucket: int
+    """The place of the first bound that they did not exceed; as many as there are bounds for longer ones."""
+    calls: int
+    seconds: float
+
+
+class Answered(NamedTuple):
+    """How many answers have a status, and the last one's offset."""
+
+    status: str
+    answers: int
+    last: int
+
+
+class Put(NamedTuple):
+    """How many problems were put, and the last one's offset; 0 where there is none."""
+
+    problems: int
+    last: int
+
+
+def calls(log: SqliteLog, after: int, upto: int) -> list[Calls]:
+    """Sums of the calls between two offsets; what a probe took over from its parent is nobody's call."""
+    return [Calls(*row) for row in log.db.execute(CALLS, (after, upto))]
+
+
+def facts(log: SqliteLog, after: int, upto: int) -> Iterator[Fact]:
+    """What figures are made of, between two offsets in order."""
+    return map(Fact._make, log.db.execute(FACTS, (after, upto)))
+
+
+def latencies(log: SqliteLog, after: int, upto: int, bounds: Sequence[float]) -> list[Latency]:
+    """How long calls between two offsets took: by model, and by these upper bounds in seconds."""
+    buckets = " ".join(
+        f"when json_extract(body, '$.seconds') <= {bound} then {index}"
+        for index, bound in enumerate(bounds)
+    )
+    query = LATENCIES.format(buckets=buckets, last=len(bounds))
+    return [Latency(*row) for row in log.db.execute(query, (after, upto))]
+
+
+def answers(log: SqliteLog, after: int, most: int) -> list[Answered]:
+    """The next answers behind an offset, ``most`` at a time, by status."""
+    return [Answered(*row) for row in log.db.execute(ANSWERS, (after, most))]
+
+
+def problems(log: SqliteLog, after: int) -> Put:
+    """The problems that were put behind an offset."""
+    return Put(*log.db.execute(PROBLEMS, (after,)).fetchone())

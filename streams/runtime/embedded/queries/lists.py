@@ -1,0 +1,100 @@
+"""Pages of episodes and of answers, from the newest on: each reads only its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from streams.runtime.embedded.queries.conditions import IS_TAKEN_OUT
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+EPISODES = f"""
+select a.offset, a.episode, a.at_ms, a.body, o.body, o.at_ms, c.body, c.at_ms, {IS_TAKEN_OUT}
+  from records a
+  left join records o on o.episode = a.episode and o.address = 'opened'
+  left join records c on c.episode = a.episode and c.address = 'closed'
+  where a.address = 'admitted' and a.offset < :before {{wanted}} order by a.offset desc limit :rows
+"""
+WANTED: Final[Mapping[str, str]] = {
+    "waiting": f"and o.offset is null and not {IS_TAKEN_OUT}",
+    "running": f"and o.offset is not null and c.offset is null and not {IS_TAKEN_OUT}",
+    "cancelled": f"and c.offset is null and {IS_TAKEN_OUT}",
+    "closed": "and c.offset is not null",
+    "failed": "and json_extract(c.body, '$.status') = 'failed'",
+    "exhausted": "and json_extract(c.body, '$.status') = 'exhausted'",
+    "abstained": "and json_extract(c.body, '$.status') = 'abstained'",
+}
+FILTERS: Final[Mapping[str, str]] = {
+    "policy": "and json_extract(o.body, '$.policy') = :policy",
+    "domain": "and json_extract(a.body, '$.problem.domain') = :domain",
+    "text": "and (instr(lower(json_extract(a.body, '$.problem.problem')), lower(:text)) "
+    "or json_extract(a.body, '$.problem.id') = :text)",
+}
+SIDE = """
+select o.offset, o.episode, o.at_ms, null, o.body, o.at_ms, c.body, c.at_ms, false from records o
+  left join records c on c.episode = o.episode and c.address = 'closed'
+  where o.episode >= :first and o.episode < :end and o.address = :address and o.offset < :before
+  order by o.offset desc limit :rows
+"""
+SIDES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "probes": ("q/", "q0", "opened"),
+    "learning": ("b/", "b0", "batch"),
+}
+ANSWERS = """
+select m.offset, m.key, m.at_ms, m.value, c.body from messages m not indexed
+  left join records c on c.episode = m.key and c.address = 'closed'
+  where m.topic = 'answers' and m.offset < :before {wanted} order by m.offset desc limit :rows
+"""
+STATUS = "and json_extract(m.value, '$.status') = :status"
+
+
+class Listed(NamedTuple):
+    """One episode of a list; times are Unix milliseconds, bodies JSON as they were recorded."""
+
+    offset: int
+    episode: str
+    at_ms: int
+    admitted: str | None
+    opened: str | None
+    opened_ms: int | None
+    closed: str | None
+    closed_ms: int | None
+    taken_out: bool
+
+
+class ListedAnswer(NamedTuple):
+    """One answer of a list as it lies on its topic, and the closing of its episode; both are JSON."""
+
+    offset: int
+    episode: str
+    at_ms: int
+    value: str | bytes
+    closed: str | None
+
+
+def episodes(log: SqliteLog, wanted: Mapping[str, str], before: int, most: int) -> list[Listed]:
+    """Episodes that were admitted before an offset, newest first.
+
+    ``wanted`` may have ``state`` (a key of ``WANTED``, ``probes`` or ``learning``), ``policy``, ``domain``, ``text``.
+    """
+    values: dict[str, Any] = {"before": before, "rows": most}
+    which = wanted.get("state", "")
+    if which in SIDES:
+        values |= dict(zip(("first", "end", "address"), SIDES[which], strict=True))
+        return [Listed(*row) for row in log.db.execute(SIDE, values)]
+    clauses = [WANTED.get(which, "")]
+    for name, clause in FILTERS.items():
+        if wanted.get(name):
+            clauses.append(clause)
+            values[name] = wanted[name]
+    query = EPISODES.format(wanted=" ".join(clauses))
+    return [Listed(*row) for row in log.db.execute(query, values)]
+
+
+def answers(log: SqliteLog, status: str, before: int, most: int) -> list[ListedAnswer]:
+    """Answers before an offset, newest first; of one status, if it is not empty."""
+    query = ANSWERS.format(wanted=STATUS if status else "")
+    values = {"before": before, "rows": most, "status": status}
+    return [ListedAnswer(*row) for row in log.db.execute(query, values)]

@@ -1,0 +1,88 @@
+"""What work costs: calls that were made for tenants, and what closed episodes took of late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from schemas.events.codec import decode
+from schemas.events.episode import Completed
+from streams.runtime.embedded.queries.conditions import IS_CLOSED
+
+if TYPE_CHECKING:
+    from streams.runtime.embedded.log import SqliteLog
+
+NEWEST = 1 << 62
+SPENT = """
+select json_extract(a.body, '$.problem.tenant'), r.at_ms, r.body from records r
+  left join records o on r.episode >= 's/' and r.episode < 's0'
+    and o.episode = r.episode and o.address = 'opened'
+  join records a on a.episode = coalesce(json_extract(o.body, '$.members[0]'), r.episode)
+    and a.address = 'admitted'
+  where r.kind = 'completed' and r.topic = 'events' and r.at_ms >= ?
+    and r.offset > ? and r.offset <= ?
+    and json_extract(a.body, '$.problem.tenant') is not null
+"""
+WAITING = f"""
+select json_extract(problem, '$.policy'), json_extract(problem, '$.profile'),
+  json_extract(problem, '$.settings'), json_extract(problem, '$.limits'), count(*) from (
+    select json_extract(body, '$.problem') problem from records a where address = 'admitted'
+      and not {IS_CLOSED}
+    union all
+    select value from messages where topic = 'problems' and offset > ? limit ?)
+  group by 1, 2, 3, 4 order by count(*) desc
+"""
+TAKEN = """
+select count(*), avg(calls), avg(prompt), avg(completion), count(prompt + completion) from (
+  select json_extract(c.body, '$.usage.calls') calls, json_extract(c.body, '$.usage.prompt_tokens') prompt,
+    json_extract(c.body, '$.usage.completion_tokens') completion
+  from records c join records o on o.episode = c.episode and o.address = 'opened'
+  where c.offset > (select coalesce(max(offset), 0) from records) - ? and c.address = 'closed'
+    and c.episode >= 'p/' and c.episode < 'p0'
+    and json_extract(o.body, '$.policy') = ? and json_extract(o.body, '$.backbones') = ?)
+"""
+
+
+class Waiting(NamedTuple):
+    """A kind of problem that waits to be worked on, and how many there are of it."""
+
+    policy: str | None
+    profile: str | None
+    settings: str | None
+    limits: str | None
+    """Settings and limits are JSON as they were put; nothing where a problem says none."""
+    problems: int
+
+
+class Taken(NamedTuple):
+    """What closed episodes took on average. Tokens are unknown where those of any episode are."""
+
+    closed: int
+    calls: float
+    prompt_tokens: float | None
+    completion_tokens: float | None
+
+
+def spent_since(
+    log: SqliteLog, at_ms: int, after: int = 0, upto: int = NEWEST
+) -> Iterator[tuple[str, int, Completed]]:
+    """The calls for problems of tenants since a moment, between two offsets: tenant, Unix milliseconds, reply."""
+    for tenant, at, body in log.db.execute(SPENT, (at_ms, after, upto)):
+        said = decode("completed", body)
+        assert isinstance(said, Completed)
+        yield tenant, at, said
+
+
+def waiting(log: SqliteLog, most: int) -> list[Waiting]:
+    """Kinds of problems that wait, the most frequent first; so many are looked at, admitted ones before others."""
+    rows = log.db.execute(WAITING, (log.position("intake", "problems"), most))
+    return [Waiting(*row) for row in rows]
+
+
+def taken(log: SqliteLog, policy: str, backbones: str, span: int) -> Taken | None:
+    """What episodes of a policy took that closed with these models in the last ``span`` records; none without any."""
+    row = log.db.execute(TAKEN, (span, policy, backbones)).fetchone()
+    closed, calls, prompt, completion, counted = row
+    if not closed:
+        return None
+    return Taken(closed, calls, *((prompt, completion) if counted == closed else (None, None)))
