@@ -49,6 +49,9 @@ __all__ = ["INSERT", "SEND", "NoLog", "NotALog", "SqliteLog", "Writer", "now_ms"
 class SqliteLog:
     """Reads and plain appends. Records of workers go through a ``Writer``."""
 
+    sealing: Sealing | None = None
+    """What seals the records of subjects, where the log was begun with keys."""
+
     def __init__(
         self,
         path: str | Path,
@@ -68,8 +71,6 @@ class SqliteLog:
             if create or writes or not (is_fixed(error) or is_full(error)):
                 raise
             self.db = connect_to_read(self.path)
-        self.sealing: Sealing | None = None
-        """What seals the records of subjects, where the log was begun with keys."""
         self.unlock(keys)
 
     @property

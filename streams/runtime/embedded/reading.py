@@ -21,6 +21,7 @@ class ReadOnlyLog(SqliteLog):
         self.path = path
         self.db = connect_to_read(path, threads=True)
         self.db.execute(f"pragma busy_timeout={wait_ms}")
+        self.unlock()
 
 
 @contextmanager

@@ -15,7 +15,9 @@ import pytest
 
 from schemas.subjects import MARK
 from streams.runtime.embedded.keys import Keys
+from streams.runtime.embedded.lines import lines_of
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.reading import reading
 from tests.crash.processes import until
 from tests.streams.cli.calling import Called, call, process
 
@@ -32,7 +34,7 @@ MODEL = ("--backbone", "rehearsal:seed=7")
 IDLE = (*MODEL, "--until-idle", "--settle", "--display", "none")
 
 
-def lines() -> Iterator[dict[str, Any]]:
+def source_lines() -> Iterator[dict[str, Any]]:
     for subject, texts in SAYS.items():
         for number, text in enumerate(texts):
             said = {"id": f"{(subject or 'all')[0]}{number}", "problem": text, "domain": "zoo"}
@@ -58,7 +60,7 @@ def log(folder: Path) -> Path:
         (folder / name).mkdir()
     source = folder / "source" / "zoo.jsonl"
     source.parent.mkdir()
-    source.write_text("".join(json.dumps(line) + "\n" for line in lines()))
+    source.write_text("".join(json.dumps(line) + "\n" for line in source_lines()))
     path = folder / "log" / "zoo.db"
     keyed = ("--keys", folder / "keys" / "zoo")
     way = ("--policy", "mc2", "--set", "batch_size=1", "--log", path, *keyed)
@@ -216,6 +218,18 @@ def test_an_erasure_that_was_cut_off_is_done_by_the_same_command(
     assert ok("verify", "--json", "--log", log).json["erased"] > 0
     with closing(SqliteLog(log)) as opened:
         assert len([*opened.records(kinds=["subject.erased"])]) == 1
+
+
+def test_a_page_that_has_the_log_open_reads_it_until_the_key_is_gone(log: Path) -> None:
+    ok("worker", *IDLE, "--no-tables", "--log", log)
+    with reading(log) as opened:
+        problems = "select json_extract(value, '$.problem') from messages where topic = 'problems'"
+        seen = {text for (text,) in opened.db.execute(problems)}
+        assert seen == {text for texts in SAYS.values() for text in texts}
+        assert "keyed" in next(lines_of(opened))
+        assert erase(log, ANN, "--yes").code == 0
+        left = {text for (text,) in opened.db.execute(problems)}
+        assert seen - left == set(SAYS[ANN])
 
 
 # -- what leaves the log -----------------------------------------------------------------------
