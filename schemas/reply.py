@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 FieldKind: TypeAlias = Literal["number", "choice", "answer", "text", "list"]
@@ -21,6 +22,7 @@ fills in the form is said before it."""
 ABOUT = "What goes where:"
 REASONING = "reasoning"
 """The place to think in a reply by JSON Schema: its first property, and no field of any role."""
+_STEP = re.compile(r"\d{1,4}", re.ASCII)
 _THOUGHT = re.compile(
     r"thought|think|reason|rationale|analysis|justif|finding|compar|reflect|assess|feedback|check|ground|step|result",
     re.IGNORECASE,
@@ -35,8 +37,9 @@ class Field:
     ``number`` holds a decimal number (of a ``unit`` one in [0, 1]), ``choice`` one of ``choices``
     (or one of ``aliases``, which pairs other words for them with the choice), ``answer`` the final
     answer in ``\\boxed{}``, ``text`` one or more lines, ``list`` between ``least`` and ``most`` items of
-    a line each, which may be ``ratings`` of a step from 0 to 1 by these names. ``none``: the word
-    none is an answer too, and says that there is none. ``when`` names a choice field and the values of
+    a line each, which may be ``ratings`` of a step from 0 to 1 by these names: of the ``steps`` that a
+    question's variable ``counted`` names. ``none``: the word none
+    is an answer too, and says that there is none. ``when`` names a choice field and the values of
     it for which this field is needed; otherwise it must be left out.
     """
 
@@ -49,6 +52,8 @@ class Field:
     most: int | None = None
     unit: bool = False
     ratings: tuple[str, ...] = ()
+    counted: str = ""
+    steps: tuple[int, ...] = ()
     required: bool = True
     none: bool = False
     when: tuple[str, tuple[str, ...]] | None = None
@@ -150,6 +155,16 @@ class Reply:
             return "\n".join((LAST_LINE, *form))
         notes = () if alone else (ABOUT, *(field.note() for field in self.fields), "")
         return "\n".join((*notes, ENDING if self.reasons else BLOCK, *form))
+
+    def asked(self, variables: Mapping[str, str]) -> Reply:
+        """The form of one question: which steps it wants rated, its variables say."""
+        if not any(field.counted for field in self.fields):
+            return self
+        counted = (
+            replace(field, steps=tuple(map(int, _STEP.findall(variables.get(field.counted, "")))))
+            for field in self.fields
+        )
+        return replace(self, fields=tuple(counted))
 
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of a structured reply, for servers that constrain their output by one.

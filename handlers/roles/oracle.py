@@ -49,7 +49,15 @@ ORACLE = Role.of(
     "oracle",
     PROMPT,
     sections=("Problem", "Trajectory", "Steps to score"),
-    reply=[Field("Scores", "list", "a line for each step that is asked for", ratings=NAMES)],
+    reply=[
+        Field(
+            "Scores",
+            "list",
+            "a line for each step that is asked for",
+            ratings=NAMES,
+            counted="steps_to_score",
+        )
+    ],
     sampling=JUDGEMENT,
     mends=False,
     reasons=True,

@@ -311,7 +311,7 @@ class World:
             call_seed(run.seed, seed_address(run.journal, address)),
             question.draw,
             None if run.in_text else template.schema,
-            template.reply,
+            template.reply.asked(dict(question.variables)),
             is_used(run, question, asked, address),
             template.tools,
         )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from handlers.roles import oracle
 from handlers.roles.agent import AGENT
 from handlers.roles.confidence import CONFIDENCES
 from handlers.roles.form import Unreadable, parse, render_reply
@@ -179,6 +180,21 @@ def let_pass(draw: st.DrawFn) -> tuple[Reply, str]:
     said = draw(st.from_regex(re.compile(pattern(form_of(reply)), re.ASCII), fullmatch=True))
     assume("boxed" not in said or re.search(r"boxed\{\w", said, re.ASCII))
     return reply, said
+
+
+def test_the_steps_that_a_question_names_are_scored_each_of_them_and_no_other() -> None:
+    """Asked for the second step of two, the model scored three."""
+    question = oracle.question("What is 3 + 4?", ["3 + 4 = 7", "So 7.", "7 it is."], 2)
+    reply = question.template.reply.asked(dict(question.variables))
+    [field] = reply.fields
+    assert field.steps == (2, 3)
+    held = re.compile(pattern(form_of(reply)))
+    line = "\n- Step {}: Semantic=0.5, Logical=1.00, Fix=0"
+    for steps in ((2,), (3,), (1, 2, 3), (2, 3, 4), (2, 2, 3), (2, 3)):
+        said = "Scores:" + "".join(map(line.format, steps))
+        assert (held.fullmatch(said) is not None) == (steps == (2, 3))
+    assert read_scores(said, 2, 3).whole
+    assert TRUST.reply.asked({}) is TRUST.reply
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])

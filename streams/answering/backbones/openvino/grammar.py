@@ -28,6 +28,7 @@ from streams.answering.backbones.grammar import (
 GROUP = 'group ::= "{" [^{}]* "}"'
 ANSWER = r'" \\boxed{" [-+($|"<]* [^\u0000-/:-@\[\]^_`{-\u007f] ([^{}] | group)* "}"'
 """A sign or two, and then a letter, a digit, or what LaTeX begins with: a box of signs alone holds no answer."""
+BULLET = "\n- Step "
 STEPS = 24
 """So many steps can be scored in one reply; trajectories are shorter."""
 
@@ -77,13 +78,18 @@ def _value(field: Field) -> str:
 
 
 def _steps(reply: Reply) -> Iterator[str]:
-    """For each list of scores the rules of its steps: one of them at least, each once, in their order."""
+    """For each list of scores the rules of its steps: those that are asked for, each once, in their order.
+
+    Where nobody says which, it is one of them at least.
+    """
     for field in reply.fields:
-        if field.ratings:
-            name = f"s{_name(field)}x"
+        name = f"s{_name(field)}x"
+        if field.ratings and field.steps:
+            lines = (f"{literal(f'{BULLET}{step}: ')} {ratings_of(field)}" for step in field.steps)
+            yield f"{name}1 ::= {' '.join(lines)}"
+        elif field.ratings:
             for step in range(1, STEPS + 1):
-                mark = literal(f"\n- Step {step}: ")
-                scored = f"{mark} {ratings_of(field)}"
+                scored = f"{literal(f'{BULLET}{step}: ')} {ratings_of(field)}"
                 if step == STEPS:
                     yield f"{name}{step} ::= {scored}"
                 else:

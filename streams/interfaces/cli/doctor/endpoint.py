@@ -198,10 +198,11 @@ async def _reply(world: World, tried: Tried, question: Complete) -> Any:
     at = str(len(tried.replies))
     seed = call_seed(0, f"{tried.specimen.template}.{at}")
     template = question.template
-    request = ModelRequest(question.messages(), sampling, seed, 0, template.schema, template.reply)
+    reply = template.reply.asked(dict(question.variables))
+    request = ModelRequest(question.messages(), sampling, seed, 0, template.schema, reply)
     tried.asked |= {name for name in PARAMETERS if getattr(sampling, name)} | {"seed"}
-    reply = await world.caller.call(tried.backbone, request, EPISODE)
-    event = completed(question.fingerprint(), reply)
+    heard = await world.caller.call(tried.backbone, request, EPISODE)
+    event = completed(question.fingerprint(), heard)
     tried.replies.append(event)
     return reply_to(question, event, at, Memory(EPISODE, 0))
 
