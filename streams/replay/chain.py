@@ -13,20 +13,8 @@ from typing import Any, TypeAlias
 
 from streams.replay.claimed import sort_of
 from streams.replay.heads import Head, Link, begun, digest_of, joined, together
-from streams.runtime.embedded.lines import HAS_LAIN
 from streams.runtime.embedded.log import SqliteLog
-
-RECORDS = """
-select offset, topic, partition, epoch, episode, address, kind, at_ms, body from main.records order by offset
-"""
-MESSAGES = """
-select m.offset, m.topic, 0, m.offset, m.topic, m.key, m.at_ms, m.headers, m.value from main.messages m order by 1
-"""
-LAIN = """
-select m.offset, coalesce(l.topic, m.topic), coalesce(l.partition, '-'), l.place, m.topic, m.key, m.at_ms,
-    m.headers, m.value
-  from main.messages m left join lain l on l.offset = m.offset order by 1
-"""
+from streams.runtime.embedded.queries import rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +58,22 @@ def _both(log: SqliteLog, own: bool) -> Iterator[Said]:
 
 
 def _records(log: SqliteLog, own: bool) -> Iterator[Said]:
-    for offset, topic, partition, *rest in log.db.execute(RECORDS):
-        place = offset if own else None
-        record = digest_of(("record", place, partition, topic, *rest))
-        yield "records", offset, place, f"{topic}/{partition}", f"{rest[1]} at {rest[2]}", record
+    for row in rows.all_records(log):
+        place, chain = row.offset if own else None, f"{row.topic}/{row.partition}"
+        record = digest_of(("record", place, row.partition, row.topic, *row[3:]))
+        yield "records", row.offset, place, chain, f"{row.episode} at {row.address}", record
 
 
 def _messages(log: SqliteLog, own: bool) -> Iterator[Said]:
-    lain = not own and log.db.execute(HAS_LAIN).fetchone()
-    for row in log.db.execute(LAIN if lain else MESSAGES):
-        offset, topic, partition, place, *rest, value = row
+    lain = not own and rows.says_where_messages_lie(log)
+    for row in rows.messages_on_kafka(log) if lain else rows.messages(log):
+        partition, place = row.partition, row.place
         if not own and not lain:
             partition, place = "-", None
-        raw = value.encode() if isinstance(value, str) else value
-        record = digest_of(("message", place, partition, *rest, raw))
-        yield "messages", offset, place, f"{topic}/{partition}", f"{rest[0]} {rest[1]}", record
+        raw = row.value.encode() if isinstance(row.value, str) else row.value
+        record = digest_of(("message", place, partition, *row[4:8], raw))
+        chain, name = f"{row.home}/{partition}", f"{row.topic} {row.key}"
+        yield "messages", row.offset, place, chain, name, record
 
 
 def heads_of(links: Iterable[Link]) -> list[Head]:

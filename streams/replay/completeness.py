@@ -12,16 +12,13 @@ from schemas.events.learning import BatchClosed
 from schemas.identity import text_digest, text_key
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
-
-TEXTS = "select episode, address, kind, body from records where kind = 'text.kept' order by offset"
-KEPT = "select substr(episode, 3) from records where kind = 'text.kept' and episode like 't/%'"
+from streams.runtime.embedded.queries import rows
 
 
 def unreadable(log: SqliteLog, episode: str | None = None) -> list[Diverged]:
     """Records that are no events of their kind."""
-    query = "select episode, address, kind, body from records where ?1 is null or episode = ?1 order by offset"
     found: list[Diverged] = []
-    for name, address, kind, body in log.db.execute(query, (episode,)):
+    for name, address, kind, body in rows.bodies(log, episode):
         try:
             decode(kind, body)
         except BadEvent as error:
@@ -32,7 +29,7 @@ def unreadable(log: SqliteLog, episode: str | None = None) -> list[Diverged]:
 def misfiled(log: SqliteLog) -> list[Diverged]:
     """Texts that stand under another text's digest."""
     found: list[Diverged] = []
-    for name, address, kind, body in log.db.execute(TEXTS):
+    for name, address, kind, body in rows.texts(log):
         try:
             event = decode(kind, body)
         except BadEvent as error:
@@ -45,7 +42,7 @@ def misfiled(log: SqliteLog) -> list[Diverged]:
 
 def lacking(log: SqliteLog, wanted: Mapping[str, str], left: Leftovers) -> Iterator[Diverged]:
     """Texts that records refer to by their digest and that are not there; ``wanted`` says by whom first."""
-    kept = {digest for (digest,) in log.db.execute(KEPT)}
+    kept = rows.kept_texts(log)
     for digest, where in wanted.items():
         if digest not in kept:
             yield Diverged(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import orjson
 from pydantic import ValidationError
 
 from schemas.events.episode import EpisodeOpened, ProblemAdmitted
@@ -21,18 +20,8 @@ from streams.replay.completeness import referred
 from streams.replay.grades import SAID_IN
 from streams.replay.messages import problem_of
 from streams.runtime.embedded.log import SqliteLog
-
-OF_EPISODE = "select offset from messages where topic in ('answers', 'problems') and key = ?"
-TAKEN = "select offset, value from messages where topic = 'problems' and offset = ?"
-SPOKEN = "select offset, value from messages where topic = 'feedback' order by offset"
-LEARNED = """
-select offset from records where topic = 'learning' and offset <= ?1 and (
-  (episode >= 'b/' || ?2 || '/' and episode < 'b/' || ?2 || '0')
-  or (episode >= 'n/' || ?2 || '/' and episode < 'n/' || ?2 || '0')
-  or (kind in ('reflected', 'graded', 'trace.taken') and json_extract(body, '$.scope') = ?2)
-  or kind = 'episode.adopted')
-"""
-VERSION = "select offset from records where episode = ? and address = 'version'"
+from streams.runtime.embedded.queries import messages, problems, rows
+from streams.runtime.embedded.queries.scopes import learned_upto, made_at
 
 
 @dataclass(slots=True)
@@ -75,16 +64,16 @@ def _judges(log: SqliteLog, episode: str) -> Iterator[str]:
 
 
 def _messages(log: SqliteLog, episode: str) -> set[int]:
-    found = {offset for (offset,) in log.db.execute(OF_EPISODE, (episode,))}
+    found = problems.messages_of(log, episode)
     admitted = log.find(episode, "admitted")
     if not isinstance(admitted, ProblemAdmitted):
         return found
     problem = admitted.problem
-    for offset, value in log.db.execute(TAKEN, (admitted.offset,)):
-        sent = problem_of(value)
-        if sent is not None and (sent.domain, sent.id) == (problem.domain, problem.id):
-            found.add(offset)
-    for offset, value in log.db.execute(SPOKEN):
+    put = problems.put_at(log, admitted.offset)
+    sent = None if put is None else problem_of(put)
+    if sent is not None and (sent.domain, sent.id) == (problem.domain, problem.id):
+        found.add(admitted.offset)
+    for offset, value in messages.values(log, "feedback"):
         try:
             said = Feedback.model_validate_json(value)
         except ValidationError:
@@ -121,14 +110,12 @@ def _add_learned(log: SqliteLog, found: Cut) -> None:
             at, _, again = source.partition(".")
             begun = (name, int(at), int(again) if again else None)
             wanted += [begun] if begun not in wanted else []
-        row = log.db.execute(VERSION, (learning_id(scope, number, revision),)).fetchone()
-        if row is not None:
-            found.records |= {offset for (offset,) in log.db.execute(LEARNED, (row[0], scope))}
+        made = made_at(log, learning_id(scope, number, revision))
+        if made is not None:
+            found.records |= learned_upto(log, scope, made)
 
 
 def _of(log: SqliteLog, found: Cut) -> Iterator[Record]:
     """The records so far."""
-    chosen = orjson.dumps(sorted(found.records)).decode()
-    query = "select offset from records where offset in (select value from json_each(?)) order by offset"
-    for (offset,) in log.db.execute(query, (chosen,)).fetchall():
+    for offset in rows.offsets_in_order(log, found.records):
         yield from log.records(after=offset - 1, upto=offset)

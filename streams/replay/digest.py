@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -13,6 +13,7 @@ import orjson
 from schemas.events.union import ANSWER_KINDS, FACT_KINDS
 from schemas.identity import address_order, canonical
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.rows import by_episode
 
 NAMED = (
     "problem.admitted",
@@ -44,11 +45,10 @@ def meaning(body: Any) -> Any:
 
 def meant(log: SqliteLog) -> Iterator[tuple[str, str, Any]]:
     """Episode, address and meaning of every record that counts, in canonical order."""
-    rows = log.db.execute("select episode, address, kind, body from records order by episode")
-    for episode, group in groupby(rows, key=itemgetter(0)):
-        counted = [row for row in group if row[2] in MEANT]
-        for _, address, _, body in sorted(counted, key=lambda row: address_order(row[1])):
-            yield episode, address, meaning(orjson.loads(body))
+    for episode, group in groupby(by_episode(log), key=attrgetter("episode")):
+        counted = [each for each in group if each.kind in MEANT]
+        for each in sorted(counted, key=lambda each: address_order(each.address)):
+            yield episode, each.address, meaning(orjson.loads(each.body))
 
 
 def log_digest(log: SqliteLog) -> str:

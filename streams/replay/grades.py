@@ -26,11 +26,11 @@ from streams.core.compare import difference, same
 from streams.engine.grades import said
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.messages import values
 from streams.runtime.embedded.regrading import address_of, predecessor
 
 SAID_IN = "said in "
 """Behind it the grade of a judge names its side run."""
-SPOKEN = "select value from messages where topic = 'feedback' order by offset"
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Grades:
     def _feedback(self) -> defaultdict[tuple[str, str], list[Feedback]]:
         """By domain and problem, or by episode."""
         found: defaultdict[tuple[str, str], list[Feedback]] = defaultdict(list)
-        for (value,) in self.log.db.execute(SPOKEN):
+        for _, value in values(self.log, "feedback"):
             try:
                 feedback = Feedback.model_validate_json(value)
             except ValidationError:

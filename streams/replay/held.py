@@ -10,6 +10,7 @@ from streams.replay.heads import Broken, Heads, Link, compared
 from streams.replay.left_out import LeftOut
 from streams.replay.verify import Verified
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import counts
 
 DECIDED = frozenset(
     {
@@ -44,9 +45,8 @@ def hold(log: SqliteLog, published: Heads, done: Verified) -> None:
 
 def damaged(log: SqliteLog) -> Iterator[Diverged]:
     """Where a file's own indexes disagree with its rows: then commands find other records than its chains hold."""
-    for (said,) in log.db.execute("pragma integrity_check(3)"):
-        if said != "ok":
-            yield Diverged(str(log.path), "-", "file", str(said), "ok")
+    for said in counts.damage(log):
+        yield Diverged(str(log.path), "-", "file", said, "ok")
 
 
 def against(links: Iterable[Link], published: Heads, done: Verified) -> None:

@@ -10,16 +10,14 @@ from pydantic import ValidationError
 
 from handlers.policies.base import Policy, learn_nothing
 from schemas.events.base import Event
-from schemas.events.codec import decode
-from schemas.events.episode import LimitReached, ProblemAdmitted
+from schemas.events.episode import LimitReached
 from schemas.events.learning import (
     KnowledgeConsolidated,
     MemoryVersioned,
     ProblemForgotten,
     Reflected,
 )
-from schemas.events.traces import TraceTaken
-from schemas.identity import canonical, digest, episode_id, episode_parts, learning_id
+from schemas.identity import digest, episode_id, episode_parts, learning_id
 from schemas.problem import Limits
 from schemas.settings import BadSetting
 from schemas.written import problem_of
@@ -27,22 +25,11 @@ from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy
 from streams.engine.scopes import Scope
 from streams.runtime.embedded.intake import SCOPE, episode_of, placed
+from streams.runtime.embedded.queries.problems import begun, holds
 from streams.runtime.embedded.records import LogRecords
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
-
-ADMITTED = (
-    "select episode, kind, body from records where kind in ('problem.admitted', 'trace.taken')"
-)
-HELD = {
-    "records": "select count(*) from records where episode >= ? and episode < ?",
-    "completions": "select count(*) from records where episode >= ? and episode < ? "
-    "and kind = 'completed'",
-}
-SENT = "select count(*) from messages where topic = ? and {} = ? and {} = ?"
-SAYS = ("json_extract(value, '$.domain')", "json_extract(value, '$.problem_id')")
-QUOTED = "select count(*) from records where topic = 'learning' and episode like 'b/%' and instr(body, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +57,7 @@ def asked(log: SqliteLog, problem_id: str) -> dict[str, dict[str, list[str]]]:
     """Episodes of a problem by domain and scope."""
     found: dict[str, dict[str, list[str]]] = {}
     marker = f"/{episode_id('-', problem_id, '').split('/')[2]}/"
-    for episode, kind, body in log.db.execute(f"{ADMITTED} and instr(episode, ?)", (marker,)):
-        said = decode(kind, body)
-        assert isinstance(said, ProblemAdmitted | TraceTaken)
+    for episode, said in begun(log, marker):
         domain, id, _ = episode_parts(episode)
         if id == problem_id:
             found.setdefault(domain, {}).setdefault(said.scope, []).append(episode)
@@ -197,17 +182,7 @@ class Tracing:
 
 def remains(log: SqliteLog, domain: str, problem_id: str) -> dict[str, int]:
     """Return what the log continues to hold of a problem, whoever forgets it."""
-    first = episode_id(domain, problem_id, "")
-    last = first[:-1] + chr(ord(first[-1]) + 1)
-    held = {
-        name: int(log.db.execute(query, (first, last)).fetchone()[0])
-        for name, query in HELD.items()
-    }
-    said = SENT.format(*SAYS)
-    for topic in ("feedback", "answers"):
-        held[topic] = int(log.db.execute(said, (topic, domain, problem_id)).fetchone()[0])
-    quoted = log.db.execute(QUOTED, (canonical(f"{domain}/{problem_id}").decode(),)).fetchone()
-    return held | {"learning": int(quoted[0])}
+    return holds(log, domain, problem_id)._asdict()
 
 
 def cut_short(log: SqliteLog, closed: Iterable[str]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from schemas.asking import Diverged
 from schemas.events.base import Event
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
-from schemas.identity import canonical, episode_id
+from schemas.identity import canonical
 from schemas.problem import Problem
 from schemas.settings import PROMPTS
 from streams.core.closing import answer_of
@@ -22,36 +22,11 @@ from streams.producing.sources import BadLine
 from streams.replay.claimed import Sort
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import messages, problems
 from streams.runtime.kafka.admission import foreign
 
 LATER_IN_ANSWERS = (("plain",), ("judgements",), ("confidence_source", "calibrated"))
 """What answers of earlier builds lack, the newest first."""
-VALUE = "select value from messages where topic = ? and key = ?"
-PROBLEM = "select value from messages where topic = 'problems' and offset = ?"
-UNASKED = """
-select key, value from messages where topic = 'answers' and not exists (
-  select 1 from records where episode = key and address = 'closed' and kind = 'episode.closed')
-  order by offset
-"""
-UNADMITTED = """
-select offset, key, value from messages where topic = 'problems' and offset <= ? and offset not in (
-    select json_extract(body, '$.offset') from records where address = 'admitted')
-  and not exists (select 1 from messages d where d.topic = 'dead-letters'
-    and d.key >= 'problems/' || messages.offset || '/' and d.key < 'problems/' || messages.offset || '0')
-  order by offset
-"""
-TAKEN = """
-select max(coalesce((select offset from consumers where name = 'intake' and topic = 'problems'), 0),
-  coalesce((select max(json_extract(body, '$.offset')) from records where address = 'admitted'), 0))
-"""
-WAITING = "select count(*) from messages where topic = 'problems' and offset > ?"
-REFUSED = """
-select count(*) from messages where topic = 'dead-letters' and key >= 'problems/' and key < 'problems0'
-"""
-ADMITTED = """
-select 1 from records where episode >= ? and episode < ? and address = 'admitted' limit 1
-"""
-EVERY = "select offset, key, headers, value from messages where topic = ? order by offset"
 SOLVED = "problems that solve was given"
 WHY_SOLVED = "they stand in their admissions alone"
 
@@ -79,9 +54,8 @@ class Messages:
         ):
             return
         derived = canonical(answer_of(episode, admitted, opened, closed, judgements(met)))
-        row = self.log.db.execute(VALUE, ("answers", episode)).fetchone()
-        if row is not None:
-            said = _raw(row[0])
+        said = messages.value_of(self.log, "answers", episode)
+        if said is not None:
             if said not in _as_builds_said_it(derived):
                 told = said.decode("utf-8", "replace")
                 raise Diverged(episode, "closed", "answer", told, derived.decode())
@@ -92,8 +66,8 @@ class Messages:
 
     def forged(self) -> Iterator[Diverged]:
         """Answers of episodes that were never closed."""
-        for key, value in self.log.db.execute(UNASKED):
-            said = _raw(value).decode("utf-8", "replace")
+        for key, value in problems.unasked(self.log):
+            said = value.decode("utf-8", "replace")
             yield Diverged(key, "closed", "answer", said, "no episode that ended so")
 
     # -- problems ----------------------------------------------------------------------------------
@@ -105,12 +79,12 @@ class Messages:
             if admitted.offset == 0:
                 self.left.add(SOLVED, WHY_SOLVED)
                 return
-            row = self.log.db.execute(PROBLEM, (admitted.offset,)).fetchone()
-            if row is None:
+            put = problems.put_at(self.log, admitted.offset)
+            if put is None:
                 raise Diverged(episode, "admitted", "problem", _said(problem), "no such message")
-            sent = problem_of(row[0])
+            sent = problem_of(put)
             if sent is None or not _is_sent(problem, sent):
-                now = _said(sent or row[0])
+                now = _said(sent or put)
                 raise Diverged(episode, "admitted", "problem", _said(problem), now)
         elif not any(_is_sent(problem, s) for s in self._sent[problem.domain, problem.id]):
             if self.sort == "part" and not self._sent[problem.domain, problem.id]:
@@ -126,7 +100,7 @@ class Messages:
         file's.
         """
         found: defaultdict[tuple[str, str], list[Problem]] = defaultdict(list)
-        for _, _, _, value in self.log.db.execute(EVERY, ("problems",)):
+        for _, value in messages.values(self.log, "problems"):
             problem = problem_of(value)
             if problem is not None:
                 found[problem.domain, problem.id].append(problem)
@@ -136,10 +110,9 @@ class Messages:
         """Problems on their topic that were read, and neither admitted nor refused."""
         if self.sort != "file":
             return
-        (taken,) = self.log.db.execute(TAKEN).fetchone()
-        (waiting,) = self.log.db.execute(WAITING, (taken,)).fetchone()
-        self.left.add("problems", "nobody has read them yet", waiting)
-        for _, key, value in self.log.db.execute(UNADMITTED, (taken,)).fetchall():
+        taken = problems.taken_upto(self.log)
+        self.left.add("problems", "nobody has read them yet", self._waiting(taken))
+        for key, value in problems.unadmitted(self.log, taken):
             problem = problem_of(value)
             if problem is not None and self._is_known(problem):
                 self.left.add("messages of problems", "the same problem was admitted from another")
@@ -151,15 +124,14 @@ class Messages:
         """Whether every problem on the topic was admitted, none refused."""
         if self.sort != "file":
             return False
-        (taken,) = self.log.db.execute(TAKEN).fetchone()
-        (waiting,) = self.log.db.execute(WAITING, (taken,)).fetchone()
-        (refused,) = self.log.db.execute(REFUSED).fetchone()
-        return not waiting and not refused
+        waiting = self._waiting(problems.taken_upto(self.log))
+        return not waiting and not problems.refused(self.log)
+
+    def _waiting(self, taken: int) -> int:
+        return messages.count(self.log, "problems", after=taken)
 
     def _is_known(self, problem: Problem) -> bool:
-        first = episode_id(problem.domain, problem.id, "")
-        last = first[:-1] + "0"
-        return self.log.db.execute(ADMITTED, (first, last)).fetchone() is not None
+        return problems.is_admitted(self.log, problem.domain, problem.id)
 
 
 def _as_builds_said_it(answer: bytes) -> Iterator[bytes]:

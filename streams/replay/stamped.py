@@ -10,20 +10,13 @@ from schemas.events.episode import EpisodeClosed
 from schemas.stamps import is_stamped, stamp_of, stamps_of
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
-
-CLOSINGS = """
-select episode, offset, at_ms, body from records
-  where kind = 'episode.closed' and address = 'closed' and (?1 is null or episode = ?1) order by offset
-"""
-BEFORE = "select address, at_ms, body, offset from records where episode = ? and offset < ? order by offset"
-RECORDS = "select count(*) from records where ?1 is null or episode = ?1"
-MESSAGES = "select count(*) from messages"
+from streams.runtime.embedded.queries import counts, rows
 
 
 def restamped(log: SqliteLog, left: Leftovers, only: str | None = None) -> Iterator[Diverged]:
     """Closings whose stamps are not those of the records before them."""
     held, timed = 0, log.counter("timed")
-    for episode, offset, at_ms, body in log.db.execute(CLOSINGS, (only,)).fetchall():
+    for episode, offset, at_ms, body in rows.closings(log, only):
         try:
             closed = decode("episode.closed", body)
         except BadEvent:
@@ -33,18 +26,17 @@ def restamped(log: SqliteLog, left: Leftovers, only: str | None = None) -> Itera
         if closed.stamps is None:
             left.add("closings", "not stamped: nothing says their models, usage and times again")
             continue
-        rows = log.db.execute(BEFORE, (episode, offset)).fetchall()
-        if rows and rows[0][3] <= timed:
+        before = rows.stated_before(log, episode, offset)
+        if before and before[0].offset <= timed:
             left.add("closings", "an earlier build read their records here, without their times")
             continue
-        records = [row[:3] for row in rows]
+        records = [each[:3] for each in before]
         held += 1 + sum(is_stamped(address) for address, _, _ in records)
         found = stamps_of((stamp_of(*record) for record in records), at_ms)
         if found != closed.stamps:
             now = f"{found} of its records as they stand: a model, a time or what was spent"
             yield Diverged(episode, "closed", "stamps", closed.stamps, now)
-    (records,) = log.db.execute(RECORDS, (only,)).fetchone()
-    left.add("times of records", "no closing is stamped with them", records - held)
-    (messages,) = log.db.execute(MESSAGES).fetchone()
-    many = messages if only is None else 0
+    unheld = counts.records(log, only) - held
+    left.add("times of records", "no closing is stamped with them", unheld)
+    many = counts.messages(log) if only is None else 0
     left.add("messages' times, headers and problems' keys", "they stand there once", many)

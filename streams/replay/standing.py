@@ -15,69 +15,31 @@ from schemas.places import EVENTS, LEARNING, PLACES, Place, stands
 from streams.replay.claimed import Sort
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import order
+from streams.runtime.embedded.queries.rows import address_at
 
-SORT = "substr(episode, 1, 2)"
-HEAD = (
-    "case when address glob '[0-9]*' and address not glob '*[^0-9.]*' "
-    "and address not glob '*..*' and address not glob '*.' then '#' "
-    "when instr(address, '.') then substr(address, 1, instr(address, '.')) || '*' else address end"
-)
-"""A number's sort, else the address; of what follows its first dot only that there is something."""
-SHAPES = f"select topic, kind, {SORT}, {HEAD}, count(*) from records group by 1, 2, 3, 4 order by min(offset)"
-OF_A_SHAPE = (
-    "select episode, address from records "
-    f"where topic = ? and kind = ? and {SORT} = ? and {HEAD} = ? order by offset"
-)
-BODIES = "select topic, episode, address, body from records where kind = ? order by offset"
-BEGINNINGS = """
-select episode, sum(address = 'admitted'), sum(address = 'opened'), sum(address = 'closed'),
-    sum(address = 'reflected'), sum(address = 'batch'), sum(address = 'series'), sum(address = 'taken'),
-    min(address), count(*)
-  from records where episode >= 'a' and episode < 't' group by episode
-"""
-ORDER = """
-select episode, a, o, n, m, c, v, last from (
-  select episode,
-    max(case when address in ('admitted', 'batch') then offset end) a,
-    max(case when address = 'opened' then offset end) o,
-    min(case when address glob '[0-9]*' then offset end) n,
-    max(case when address glob '[0-9]*' then offset end) m,
-    max(case when address = 'closed' then offset end) c,
-    max(case when address = 'version' then offset end) v,
-    max(case when address in ('reflected', 'version') then offset end) last
-  from records where episode >= 'b/' and episode < 't' group by episode)
-  where a > o or a > n or o > n or o > c or m > c or m > v or c > v
-"""
 ONE_TOPIC: dict[Sort, dict[str, str]] = {
     "file": {"partition.claimed": EVENTS, "text.kept": EVENTS, "episode.adopted": LEARNING},
     "kafka": {"episode.adopted": EVENTS},
     "part": {},
 }
 """Where a kind stands on one sort of log that may stand elsewhere on another."""
-AT = "select address from records where offset = ?"
-GAPS = """
-select offset, episode, address, before from (
-  select offset, episode, address, lag(offset, 1, 0) over (order by offset) before from main.records)
-  where offset != before + 1
-"""
-MESSAGE_GAPS = GAPS.replace("main.records", "main.messages").replace(
-    "episode, address", "topic, key"
-)
 
 
 def misplaced(log: SqliteLog, sort: Sort, left: Leftovers) -> Iterator[Diverged]:
     """Records that stand where none of their kind does."""
-    for topic, kind, name, head, count in log.db.execute(SHAPES).fetchall():
+    for shape in order.shapes(log):
+        topic, kind, name, head, count = shape
         if kind not in KINDS:
             left.add(f"records of kind {kind}", "this build does not know it", count)
         elif (topic, name, head) not in _SHAPES[kind] or ONE_TOPIC[sort].get(kind, topic) != topic:
-            for episode, address in log.db.execute(OF_A_SHAPE, (topic, kind, name, head)):
+            for episode, address in order.of_shape(log, shape):
                 yield _elsewhere(episode, address, f"{kind} on {topic}", _where(kind))
     for kind in _EXACT:
-        for topic, episode, address, body in log.db.execute(BODIES, (kind,)):
+        for topic, episode, address, body in order.of_kind(log, kind):
             event = decode(kind, body)
-            shape = (topic, episode[:2], _headed(address))
-            if shape in _SHAPES[kind] and not stands(episode, address, event, topic):
+            place = (topic, episode[:2], _headed(address))
+            if place in _SHAPES[kind] and not stands(episode, address, event, topic):
                 yield _elsewhere(episode, address, f"{kind} on {topic}", _where(kind))
 
 
@@ -132,7 +94,7 @@ def headless(log: SqliteLog, *, whole: bool = True) -> Iterator[Diverged]:
         taken,
         first,
         count,
-    ) in log.db.execute(BEGINNINGS):
+    ) in order.beginnings(log):
         match episode[:2]:
             case "p/" if is_taken(episode):
                 if not taken and whole:
@@ -162,19 +124,19 @@ def _missing(episode: str, address: str, first: str) -> Diverged:
 
 def disordered(log: SqliteLog) -> Iterator[Diverged]:
     """Records that stand before what they follow from."""
-    for episode, a, o, n, m, c, v, _ in log.db.execute(ORDER).fetchall():
+    for episode, a, o, n, m, c, v in order.disordered(log):
         wrong = next(
             (late, early)
             for late, early in ((m, c), (a, o), (o, n), (a, n), (o, c), (m, v), (c, v))
             if late is not None and early is not None and late > early
         )
-        address, before = (log.db.execute(AT, (offset,)).fetchone()[0] for offset in wrong)
+        address, before = (address_at(log, offset) for offset in wrong)
         yield Diverged(episode, address, "order", f"behind {before}", f"before {before}")
 
 
 def gaps(log: SqliteLog) -> Iterator[Diverged]:
     """Places between records, or between messages, where something is gone: a log in one file has none."""
-    for query, what in ((GAPS, "record"), (MESSAGE_GAPS, "message")):
-        for offset, episode, address, before in log.db.execute(query):
+    for found, what in ((order.gaps(log), "record"), (order.message_gaps(log), "message")):
+        for offset, episode, address, before in found:
             said = f"{offset - before - 1} missing before {what} {offset}"
             yield Diverged(episode, address, "offset", said, f"{what} {before + 1}")

@@ -7,21 +7,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from schemas.spoken import spoken
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.unread import replies
 
 How: TypeAlias = Literal["cut", "asked again", "refused"]
-
-_REPLIES = """
-with noted as (
-  select topic, episode, json_extract(body, '$.source') address, kind = 'reply.reparsed' again,
-    json_extract(body, '$.reason') reason, json_extract(body, '$.parse') parse, offset place
-  from records where kind = 'reply.reparsed'
-    or json_extract(body, '$.parse') in ('fallback', 'unreadable', 'defaulted'))
-select c.episode, c.address, json_extract(c.body, '$.asked'), json_extract(c.body, '$.finish'),
-  json_extract(c.body, '$.text'), max(n.again), max(n.reason), max(n.parse)
-from records c left join noted n on n.topic = c.topic and n.episode = c.episode and n.address = c.address
-where c.kind = 'completed' and (n.place is not null or json_extract(c.body, '$.finish') = 'length'
-  or instr(lower(json_extract(c.body, '$.text')), '<think'))
-group by c.offset order by c.offset"""
 
 
 class Unread(NamedTuple):
@@ -39,7 +27,7 @@ class Unread(NamedTuple):
 
 def unread(log: SqliteLog) -> Iterator[Unread]:
     """The replies of a log that were not read at once, in the order of the log."""
-    for episode, at, asked, finish, text, again, reason, parse in log.db.execute(_REPLIES):
+    for episode, at, asked, finish, text, again, reason, parse in replies(log):
         _, role, template, *_ = f"{asked}  ".split(" ")
         cut = finish == "length" or spoken(text).cut
         if again:

@@ -56,12 +56,8 @@ from streams.replay.stamped import restamped
 from streams.replay.standing import disordered, gaps, headless, misplaced
 from streams.runtime.embedded.erasing import sealed_on
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import episodes
 from streams.runtime.embedded.records import LogRecords
-
-EPISODES = """
-select episode from records where kind = 'episode.opened' or address = 'admitted'
-  group by episode order by min(offset)
-"""
 
 
 @dataclass(slots=True)
@@ -145,8 +141,7 @@ class Verifier:
             self._guard("-", self._told_elsewhere)
 
     def _episodes(self, only: str | None) -> Iterator[str]:
-        rows = self.log.db.execute(EPISODES).fetchall()
-        yield from (row[0] for row in rows if only is None or row[0] == only)
+        yield from (each for each in episodes.every(self.log) if only in (None, each))
 
     def _refers(self, episode: str, address: str, event: Event) -> None:
         text = referred(event)

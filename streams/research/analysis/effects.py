@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handlers.answers.grade import References
 from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
@@ -21,6 +21,7 @@ from streams.replay.differ import paid
 from streams.replay.effect import Effect, Pair
 from streams.replay.fork import Forked
 from streams.research.analysis.cases import RIGHT, judged, references
+from streams.runtime.embedded.queries.episodes import probes_ended
 from streams.runtime.embedded.rebuild import fold
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 
 Measured: TypeAlias = dict[ItemKey, dict[str, Effect]]
 """Effects by item and by who answered its probes: an effect on one model is none on another."""
-ENDED: Final = """
-select episode from records where offset > ? and offset <= ? and kind = 'episode.closed'
-  and episode >= 'q/' and episode < 'q0' order by offset
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +94,8 @@ class Effects:
 
     def read(self, log: SqliteLog, upto: int) -> None:
         """Take in the probes that ended since."""
-        ended = log.db.execute(ENDED, (self.offset, upto)).fetchall()
-        self.probes += (probe for (episode,) in ended for probe in probes(log, episode))
+        ended = probes_ended(log, self.offset, upto)
+        self.probes += (probe for episode in ended for probe in probes(log, episode))
         self.offset = upto
 
     def measured(self, log: SqliteLog, state: State, scope: str) -> Measured:

@@ -265,9 +265,10 @@ def records_of(path: Path) -> int:
     from contextlib import closing
 
     from streams.runtime.embedded.log import SqliteLog
+    from streams.runtime.embedded.queries import counts
 
     with closing(SqliteLog(path)) as opened:
-        return int(opened.db.execute("select count(*) from records").fetchone()[0])
+        return counts.records(opened)
 
 
 def figures(rows: Sequence[Row], records: Mapping[int, int]) -> dict[str, Any]:

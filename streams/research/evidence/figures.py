@@ -20,6 +20,7 @@ from streams.research.analysis.cases import Case, Reading, name_of, read, role_o
 from streams.research.analysis.intervals import of_outcomes
 from streams.research.analysis.sampling import Chain, Drawn, Sampled, Selected, evaluate, select
 from streams.research.bench.sampled import samples
+from streams.runtime.embedded.queries.counts import span_ms
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -113,7 +114,7 @@ def figures(log: SqliteLog) -> Figures:
     replies = [record.event for record in log.records(kinds=("completed",))]
     said = [event for event in replies if isinstance(event, Completed)]
     checked = Verifier(log, find).run()
-    first, last = log.db.execute("select min(at_ms), max(at_ms) from records").fetchone()
+    first, last = span_ms(log)
     totals = [event.tokens for event in said]
     return Figures(
         rows=tuple(_rows(reading, cases)),

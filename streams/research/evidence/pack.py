@@ -26,6 +26,7 @@ from streams.research.evidence.manifest import FORMAT, VERSION, Claims, Json, ma
 from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.lines import lines_of, put
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.rows import message_offsets, record_offsets
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -208,8 +209,11 @@ class Pack:
     def _foreign(self, log: SqliteLog) -> Iterator[Broken]:
         """Records that the episode does not rest on."""
         found = cut_out(log, self.episode, learned=True)
-        for table, chosen in (("records", found.records), ("messages", found.messages)):
-            for (offset,) in log.db.execute(f"select offset from {table} order by 1"):
+        for table, chosen, held in (
+            ("records", found.records, record_offsets(log)),
+            ("messages", found.messages, message_offsets(log)),
+        ):
+            for offset in held:
                 if offset not in chosen:
                     yield Broken(table, f"{table} {offset}", "added", "not part of it", "a row")
 

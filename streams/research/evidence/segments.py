@@ -16,6 +16,7 @@ import orjson
 
 from streams.runtime.embedded.files import SqliteError
 from streams.runtime.embedded.lines import lines_of, put
+from streams.runtime.embedded.queries.rows import record_at
 
 if TYPE_CHECKING:
     from streams.runtime.embedded.log import SqliteLog
@@ -72,11 +73,8 @@ class Segments:
         Raises ``BadSegment`` where the segments are not of this log.
         """
         ends = self._ends(log)
-        log.db.execute("begin")  # one state of the log, however a worker goes on meanwhile
-        try:
+        with log.reading():  # one state of the log, however a worker goes on meanwhile
             new = list(lines_of(log, after=ends))
-        finally:
-            log.db.execute("rollback")
         if not new:
             return None
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -99,12 +97,9 @@ class Segments:
                 record, last = line["offset"], line
             elif "keyed" not in line:
                 message = line["offset"]
-        if last is not None:
-            row = log.db.execute(
-                "select episode, address, at_ms from records where offset = ?", (record,)
-            ).fetchone()
-            if row != (last["episode"], last["address"], last["at_ms"]):
-                raise BadSegment(f"{self.folder} holds the segments of another log than {log.path}")
+        said = None if last is None else (last["episode"], last["address"], last["at_ms"])
+        if said is not None and record_at(log, record) != said:
+            raise BadSegment(f"{self.folder} holds the segments of another log than {log.path}")
         return record, message
 
 

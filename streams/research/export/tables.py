@@ -23,8 +23,8 @@ from state.tables.columns import shared
 from state.tables.lance import chunks
 from state.tables.table import Column, Row, Table
 from streams.runtime.embedded.projector import LogSource
+from streams.runtime.embedded.queries.rows import RecordRow, records
 
-RECORDS = "select offset, topic, partition, epoch, episode, address, kind, at_ms, body from records"
 TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 
 
@@ -40,23 +40,15 @@ class Chosen:
     """Keys of the memory items that it named, by the memory version that it pinned."""
     scope: str | None = None
 
-    def records(self, where: str = "1") -> Iterator[tuple[Any, ...]]:
-        """Rows of the log, in order."""
-        upto = self.source.state.offset
-        if self.episode is None:
-            query = f"{RECORDS} where offset <= ? and {where} order by offset"
-            yield from self.source.log.db.execute(query, (upto,))
-            return
-        names = (self.episode, *self.texts)
-        marks = ",".join("?" * len(names))
-        query = f"{RECORDS} where offset <= ? and episode in ({marks}) and {where} order by offset"
-        yield from self.source.log.db.execute(query, (upto, *names))
+    def records(self, kind: str | None = None) -> Iterator[RecordRow]:
+        """Records of the log, in order; on request of one kind alone."""
+        episodes = None if self.episode is None else (self.episode, *self.texts)
+        return records(self.source.log, self.source.state.offset, episodes, kind)
 
-    def closings(self) -> Iterator[tuple[Any, ...]]:
-        """Rows of the batches that it may be a member of, in order; of a learning episode its own."""
-        where = "kind = 'batch.closed'"
+    def closings(self) -> Iterator[RecordRow]:
+        """The batches that it may be a member of, in order; of a learning episode its own."""
         whole = self if self.is_learning else replace(self, episode=None)
-        return whole.records(where)
+        return whole.records("batch.closed")
 
     @property
     def is_learning(self) -> bool:
@@ -84,17 +76,22 @@ def _events(chosen: Chosen) -> Iterator[Row]:
 
 
 def _completions(chosen: Chosen) -> Iterator[Row]:
-    for offset, topic, _, _, episode, address, _, at, body in chosen.records("kind = 'completed'"):
-        said = orjson.loads(body)
+    for row in chosen.records("completed"):
+        said = orjson.loads(row.body)
         kept = (*TOKENS, "text", "finish", "model", "attempts", "cost", "seconds", "truncated")
-        place = {"offset": offset, "topic": topic, "episode": episode, "address": address}
+        place = {name: getattr(row, name) for name in ("offset", "topic", "episode", "address")}
         asked = said["asked"].split(" ")
-        yield {**place, "at_ms": at, "role": asked[1], **{name: said.get(name) for name in kept}}
+        yield {
+            **place,
+            "at_ms": row.at_ms,
+            "role": asked[1],
+            **{name: said.get(name) for name in kept},
+        }
 
 
 def _batches(chosen: Chosen) -> Iterator[Row]:
     """Members as each batch was closed last: again without those that were forgotten since."""
-    closed = (json.loads(row[8]) for row in chosen.closings())
+    closed = (json.loads(row.body) for row in chosen.closings())
     newest = {(each["scope"], each["batch"]): each for each in closed}
     grades = chosen.source.state.outcomes
     members = (row for each in newest.values() for row in _members(each, grades))

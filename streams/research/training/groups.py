@@ -36,11 +36,8 @@ from streams.engine.learner import Learner
 from streams.engine.policies import NoPolicy, find, find_recorded
 from streams.research.training.rewards import Scored
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries import episodes, messages
 from streams.runtime.embedded.records import LogRecords
-
-CLOSED = "select episode from records where kind = 'episode.closed' and episode like 'p/%' order by offset"
-LABELS = "select value from messages where topic = 'feedback' order by offset"
-
 
 Labels: TypeAlias = dict[tuple[str, str], Any]
 """References by domain and problem."""
@@ -165,7 +162,7 @@ def groups(
 
 def references(log: SqliteLog) -> Labels:
     """The newest reference of each problem; a trainer's reward needs it, no prompt holds it."""
-    told = (orjson.loads(row[0]) for row in log.db.execute(LABELS))
+    told = (orjson.loads(value) for _, value in messages.values(log, "feedback"))
     return {
         (each["domain"], each["problem_id"]): each["reference"]
         for each in told
@@ -181,7 +178,7 @@ def _rollouts(log: SqliteLog, labels: Labels | None) -> Iterator[tuple[str, Grou
         learner.feed(record.episode, record.address, record.event)
         if isinstance(record.event, Graded):
             grades.feed(record.episode, record.event)
-    for episode in [row[0] for row in log.db.execute(CLOSED)]:
+    for episode in episodes.closed(log):
         work = _work(log, learner, episode)
         turns = tuple(turns_of(work)) if work is not None else ()
         if work is None or not turns:

@@ -15,6 +15,7 @@ from state.tables.registry import TABLES
 from state.tables.table import Found
 from state.tables.tableset import TableSet
 from streams.runtime.embedded.log import SqliteLog
+from streams.runtime.embedded.queries.scopes import made_at
 from streams.runtime.embedded.rebuild import fold
 from streams.runtime.embedded.snapshots import log_mark, snapshots_of
 
@@ -32,7 +33,6 @@ EPISODES = """
 select distinct episode from records where kind in ('problem.admitted', 'episode.opened')
   and offset <= ? order by episode
 """
-VERSION = "select offset from records where episode = ? and address = 'version'"
 AT_ONCE = 200
 
 
@@ -71,8 +71,7 @@ class LogSource:
     def version_offset(self, scope: str, number: int) -> int:
         """Where the record that made a memory version stands; 0 for the empty one."""
         revision = self.state.memories[scope].versions[number].revision
-        row = self.log.db.execute(VERSION, (learning_id(scope, number, revision),)).fetchone()
-        return 0 if row is None else int(row[0])
+        return made_at(self.log, learning_id(scope, number, revision)) or 0
 
 
 class Projector:

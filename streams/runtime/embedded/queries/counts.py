@@ -14,6 +14,10 @@ END = 1 << 62
 RECORDS = """
 select topic, count(*), max(offset) from records where offset > ? and offset <= ? group by topic
 """
+ENDS = """
+select coalesce(max(offset), 0) from main.messages
+  union all select coalesce(max(offset), 0) from main.records
+"""
 BYTES = "select page_count * page_size from pragma_page_count, pragma_page_size"
 UNREAD = """
 select name, (select count(*) from messages m where m.topic = c.topic and m.offset > c.offset)
@@ -110,6 +114,23 @@ def worked_off(log: SqliteLog) -> WorkedOff:
     return WorkedOff(*log.db.execute(WORKED_OFF).fetchone())
 
 
+def records(log: SqliteLog, episode: str | None = None) -> int:
+    """How many records there are; on request of one episode alone."""
+    query = "select count(*) from records where ?1 is null or episode = ?1"
+    return int(log.db.execute(query, (episode,)).fetchone()[0])
+
+
+def messages(log: SqliteLog) -> int:
+    """How many messages there are on all topics."""
+    return int(log.db.execute("select count(*) from messages").fetchone()[0])
+
+
+def ends(log: SqliteLog) -> tuple[int, int]:
+    """The offsets of the last message and the last record; 0 where there is none."""
+    (messages,), (records,) = log.db.execute(ENDS).fetchall()
+    return messages, records
+
+
 def times_parked(log: SqliteLog) -> int:
     """How many episodes wait for a person. Every record is looked at for it.
 
@@ -149,6 +170,12 @@ def worked_s(log: SqliteLog) -> float:
     return float(log.db.execute(WORKED).fetchone()[0])
 
 
+def span_ms(log: SqliteLog) -> tuple[int, int]:
+    """When the first and the last record came, Unix milliseconds, on a log that has some."""
+    first, last = log.db.execute("select min(at_ms), max(at_ms) from records").fetchone()
+    return first, last
+
+
 def latest_ms(log: SqliteLog) -> int | None:
     """When the newest records came, Unix milliseconds; none before the first."""
     at_ms: int | None = log.db.execute(LATEST).fetchone()[0]
@@ -158,6 +185,12 @@ def latest_ms(log: SqliteLog) -> int | None:
 def size_bytes(log: SqliteLog) -> int:
     """The size of the file."""
     return int(log.db.execute(BYTES).fetchone()[0])
+
+
+def damage(log: SqliteLog) -> list[str]:
+    """The first three things that SQLite finds wrong with rows and indexes of the file; nothing where it is sound."""
+    rows = log.db.execute("pragma integrity_check(3)")
+    return [str(said) for (said,) in rows if said != "ok"]
 
 
 def what_is_wrong(log: SqliteLog) -> str | None:

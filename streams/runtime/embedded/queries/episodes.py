@@ -68,6 +68,18 @@ TOOK = """
 select episode, max(at_ms) - min(at_ms) from records
   where kind in ('episode.opened', 'episode.closed') group by episode having count(*) = 2
 """
+PROBES_ENDED = """
+select episode from records where offset > ? and offset <= ? and kind = 'episode.closed'
+  and episode >= 'q/' and episode < 'q0' order by offset
+"""
+CLOSED = """
+select episode from records where kind = 'episode.closed' and episode >= 'p/' and episode < 'p0'
+  order by offset
+"""
+ALL = """
+select episode from records where kind = 'episode.opened' or address = 'admitted'
+  group by episode order by min(offset)
+"""
 MODELS = """
 select distinct json_extract(body, '$.backbones') from records
   where kind = 'episode.opened' and json_extract(body, '$.parent') is null
@@ -226,6 +238,21 @@ def parked(log: SqliteLog) -> list[Parked]:
 def given_up(log: SqliteLog) -> list[GivenUp]:
     """The five learning episodes that were the last to go on without an answer."""
     return [GivenUp(*row) for row in log.db.execute(GIVEN_UP)]
+
+
+def closed(log: SqliteLog) -> list[str]:
+    """The closed episodes of problems, in the order of their ends."""
+    return [episode for (episode,) in log.db.execute(CLOSED)]
+
+
+def every(log: SqliteLog) -> list[str]:
+    """Every episode that was admitted or opened, in the order of their beginnings."""
+    return [episode for (episode,) in log.db.execute(ALL)]
+
+
+def probes_ended(log: SqliteLog, after: int, upto: int) -> list[str]:
+    """Probes that closed between two offsets, in order."""
+    return [episode for (episode,) in log.db.execute(PROBES_ENDED, (after, upto))]
 
 
 # ── In time ──────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,25 @@ select kind, body from records where offset in (
   select min(offset) from records where kind in ('problem.admitted', 'reflected', 'series.opened')
   group by kind, json_extract(body, '$.scope'))
 """
+VERSION = "select offset from records where episode = ? and address = 'version'"
+LEARNED = """
+select offset from records where topic = 'learning' and offset <= ?1 and (
+  (episode >= 'b/' || ?2 || '/' and episode < 'b/' || ?2 || '0')
+  or (episode >= 'n/' || ?2 || '/' and episode < 'n/' || ?2 || '0')
+  or (kind in ('reflected', 'graded', 'trace.taken') and json_extract(body, '$.scope') = ?2)
+  or kind = 'episode.adopted')
+"""
+
+
+def made_at(log: SqliteLog, learning: str) -> int | None:
+    """The offset of the memory version that a learning episode made, if it made one."""
+    row = log.db.execute(VERSION, (learning,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def learned_upto(log: SqliteLog, scope: str, upto: int) -> set[int]:
+    """The offsets of all that a scope's memory was made of, up to one."""
+    return {offset for (offset,) in log.db.execute(LEARNED, (upto, scope))}
 
 
 def first_of_each(log: SqliteLog) -> Iterator[Event]:
