@@ -156,7 +156,7 @@ def test_a_prompt_that_openvino_has_no_room_for_is_told_as_too_long(
     """So that it is asked again without what was learned, as with any other model."""
 
     class Full:
-        async def ask(self, asked: Asked, timeout_s: float) -> Answered:
+        async def ask(self, asked: Asked) -> Answered:
             return Answered(number=asked.number, fault="a prompt of 9 tokens", too_long=True)
 
     async def model(_: object) -> Full:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import pytest
 from streams.answering.backbones.openai import OpenAIBackbone, Options
 from streams.answering.backbones.openai.options import OFFICIAL, find_site
 from streams.core.backbone import BackboneError, SetupBroken, Unreachable
+from streams.support.extras import install
 from tests.endpoint import Answer, Endpoint, fails, serving
 from tests.streams.backbones.asking import QUICK, asking
 
@@ -90,7 +92,7 @@ def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
         assert name == "openai"
 
     monkeypatch.setattr(importlib.util, "find_spec", nothing)
-    with pytest.raises(SetupBroken, match=r"metalogue\[openai\]") as caught:
+    with pytest.raises(SetupBroken, match=re.escape(install("openai"))) as caught:
         OpenAIBackbone(environ=ENVIRON)
     assert caught.value.code == "extra"
 
