@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,27 +18,12 @@ from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.reading import reading
 from tests.crash.processes import until
 from tests.streams.cli.calling import Called, call, process
+from tests.streams.cli.subjects import ANN, ANSWERS, BEN, SAYS, source_lines
 
-ANN, BEN = "Ann Ångström", "Ben"
-SAYS = {
-    ANN: ("4 4 6 8 for the quokka", "1 2 6 8 for the numbat", "2 3 5 7 for the wombat"),
-    BEN: ("1 1 2 6 for the okapi", "3 3 8 8 for the tapir"),
-    None: ("2 4 6 8 for anybody", "1 5 5 5 for anybody"),
-}
-ANSWERS = {ANN: "the bilby's own number", BEN: "the dingo's"}
 REPLIES = "select episode, json_extract(body, '$.text') from records where kind = 'completed'"
 LESSONS = "select learned_in, text from lessons"
 MODEL = ("--backbone", "rehearsal:seed=7")
 IDLE = (*MODEL, "--until-idle", "--settle", "--display", "none")
-
-
-def source_lines() -> Iterator[dict[str, Any]]:
-    for subject, texts in SAYS.items():
-        for number, text in enumerate(texts):
-            said = {"id": f"{(subject or 'all')[0]}{number}", "problem": text, "domain": "zoo"}
-            if subject is not None:
-                said |= {"subject": subject, "answer": ANSWERS[subject]}
-            yield said
 
 
 @pytest.fixture(autouse=True)
