@@ -33,11 +33,12 @@ SENTENCE = re.compile(r"(?<=[a-z])\.(?=\s|$)")
 
 @dataclass(frozen=True)
 class Seen:
-    """One prompt: whose template, what its sections held, and what each role had said by then."""
+    """One prompt: whose template, what its sections held, what each role had said by then, and the turn as asked."""
 
     template: str
     sections: Mapping[str, str]
     said: Mapping[str, tuple[str, ...]]
+    turn: str
 
 
 @dataclass
@@ -69,7 +70,7 @@ class Listening(Counted):
             return await super().answer(run, question, asked, address, reserved)
         before = {role: tuple(texts) for role, texts in self.said.items()}
         held = {name: text for name, text in question.variables if text}
-        self.seen.append(Seen(question.template.name, held, before))
+        self.seen.append(Seen(question.template.name, held, before, question.template.user(held)))
         reply = await super().answer(run, question, asked, address, reserved)
         assert isinstance(reply, Completed)
         reply = structs.replace(reply, text=signed(reply.text, question.role))

@@ -27,6 +27,7 @@ from tests.handlers.roles.every import roles
 from tests.papers.sections import Seen, Series, prompts
 from tests.scripted import run
 
+REQUESTS = Path(__file__).with_name("requests.txt")
 CUT, SURE = Options(seed=7, truncated=0.4), Options(seed=7, specificity=1.0, insight=1.0)
 MODEST = {"confidence_wording": "B", "stop_threshold": 1.0, "health_threshold": 0.9}
 DEEP = {"expose_meta": True, "prune_threshold": 0.0, "stop_threshold": 1.0, "health_threshold": 0.9}
@@ -196,6 +197,21 @@ def everything() -> dict[str, list[Seen]]:
     return found
 
 
+def requests() -> str:
+    """Each template's fullest request, behind the instructions that ``prompts.txt`` shows.
+
+    A template that the simulator does not come to has each section's name for what it holds.
+    """
+    said: dict[str, str] = {}
+    for role in roles():
+        template = role.template
+        turns = [(-len(seen.sections), len(seen.turn), seen.turn) for seen in everything()[template.name]]
+        names = {section.variable: f"({section.variable})" for section in template.sections}
+        said[template.name] = min(turns)[2] if turns else template.user(names)
+    rule = "=" * 100
+    return "\n".join(f"{rule}\n{name}\n{rule}\n{turn}\n" for name, turn in sorted(said.items()))
+
+
 def sections() -> set[str]:
     """Every section of every role, by its template and variable."""
     return {f"{r.template.name}.{s.variable}" for r in roles() for s in r.template.sections}
@@ -257,6 +273,12 @@ def test_every_section_holds_what_it_is_for() -> None:
     assert wrong == {}
 
 
+@pytest.mark.timeout(300)
+def test_requests_are_as_they_were_last_read() -> None:
+    """After a change: ``python -m tests.papers.test_every_section``, then read the diff."""
+    assert requests() == REQUESTS.read_text(encoding="utf-8")
+
+
 def source_of(test: str) -> str:
     """The text of a test; ``FILE::NAME``. Raises where there is none."""
     page, _, name = test.partition("::")
@@ -295,3 +317,7 @@ def test_the_judge_of_answers_sees_problem_references_and_answer() -> None:
     assert seen["references"] == "- Percy Shelley\n- Shelley"
     assert seen["given_answer"] == "P. B. Shelley"
     assert ran.result.answer == "right"
+
+
+if __name__ == "__main__":
+    REQUESTS.write_text(requests(), encoding="utf-8")
