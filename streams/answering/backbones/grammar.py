@@ -13,6 +13,9 @@ from typing import TypeAlias
 
 from schemas.reply import Field, Reply
 
+STEP = "\n- Step "
+"""What a line of ratings begins with, before the step's number."""
+
 _NUMBER = '" " "-"? [0-9]{1,7} ("." [0-9]{1,4})?'
 _UNIT = '("0" ("." [0-9]{1,2})? | "1" ("." "0"{1,2})?)'
 

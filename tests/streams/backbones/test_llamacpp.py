@@ -19,6 +19,7 @@ from schemas.questions import Sampling
 from schemas.reply import Reply
 from streams.answering.backbones.llamacpp import LlamaCpp, Options
 from streams.answering.backbones.llamacpp.body import spoken
+from streams.answering.backbones.llamacpp.room import rated, room_in
 from streams.answering.backbones.spelling import build
 from streams.core.backbone import ModelReply, ModelRequest, SetupBroken
 from tests.llama import POLICY_ROLES
@@ -223,6 +224,32 @@ def test_a_line_of_ratings_that_the_grammar_lets_pass_is_whole() -> None:
     steps = [int(text.partition("Step ")[2].partition(":")[0]) for text in texts]
     read = [read_scores(text, step, step) for text, step in zip(texts, steps, strict=True)]
     assert all(reading.whole for reading in read), texts
+
+
+@pytest.mark.slow
+def test_every_step_that_is_asked_for_is_rated_once_in_its_order() -> None:
+    [scores] = ORACLE.reply.fields
+    reply = replace(ORACLE.reply, fields=(replace(scores, steps=(2, 3)),))
+    wild = Sampling(temperature=2.0, max_tokens=96)
+    said = each(
+        *(asking(sampling=wild, reply=reply, seed=seed) for seed in range(4)), max_tokens=96
+    )
+    for one in said:
+        assert read_scores(one.text, 2, 3).whole, one.text
+        assert one.text.rpartition("Scores:")[2].count("\n- Step ") == 2
+
+
+def test_scores_leave_room_for_what_is_thought_before_them() -> None:
+    """The Oracle is asked for a sentence or two first: a grammar that opens with the scores forbids them."""
+    [scores] = ORACLE.reply.fields
+    asked = (replace(scores, steps=(1, 2)),)
+    room = room_in(asked, 512, ORACLE.reply.reasons)
+    assert room.reasoning > 300
+    assert room.reasoning + 2 * 37 < 512
+    assert room_in(asked, 512).reasoning == 0
+    unknown = room_in((scores,), 512, ORACLE.reply.reasons)
+    assert unknown.reasoning > 200
+    assert unknown.reasoning + rated(scores, unknown) * 37 <= 512
 
 
 def test_a_broken_set_up_is_said_at_once_or_at_the_first_call(tmp_path: Path) -> None:

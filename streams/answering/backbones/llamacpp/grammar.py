@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 from schemas.reply import Field, Reply
 from streams.answering.backbones.grammar import (
+    STEP,
     Chosen,
     choice,
     literal,
@@ -53,7 +54,7 @@ def _one_of(tokens: Sequence[int]) -> str:
 def _way(reply: Reply, chosen: Chosen, cap: int) -> str:
     """The whole reply that follows from some choices."""
     fields = fitting([field for field in reply.fields if needed(field, chosen)], cap)
-    room = room_in(fields, cap)
+    room = room_in(fields, cap, reply.reasons)
     form = _form(fields, chosen, room, "nothing")
     if not room.reasoning:
         return form
@@ -97,15 +98,17 @@ def _value(field: Field, room: TokenBudget) -> str:
         case "text":
             return _tokens(room.text)
         case "list" if field.ratings:
-            return f"({_rated(field)}){{1,{rated(field, room.cap)}}}"
+            return _rated(field, room)
         case "list":
             item = f'("\\n- " [^ \\t\\r\\n] [^\\r\\n]{{0,{min(room.item, LONGEST_ITEM)}}})'
             return f"{item}{{{field.least},{items(field)}}}"
 
 
-def _rated(field: Field) -> str:
-    """A step's number with its ratings, in a line."""
-    return f'"\\n- Step " [1-9] [0-9]? ": " {ratings_of(field)}'
+def _rated(field: Field, room: TokenBudget) -> str:
+    """A line of ratings for each step that is asked for; where nobody says which, for as many as there is room for."""
+    if field.steps:
+        return " ".join(f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}" for step in field.steps)
+    return f'({literal(STEP)} [1-9] [0-9]? ": " {ratings_of(field)}){{1,{rated(field, room)}}}'
 
 
 def _answer(most: int) -> str:

@@ -46,11 +46,14 @@ def fitting(fields: Sequence[Field], cap: int) -> tuple[Field, ...]:
     return kept
 
 
-def room_in(fields: Sequence[Field], cap: int) -> TokenBudget:
-    """Tokens that labels and short values leave over, for reasoning (twice), texts and items."""
+def room_in(fields: Sequence[Field], cap: int, asked: bool = False) -> TokenBudget:
+    """Tokens that labels and short values leave over, for reasoning (twice), texts and items.
+
+    There is room for reasoning where it is ``asked`` for, and where no text or list comes first.
+    """
     left = max(0, cap - _least(fields, cap) - SLACK)
-    reasons = not fields or fields[0].kind not in FREE
-    shares = sum(items(field) for field in fields if field.kind in FREE) + 2 * reasons
+    reasons = asked or not fields or fields[0].kind not in FREE
+    shares = sum(map(_texts, fields)) + 2 * reasons
     share = left // shares if shares else 0
     return TokenBudget(cap, 2 * share if reasons else 0, LEAST_TEXT + share, _answer(cap))
 
@@ -62,10 +65,20 @@ def items(field: Field) -> int:
     return max(field.least, min(field.most or MOST_ITEMS, MOST_ITEMS))
 
 
-def rated(field: Field, cap: int) -> int:
-    """How many steps a list has room to rate."""
-    each = BULLET + STEP_TOKENS + RATING_TOKENS * len(field.ratings)
-    return min(MOST_RATED, max(1, (cap - len(field.label)) // each))
+def rated(field: Field, room: TokenBudget) -> int:
+    """How many steps a list has room to rate, of which nobody says how many there are."""
+    left = room.cap - room.reasoning - len(field.label)
+    return min(MOST_RATED, max(1, left // _rating(field)))
+
+
+def _rating(field: Field) -> int:
+    """Tokens of one step's line of ratings."""
+    return BULLET + STEP_TOKENS + RATING_TOKENS * len(field.ratings)
+
+
+def _texts(field: Field) -> int:
+    """How many texts of a field take a share of what is left over. Ratings are short: theirs is set aside."""
+    return items(field) if field.kind in FREE and not field.ratings else 0
 
 
 def _answer(cap: int) -> int:
@@ -87,5 +100,8 @@ def _value(field: Field, cap: int) -> int:
             return 6 + _answer(cap)
         case "text":
             return LEAST_TEXT
+        case "list" if field.ratings:
+            known = len(field.steps) or max(1, cap // 2 // _rating(field))
+            return _rating(field) * min(known, MOST_RATED)
         case "list":
             return (BULLET + LEAST_TEXT) * items(field)

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from schemas.reply import Field, Reply
 from streams.answering.backbones.grammar import (
+    STEP,
     Chosen,
     choice,
     literal,
@@ -28,7 +29,6 @@ from streams.answering.backbones.grammar import (
 GROUP = 'group ::= "{" [^{}]* "}"'
 ANSWER = r'" \\boxed{" [-+($|"<]* [^\u0000-/:-@\[\]^_`{-\u007f] ([^{}] | group)* "}"'
 """A sign or two, and then a letter, a digit, or what LaTeX begins with: a box of signs alone holds no answer."""
-BULLET = "\n- Step "
 STEPS = 24
 """So many steps can be scored in one reply; trajectories are shorter."""
 
@@ -85,11 +85,11 @@ def _steps(reply: Reply) -> Iterator[str]:
     for field in reply.fields:
         name = f"s{_name(field)}x"
         if field.ratings and field.steps:
-            lines = (f"{literal(f'{BULLET}{step}: ')} {ratings_of(field)}" for step in field.steps)
+            lines = (f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}" for step in field.steps)
             yield f"{name}1 ::= {' '.join(lines)}"
         elif field.ratings:
             for step in range(1, STEPS + 1):
-                scored = f"{literal(f'{BULLET}{step}: ')} {ratings_of(field)}"
+                scored = f"{literal(f'{STEP}{step}: ')} {ratings_of(field)}"
                 if step == STEPS:
                     yield f"{name}{step} ::= {scored}"
                 else:
