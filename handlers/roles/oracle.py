@@ -13,6 +13,7 @@ from typing import TypeAlias, cast
 
 from handlers.roles.again import Heard, Meter, strictly
 from handlers.roles.form import Unreadable, cells, preamble
+from handlers.roles.objects import as_text, objects_in
 from handlers.roles.role import FAIR, Role
 from handlers.roles.steps import shown
 from handlers.roles.values import LINE_CHARS
@@ -113,6 +114,7 @@ def read_scores(text: str, first: int, last: int) -> Reading:
     Steps before them may be scored once more: they are in the trajectory, and what is said of them is left out.
     Of a step behind the last there is none: whoever scores it has numbered steps of his own.
     """
+    text = _spelled_out(text, first)
     values = ORACLE.read(text)
     if isinstance(values, Unreadable):
         return Reading(*_read(text, first, last))
@@ -123,6 +125,38 @@ def read_scores(text: str, first: int, last: int) -> Reading:
         anywhere = _read(text, first, last)
         steps, whole = anywhere if anywhere[1] else (steps, whole)
     return Reading(steps, whole, preamble(text, ORACLE.reply))
+
+
+def _spelled_out(text: str, first: int) -> str:
+    """A reply whose scores are an object of steps, or a list of three numbers for each, as lines; else as it is."""
+    for found in objects_in(text):
+        scores = found.get("Scores", found)
+        if isinstance(scores, list) and not any(map(_names_a_step, cast("list[object]", scores))):
+            scores = dict(enumerate(cast("list[object]", scores), first))
+        if isinstance(scores, dict):
+            lines = [_line_of(*said) for said in cast("dict[object, object]", scores).items()]
+            if any(lines):
+                thought = (said for said in found.values() if isinstance(said, str))
+                return "\n".join((*thought, "Scores:", *filter(None, lines)))
+    return as_text(text)
+
+
+def _names_a_step(said: object) -> bool:
+    """Whether an item of a list says itself of which step it is."""
+    keys = cast("dict[object, object]", said) if isinstance(said, dict) else ()
+    return isinstance(said, str) or any("step" in str(key).casefold() for key in keys)
+
+
+def _line_of(step: object, said: object) -> str:
+    """A step's line, where a key names it and scores stand behind it by name or in their order."""
+    number = _COUNTED.fullmatch(str(step).strip())
+    if isinstance(said, list):
+        values = cast("list[object]", said)
+        said = dict(zip(NAMES, values, strict=True)) if len(values) == len(NAMES) else None
+    if isinstance(said, dict):
+        named = cast("dict[str, object]", said).items()
+        said = ", ".join(f"{name}={value}" for name, value in named)
+    return f"Step {number[1]}: {said}" if number and isinstance(said, str) else ""
 
 
 def _read(lines: str, first: int, last: int) -> tuple[tuple[Scores, ...], bool]:

@@ -205,7 +205,9 @@ def requests() -> str:
     said: dict[str, str] = {}
     for role in roles():
         template = role.template
-        turns = [(-len(seen.sections), len(seen.turn), seen.turn) for seen in everything()[template.name]]
+        turns = [
+            (-len(seen.sections), len(seen.turn), seen.turn) for seen in everything()[template.name]
+        ]
         names = {section.variable: f"({section.variable})" for section in template.sections}
         said[template.name] = min(turns)[2] if turns else template.user(names)
     rule = "=" * 100

@@ -276,6 +276,7 @@ def test_what_a_reply_says_in_four_words_of_ours_it_says_itself() -> None:
 
 
 SCORED = "Semantic=0.5, Logical=0.5, Fix=0.0"
+RATED = {"Semantic": 0.5, "Logical": 0.5, "Fix": 0.0}
 HALF = (Fraction(1, 2), Fraction(1, 2), Fraction(0))
 
 
@@ -404,3 +405,34 @@ def test_a_monitor_that_writes_none_on_all_three_lines_found_no_error(form: str)
 )
 def test_a_confidence_that_a_sentence_states_is_read(said: str, trust: Fraction | None) -> None:
     assert read_confidence(said) == trust
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        {"Scores": {"Step 1": RATED, "Step 2": RATED}},
+        {"Scores": {"1": [0.5, "50%", 0.0], "2": [0.5, 0.5, 0.0]}},
+        {"Step 1": RATED, "Step 2": RATED},
+        {"Scores": {"Step 1": SCORED, "Step 2": SCORED}},
+        {"Scores": [RATED, RATED]},
+        {"Scores": [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]},
+        {"Scores": [{"Step": 1, **RATED}, {"Step": 2, **RATED}]},
+        {"Scores": [f"Step 1: {SCORED}", f"Step 2: {SCORED}"]},
+    ],
+)
+def test_scores_may_be_an_object_of_steps(scores: dict[str, object]) -> None:
+    """JSON that nobody asked for, as models give it where they are to say several things of several steps."""
+    alone = json.dumps({"Finding": "Both hold.", **scores})
+    for said in (alone, f"```json\n{alone}\n```"):
+        reading = read_scores(said, 1, 2)
+        assert (reading.steps, reading.whole) == ((HALF, HALF), True), said
+        assert "Both hold." in reading.reasons
+        assert "{" not in reading.reasons
+    assert not read_scores(alone, 1, 3).whole
+    assert not read_scores(alone.replace("0.5", "fine"), 1, 2).whole
+
+
+def test_an_item_that_names_its_step_is_of_that_step() -> None:
+    other = {**RATED, "Semantic": 0.9}
+    said = json.dumps({"Scores": [{"Step": 1, **other}, {"Step": 2, **RATED}]})
+    assert read_scores(said, 2, 2) == Reading((HALF,), True)
