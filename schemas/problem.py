@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.answer_type import AnswerTypeSaid
 from schemas.subjects import MARK
 
 Profile: TypeAlias = Literal["service", "paper"]
@@ -121,6 +122,10 @@ class ProblemRecord(BaseModel):
     problem: ProblemText
     answer: ReferenceAnswer = None
     statement: Statement | None = None
+    answer_type: AnswerTypeSaid | None = Field(
+        default=None,
+        description="What its answer is: an answer of another form is asked for once more, and is none.",
+    )
     domain: Name | None = None
     dataset: Name | None = None
     policy: str | None = None
@@ -156,6 +161,7 @@ class Problem(BaseModel):
         default=None,
         description="How its domain's problems are put, where the domain does not say it itself.",
     )
+    answer_type: AnswerTypeSaid | None = None
     domain: Name
     dataset: str | None = None
     policy: str | None = None

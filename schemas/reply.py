@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from schemas.answer_type import AnswerType
 
 FieldKind: TypeAlias = Literal["number", "choice", "answer", "text", "list"]
 
@@ -40,7 +43,7 @@ class Field:
     a line each, which may be ``ratings`` of a step from 0 to 1 by these names: of the ``steps`` that a
     question's variable ``counted`` names. ``none``: the word none
     is an answer too, and says that there is none. ``when`` names a choice field and the values of
-    it for which this field is needed; otherwise it must be left out.
+    it for which this field is needed; otherwise it must be left out. ``form`` is what an answer has to be.
     """
 
     label: str
@@ -57,6 +60,7 @@ class Field:
     required: bool = True
     none: bool = False
     when: tuple[str, tuple[str, ...]] | None = None
+    form: AnswerType | None = None
 
     def line(self) -> str:
         """The line of the prompt's form: what the reply's own line looks like, and nothing to copy."""
@@ -67,6 +71,8 @@ class Field:
         match self.kind:
             case "choice":
                 return " | ".join(self.choices)
+            case "answer" if self.form is not None and self.form.type == "json":
+                return "..."
             case "answer":
                 return "\\boxed{...}"
             case "number":
@@ -116,6 +122,8 @@ class Field:
                 most = {} if self.most is None else {"maxItems": self.most}
                 items = {"type": "array", "items": {"type": "string"}, "minItems": self.least}
                 value = items | most
+            case "answer" if self.form is not None and self.form.shape is not None:
+                value = dict(self.form.shape)
             case "answer" | "text":
                 value = {"type": "string"}
         if self.optional:
@@ -155,6 +163,13 @@ class Reply:
             return "\n".join((LAST_LINE, *form))
         notes = () if alone else (ABOUT, *(field.note() for field in self.fields), "")
         return "\n".join((*notes, ENDING if self.reasons else BLOCK, *form))
+
+    def typed(self, form: AnswerType) -> Reply:
+        """The form of a reply to a problem whose answer is of a type."""
+        fields = (
+            replace(each, form=form) if each.kind == "answer" else each for each in self.fields
+        )
+        return replace(self, fields=tuple(fields))
 
     def asked(self, variables: Mapping[str, str]) -> Reply:
         """The form of one question: which steps it wants rated, its variables say."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import orjson
+
 PLAIN_CHARS = 20_000
 """Longer answers are handed on as they are."""
 
@@ -52,6 +54,8 @@ def plain_text(answer: str) -> str:
     text = whole[1] if whole else answer
     if _MARKED.search(text) is None:
         return text.strip() if whole else answer
+    if _is_json(text):
+        return answer
     text = text.replace(r"\\", _ROW).replace(r"\!", "")
     text = text.replace(r"\$", "\ue002").replace(r"\{", "\ue000").replace(r"\}", "\ue001")
     text = re.sub(r"\\([%&#_])", r"\1", text.replace("{,}", ",").replace("$", ""))
@@ -66,6 +70,17 @@ def plain_text(answer: str) -> str:
     for mark, sign in (("\ue000", "{"), ("\ue001", "}"), ("\ue002", "$"), (_ROW, r"\\")):
         text = text.replace(mark, sign)
     return " ".join(text.split())
+
+
+def _is_json(text: str) -> bool:
+    """Whether it is a JSON object or array, whose backslashes are its own."""
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _step(text: str) -> str:

@@ -40,17 +40,25 @@ STATEMENTS: Mapping[str, str] = {
 """Both, by domain."""
 
 
-def stated(domain: str, problem: str, own: str | None = None) -> str:
-    """A problem as who answers it is shown it; its ``own`` statement is stronger than that of its domain."""
+def stated(domain: str, problem: str, own: str | None = None, form: str | None = None) -> str:
+    """A problem as who answers it is shown it; its ``own`` statement is stronger than that of its domain.
+
+    The ``form`` of an answer that has a type is stronger than its domain's, and stands behind its own statement.
+    """
+    if form is not None:
+        task = own or TASKS.get(domain)
+        return _under(form if task is None else f"{task} {form}", problem)
     return _under(own or STATEMENTS.get(domain), problem)
 
 
-def posed(domain: str, problem: str, own: str | None = None) -> str:
+def posed(domain: str, problem: str, own: str | None = None, more: str | None = None) -> str:
     """A problem as who gives no answer to it is shown it: what there is to do, and not how to write the answer.
 
-    Its ``own`` statement stays whole, for nobody can tell the one from the other in it.
+    Its ``own`` statement stays whole, for nobody can tell the one from the other in it. ``more`` is what its
+    answer's type adds to the task, such as the options of a choice.
     """
-    return _under(own or TASKS.get(domain), problem)
+    task = " ".join(filter(None, (own or TASKS.get(domain), more)))
+    return _under(task or None, problem)
 
 
 def _under(statement: str | None, problem: str) -> str:

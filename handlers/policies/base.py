@@ -13,9 +13,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+from handlers.answers.forms import form, task
 from handlers.answers.stated import posed, stated
 from handlers.policies.parameters import as_set
+from handlers.policies.typed import held, held_together
 from handlers.roles.objects import as_text
+from schemas.answer_type import AnswerType
 from schemas.asking import Steps
 from schemas.events.base import Event
 from schemas.events.learning import Reflected
@@ -42,6 +45,8 @@ class Task:
     memory_version: int = 0
     statement: str | None = None
     """How its domain's problems are put, where the problem came with it."""
+    answer_type: AnswerType | None = None
+    """What its answer is, where the problem says so: answers of another form are none."""
 
     @property
     def subject(self) -> str:
@@ -51,12 +56,16 @@ class Task:
     @property
     def stated(self) -> str:
         """The problem as who answers it is shown it: with what its domain leaves unsaid."""
-        return stated(self.domain, self.problem, self.statement)
+        said = self.answer_type
+        told = None if said is None else form(said, self.problem)
+        return stated(self.domain, self.problem, self.statement, told)
 
     @property
     def posed(self) -> str:
         """The problem as who gives no answer is shown it: without the form of its answer."""
-        return posed(self.domain, self.problem, self.statement)
+        said = self.answer_type
+        more = None if said is None else task(said, self.problem)
+        return posed(self.domain, self.problem, self.statement, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +135,22 @@ class Member:
         return f"{self.reflected.domain}/{self.reflected.problem_id}"
 
 
+def task_of(reflected: Reflected, seed: int) -> Task:
+    """A reflected problem as a task, for who works on it once more to learn from it."""
+    asked = (reflected.problem_id, reflected.problem, reflected.domain)
+    said = reflected.answer_type
+    typed = None if said is None else AnswerType.model_validate(said)
+    return Task(*asked, seed, statement=reflected.statement, answer_type=typed)
+
+
 def put(reflected: Reflected) -> str:
     """A reflected problem as who answers it is shown it: with what its domain leaves unsaid."""
-    return stated(reflected.domain, reflected.problem, reflected.statement)
+    return task_of(reflected, 0).stated
 
 
 def told(reflected: Reflected) -> str:
     """A reflected problem as who learns from it is shown it: without the form of its answer."""
-    return posed(reflected.domain, reflected.problem, reflected.statement)
+    return task_of(reflected, 0).posed
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +262,9 @@ class Policy(Generic[S]):
             work = getattr(self, name)
             if work is not learn_nothing:
                 object.__setattr__(self, name, as_set(work))
+        object.__setattr__(self, "solve", held(self.solve))
         if self.together is not None:
-            together = replace(self.together, solve=as_set(self.together.solve))
+            together = replace(self.together, solve=held_together(as_set(self.together.solve)))
             object.__setattr__(self, "together", together)
 
     def resolve(self, profile: Profile, values: Mapping[str, Any]) -> S:

@@ -13,18 +13,21 @@ by its length is not read at all (``handlers.roles.role``).
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from handlers.answers.extract import absent, boxed, extract
+from handlers.answers.forms import JSON_CHARS, WrongForm, canonical
 from handlers.answers.plain import plain_text
 from handlers.roles.objects import objects_in, told
 from handlers.roles.values import NO_ANSWER, NONE, READERS, Exact, Value
+from schemas.answer_type import AnswerType
 from schemas.reply import ABOUT, Field, Reply
 
 TRIES = 8
@@ -44,6 +47,8 @@ _COPIED = re.compile(
 )
 _FENCED = re.compile(r"^[ \t>]{0,8}```[ \t]{0,4}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
 _SPOKEN = re.compile(r"[^\W\d_]{2,40}")
+_BRACKET = re.compile(r"[\[{]")
+_JSON = json.JSONDecoder()
 _FAREWELL = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|"
     r"please let me|happy to|is there anything)\b",
@@ -57,6 +62,8 @@ class Unreadable:
 
     field: str
     reason: str
+    form: bool = False
+    """Whether an answer was given, of another form than its type's: that is asked for again by every role."""
 
     def __str__(self) -> str:
         return f"{self.field}: {self.reason}"
@@ -159,6 +166,37 @@ def is_figure(said: str) -> bool:
 
 
 def _value(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:
+    """The last readable occurrence; of an answer of a type its canonical form, and no earlier one in its place."""
+    if field.form is None:
+        return _said(field, raws, text)
+    if field.form.type == "json" and (whole := _json_said(raws, text)) is not None:
+        return _canonical(field, field.form, whole)
+    value = _said(field, raws, text)
+    if isinstance(value, Unreadable) or (field.none and value == NONE):
+        return value
+    return _canonical(field, field.form, value)
+
+
+def _json_said(raws: Sequence[object], text: str) -> object | None:
+    """The JSON value behind an answer's label, or the reply's last object where no label was written."""
+    said = raws[-1] if raws else next(iter(objects_in(text)), None)
+    opens = _BRACKET.search(said) if isinstance(said, str) else None
+    if not isinstance(said, str) or opens is None:
+        return None if isinstance(said, str) else said
+    if opens[0] == "[" and len(said) <= JSON_CHARS:
+        with suppress(ValueError, RecursionError):
+            return cast("object", _JSON.raw_decode(said, opens.start())[0])
+    return next(iter(objects_in(said)), None)
+
+
+def _canonical(field: Field, form: AnswerType, said: object) -> Value | Unreadable:
+    try:
+        return canonical(form, said)
+    except WrongForm as wrong:
+        return Unreadable(field.label, str(wrong), form=True)
+
+
+def _said(field: Field, raws: Sequence[object], text: str) -> Value | Unreadable:
     """The last readable occurrence; an answer without its label may stand anywhere as an answer."""
     problem = "missing"
     for raw in raws[::-1][:TRIES]:

@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 from handlers.roles.form import Unreadable, Values, parse
 from handlers.roles.objects import as_text
 from handlers.roles.values import ECHO
-from schemas.asking import Steps
+from schemas.asking import OutOfLimit, Steps
 from schemas.events.reasoning import Parse, ReplyReparsed
 from schemas.prompt import Message, Section, Template, Tool
 from schemas.questions import DEFAULT_SAMPLING, Complete, Completion, Sampling
@@ -156,9 +156,12 @@ class Role:
 
     def as_asked(self, reply: Completion) -> Self:
         """The role in the words that a reply was asked with: what is copied from them says nothing."""
-        if reply.template is None or reply.template.words == self.template.words:
+        asked = reply.template
+        if asked is None or (asked.words, asked.reply) == (self.template.words, self.reply):
             return self
-        return replace(self, template=reply.template)
+        form = next((each.form for each in asked.reply.fields if each.form is not None), None)
+        least = self.least if self.least is None or form is None else self.least.typed(form)
+        return replace(self, template=asked, least=least)
 
     def question(
         self, variables: Mapping[str, str], *, draw: int = 0, sampling: Sampling | None = None
@@ -193,10 +196,16 @@ class Role:
         values = self.hear(first, check)
         if not isinstance(values, Unreadable):
             return self._said(values, (first,), "ok")
-        if not self.mends:
+        if not self.mends and not values.form:
             return RoleReply({}, (first,), "unreadable", values)
         yield ReplyReparsed(role=self.name, source=first.address, reason=str(values))
-        second = yield from replace(question, history=mending(first.text, values))
+        try:
+            second = yield from replace(question, history=mending(first.text, values))
+        except OutOfLimit:
+            # Who never asks again has no call set aside for it: what its last call said counts.
+            if self.mends:
+                raise
+            return RoleReply({}, (first,), "unreadable", values)
         values = self.hear(second, check)
         if isinstance(values, Unreadable):
             return RoleReply({}, (first, second), "fallback", values)

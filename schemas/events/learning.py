@@ -61,7 +61,13 @@ class Reflected(Event, tag="reflected"):
 
     act: ClassVar[Act] = "learned"
     later: ClassVar[tuple[str, ...]] = ("settings", "backbones")
-    latest: ClassVar[tuple[str, ...]] = ("embedder", "texts", "statement", "held_out")
+    latest: ClassVar[tuple[str, ...]] = (
+        "embedder",
+        "texts",
+        "statement",
+        "held_out",
+        "answer_type",
+    )
     scope: str
     policy: str
     problem_id: str
@@ -69,6 +75,8 @@ class Reflected(Event, tag="reflected"):
     problem: str
     statement: str | None = None
     """How the domain's problems are put, where the problem came with it."""
+    answer_type: dict[str, Any] | None = None
+    """What the problem's answer is, where it says so."""
     problem_digest: str
     dataset: str | None = None
     profile: Profile

@@ -153,6 +153,7 @@ def reflection_of(
         domain=problem.domain,
         problem=problem.problem,
         statement=problem.statement,
+        answer_type=None if problem.answer_type is None else problem.answer_type.said,
         problem_digest=text_digest(problem.problem),
         dataset=problem.dataset,
         profile=problem.profile,

@@ -80,6 +80,7 @@ class Work:
         return Task(
             *(problem.id, problem.problem, problem.domain),
             *(self.opened.seed, self.memory.number, problem.statement),
+            answer_type=problem.answer_type,
         )
 
     def run(self, recorder: Recorder | None, world: World | None, topic: str = "events") -> Run:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from handlers.answers.grade import CHECKERS, VERDICT, Grade, references_of
+from handlers.answers.forms import meant, settled
+from handlers.answers.grade import CHECKERS, CODE, VERDICT, Grade, References, references_of
+from schemas.answer_type import AnswerType
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
 from schemas.events.learning import Graded
 from schemas.outcome import Outcome
@@ -47,6 +50,11 @@ class Judged(Protocol):
         ...
 
     @property
+    def answer_type(self) -> Mapping[str, Any] | None:
+        """What its problem says that the answer is, as JSON values."""
+        ...
+
+    @property
     def answer(self) -> str | None:
         """The answer, if one was given."""
         ...
@@ -61,13 +69,25 @@ class Solved:
     dataset: str | None
     problem: str
     answer: str | None
+    answer_type: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, admitted: ProblemAdmitted, closed: EpisodeClosed) -> Solved:
         """From what is on its record."""
         problem = admitted.problem
         asked = (problem.domain, problem.dataset, problem.problem)
-        return cls(admitted.scope, *asked, closed.answer)
+        typed = problem.answer_type
+        return cls(admitted.scope, *asked, closed.answer, None if typed is None else typed.said)
+
+
+def by_form(judged: Judged, references: References) -> tuple[Grade | None, References, str]:
+    """The grade where the answer's type decides; the references in its form; the data set whose rule else holds."""
+    dataset = judged.dataset or judged.domain
+    if judged.answer_type is None:
+        return None, references, dataset
+    typed = AnswerType.model_validate(judged.answer_type)
+    rule = CODE if typed.type == "code" else dataset
+    return settled(typed, judged.answer, references), meant(typed, references), rule
 
 
 async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
@@ -80,12 +100,10 @@ async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
     checker = CHECKERS.get(judged.domain)
     if checker is not None and grader.own is None:
         return checker(judged.problem, judged.answer)
-    return await grader.grade(
-        judged.answer,
-        references_of(feedback.reference),
-        dataset=judged.dataset or judged.domain,
-        problem=judged.problem,
-    )
+    found, references, rule = by_form(judged, references_of(feedback.reference))
+    if found is not None and grader.own is None:
+        return found
+    return await grader.grade(judged.answer, references, dataset=rule, problem=judged.problem)
 
 
 async def graded(grader: Grading, judged: Judged, feedback: Feedback) -> tuple[str, Graded]:

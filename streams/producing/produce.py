@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import orjson
 
 from handlers.policies.base import Policy
+from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.learning import PositionVoided, SeriesOpened, Timing
 from schemas.identity import digest, hash01, names_a_file
@@ -35,6 +36,7 @@ from streams.producing.perturbing import Perturbation, perturb
 from streams.producing.positions import Places
 from streams.producing.sources import BadLine, SourceLine, parse
 from streams.producing.subjects import UNREAD, Subjects
+from streams.producing.typed import BadType, with_known_type
 from streams.runtime.embedded.intake import SCOPE, episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.messages import run_of_problem
@@ -74,6 +76,8 @@ class Plan:
     """Whether tools are configured."""
     statements: dict[str, str] = field(default_factory=dict[str, str])
     """How the problems of domains are put, where a line does not say it."""
+    answer_type: AnswerType | None = None
+    """What the answers are, where no line says it itself."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """What is to come back on the answers."""
     prompts: Mapping[str, PromptWords] = field(default_factory=dict[str, PromptWords])
@@ -88,7 +92,8 @@ class Plan:
             return self.series
         source = self.content or self.source
         asked = (source, self.domain, self.policy, self.profile, self.values, self.seed, self.walk)
-        said = (self.perturb, self.tenant, self.prompts or None)
+        typed = None if self.answer_type is None else self.answer_type.text
+        said = (self.perturb, self.tenant, self.prompts or None, typed)
         more = (each for each in said if each is not None)
         return digest((*asked, *more))
 
@@ -96,12 +101,17 @@ class Plan:
         """The plan as JSON values, its series by name."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "find"}
         limits = self.limits.model_dump(exclude_none=True)
-        return values | {"limits": limits, "series": self.series_id}
+        typed = None if self.answer_type is None else self.answer_type.said
+        return values | {"limits": limits, "series": self.series_id, "answer_type": typed}
 
     @classmethod
     def from_header(cls, values: dict[str, Any], find: Callable[[str], Policy[Any]]) -> Plan:
         """The plan that a header holds."""
-        told: dict[str, Any] = values | {"limits": Limits(**values["limits"])}
+        typed = values.get("answer_type")
+        told: dict[str, Any] = values | {
+            "limits": Limits(**values["limits"]),
+            "answer_type": None if typed is None else AnswerType.model_validate(typed),
+        }
         return cls(**told, find=find)
 
 
@@ -227,6 +237,7 @@ class Producer:
             id=id,
             problem=record.problem,
             statement=record.statement or plan.statements.get(domain),
+            answer_type=record.answer_type or plan.answer_type,
             domain=domain,
             dataset=record.dataset,
             policy=None if policy is None else policy.name,
@@ -244,7 +255,10 @@ class Producer:
             subject=subject,
         )
         self.subjects.need_own(problem)
-        return problem, policy
+        try:
+            return with_known_type(problem, record.answer), policy
+        except BadType as error:
+            raise BadLine(1, error.field, error.what, "input.answer_type") from None
 
     def _usual(self, policy: Policy[Any]) -> dict[str, Any]:
         """What is set where no line and no option sets it."""

@@ -23,7 +23,7 @@ from streams.answering.grading.own import OwnGrader
 from streams.answering.world import answered
 from streams.core.closing import check, evidence_of, graded_address
 from streams.core.compare import difference, same
-from streams.engine.grades import said
+from streams.engine.grades import by_form, said
 from streams.replay.left_out import Leftovers
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries.messages import values
@@ -213,9 +213,10 @@ def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
     checker = CHECKERS.get(reflected.domain)
     if checker is not None:
         return checker(reflected.problem, reflected.answer)
-    reference, dataset = references_of(feedback.reference), reflected.dataset or reflected.domain
-    answer, problem = reflected.answer, reflected.problem
-    return grade_reference(answer, reference, dataset=dataset, problem=problem)
+    found, references, rule = by_form(reflected, references_of(feedback.reference))
+    if found is not None:
+        return found
+    return grade_reference(reflected.answer, references, dataset=rule, problem=reflected.problem)
 
 
 def _words(event: Graded) -> str:

@@ -12,6 +12,7 @@ from msgspec import Meta, structs
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.union import KINDS
 from schemas.problem import Perturbed, Problem
@@ -28,10 +29,20 @@ JSON = st.recursive(
     max_leaves=6,
 )
 PRINTABLE = TEXT.map(lambda text: "".join(filter(str.isprintable, text)).strip() or "x")
+ANSWER_TYPES = st.sampled_from(("number", "expression", "choice", "yes_no", "text", "code")).map(
+    lambda name: AnswerType.model_validate({"type": name})
+) | st.one_of(
+    st.builds(AnswerType, type=st.just("number"), unit=PRINTABLE),
+    st.builds(AnswerType, type=st.just("choice"), options=st.just(("red", "dark green"))),
+    st.dictionaries(st.sampled_from(("const", "title", "default")), JSON).map(
+        lambda shape: AnswerType.model_validate({"type": "json", "schema": shape})
+    ),
+)
 SPECIAL: Mapping[tuple[type[BaseModel], str], st.SearchStrategy[Any]] = {
     (Problem, "id"): PRINTABLE,
     (Problem, "problem"): TEXT.map(lambda text: f"problem {text}"),
     (Problem, "statement"): st.none() | TEXT.map(lambda text: f"the form: {text}"),
+    (Problem, "answer_type"): st.none() | ANSWER_TYPES,
     (Problem, "domain"): NAMES,
     (Problem, "memory"): NAMES,
     (Problem, "tenant"): st.none() | NAMES,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from handlers.policies.around import Watch, guided, through, unlearned
-from handlers.policies.base import Conclusion, Member, Task, told
+from handlers.policies.base import Conclusion, Member, task_of, told
 from handlers.policies.graph_memory.grounding import leading, path_of
 from handlers.policies.graph_memory.machine import Machine, path_id
 from handlers.policies.graph_memory.settings import GraphSettings, base_of
@@ -36,12 +36,6 @@ class Ran:
     """An excerpt of its transcript; empty where none is kept."""
 
 
-def task_of(member: Member, seed: int) -> Task:
-    """The member's problem once more; it knows of no memory."""
-    left = member.reflected
-    return Task(left.problem_id, left.problem, left.domain, seed, statement=left.statement)
-
-
 def reward(outcome: Outcome) -> float | None:
     """R: exact match; an unknown outcome has none."""
     return None if outcome == "unknown" else float(outcome == "right")
@@ -52,7 +46,7 @@ def tried(
 ) -> Steps[Conclusion]:
     """The base policy on the member's problem, with this guidance alone or without."""
     base, own = base_of(settings)
-    steps = guided(unlearned(base.solve(task_of(member, seed), own)), guidance)
+    steps = guided(unlearned(base.solve(task_of(member.reflected, seed), own)), guidance)
     return (yield from (steps if watch is None else through(steps, watch=watch)))
 
 

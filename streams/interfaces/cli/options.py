@@ -71,6 +71,14 @@ Keys = Annotated[
         callback=keys.given,
     ),
 ]
+Typed = Annotated[
+    Optional[str],
+    typer.Option(
+        "--answer-type",
+        metavar="TYPE|JSON",
+        help="number, expression, choice, yes_no, text, json or code.",
+    ),
+]
 Subject = Annotated[
     Optional[str],
     typer.Option(
@@ -248,6 +256,7 @@ class PolicyOptions:
     domain: Annotated[
         Optional[str], typer.Option("--domain", metavar="NAME", help="What kind of problem.")
     ] = None
+    answer_type: Typed = None
     memory: Annotated[str, typer.Option("--memory", metavar="NAME", help="Name of the memory.")] = (
         "main"
     )

@@ -22,6 +22,7 @@ from streams.interfaces.cli.output import flush, out, out_json, say
 from streams.interfaces.cli.prompting import given
 from streams.interfaces.cli.refusals import Refusals
 from streams.interfaces.cli.setup import policy_of, tools_wanted
+from streams.interfaces.cli.typed import given_type
 from streams.producing.others import Others
 from streams.producing.produce import Plan, Produced, Producer, Refusal
 from streams.producing.sources import NoSource, SourceLine, built_in, lines_of
@@ -100,6 +101,7 @@ def _plan(source: str, way: PolicyOptions, learning: SeriesOptions, limits: Limi
         perturb=learning.perturb,
         tools=tools_wanted() is not None,
         statements=load().statements,
+        answer_type=given_type(way.answer_type),
         prompts=given(way.prompts),
     )
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from handlers.answers.plain import plain_text
 from handlers.policies.base import Policy
 from schemas.answer import Judgements
+from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeOpened
 from schemas.identity import address_order, is_numbered
@@ -40,8 +41,10 @@ from streams.interfaces.cli.setup import (
     world_of,
 )
 from streams.interfaces.cli.spent import spent
+from streams.interfaces.cli.typed import as_usage, given_type
 from streams.producing.sources import BadLine
 from streams.producing.subjects import Subjects
+from streams.producing.typed import BadType, with_known_type
 from streams.runtime.embedded.log import SqliteLog, Writer
 from streams.runtime.embedded.solving import Onlooker, Solved, solve_on, text_id
 from streams.views.facts import says
@@ -67,8 +70,10 @@ def solve(
     found = policy_of(way.policy, way.profile, settings)
     usual = found.usual(way.profile, tools_wanted(models) is not None)
     settings = {**usual, **set_for(found, way.prompts), **settings}
+    typed = given_type(way.answer_type)
     problem = _problem(
         sys.stdin.read(PROBLEM_CHARS + 1) if text == "-" else text,
+        answer_type=typed,
         domain=way.domain or "default",
         statement=load().statements.get(way.domain or "default"),
         policy=found.name,
@@ -97,8 +102,12 @@ def solve(
 
 
 def _problem(text: str, **given: Any) -> Problem:
+    typed: AnswerType | None = given["answer_type"]
+    named = text if typed is None else f"{typed.text}\n{text}"
     try:
-        return Problem(id=text_id(text), problem=text, **given)
+        return with_known_type(Problem(id=text_id(named), problem=text, **given))
+    except BadType as error:
+        raise as_usage(error) from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = str(first["loc"][0]) if first["loc"] else "PROBLEM"

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from schemas.answer_type import AnswerType
 from schemas.problem import Limits, Problem, Profile, ReferenceAnswer, of_tenant
 from streams.interfaces.cli.setup import Models, policy_of
 from streams.interfaces.door.errors import Error, in_our_words
+from streams.producing.typed import BadType, answer_type_of
 from streams.runtime.embedded.solving import text_id
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ class Way:
     """How problems are worked on, where one does not say it itself.
 
     ``policy`` is a name such as ``mc2``, or ``FILE.py:NAME`` for one of your own. ``settings`` are the policy's,
-    by name. ``memory`` names what is learned into and drawn from: problems of two memories never teach each other.
+    by name. ``answer_type`` says what the answer is, such as ``"number"`` or ``{"type": "choice", "options":
+    ["red", "green"]}``: one of another form is asked for once more, and never delivered. ``memory`` names what is
+    learned into and drawn from: problems of two memories never teach each other.
     ``tenant`` says whose problems they are: their memory is that of its name unless another one is named, their ids
     begin with it, and its budget of a day covers their calls. ``priority``, from −9 to 9, is 0 unless it is said:
     the higher is begun first. Limits hold for each episode; none is unlimited.
@@ -34,6 +38,7 @@ class Way:
     profile: Profile = "service"
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     domain: str = "default"
+    answer_type: str | Mapping[str, Any] | None = None
     memory: str = "main"
     tenant: str | None = None
     priority: int | None = None
@@ -53,6 +58,15 @@ class Way:
             first = error.errors(include_url=False)[0]
             raise Error(first["msg"], code="input.field", field=str(first["loc"][0])) from error
         return own, memory
+
+    def typed(self) -> AnswerType | None:
+        """What the answer is. Raises an ``Error`` that names what is wrong with it."""
+        if self.answer_type is None:
+            return None
+        try:
+            return answer_type_of(self.answer_type)
+        except BadType as error:
+            raise Error(error.what, code="input.answer_type", field=error.field) from error
 
     def limits(self) -> Limits:
         """The limits. Raises an ``Error`` that names one that is not positive."""
@@ -88,9 +102,16 @@ class Asked:
     answer: ReferenceAnswer = None
 
     @classmethod
-    def of(cls, problem: str, id: str | None = None, answer: ReferenceAnswer = None) -> Asked:
-        """A problem as it is put."""
-        return cls(problem, text_id(problem) if id is None else id, answer)
+    def of(
+        cls,
+        problem: str,
+        id: str | None = None,
+        answer: ReferenceAnswer = None,
+        answer_type: AnswerType | None = None,
+    ) -> Asked:
+        """A problem as it is put. Without an id, another type of answer makes it another problem."""
+        text = problem if answer_type is None else f"{answer_type.text}\n{problem}"
+        return cls(problem, text_id(text) if id is None else id, answer)
 
 
 def models_of(

@@ -119,8 +119,8 @@ class Client:
     """Puts problems on a log that workers work on, and waits for their answers.
 
     ``log`` is any URL of a log that can be written: ``sqlite:PATH`` or ``kafka://HOST:PORT``. ``policy``,
-    ``settings``, ``memory``, ``tenant``, ``priority``, ``seed`` and limits hold for problems that are submitted
-    without others.
+    ``settings``, ``answer_type``, ``memory``, ``tenant``, ``priority``, ``seed`` and limits hold for problems that
+    are submitted without others.
 
     >>> async with Client("kafka://broker:9092", policy="mc2") as client:  # doctest: +SKIP
     ...     handle = await client.submit("What is 17 + 25?")
@@ -135,6 +135,7 @@ class Client:
         profile: Profile = "service",
         settings: Mapping[str, Any] | None = None,
         domain: str = "default",
+        answer_type: str | Mapping[str, Any] | None = None,
         memory: str = "main",
         tenant: str | None = None,
         priority: int | None = None,
@@ -151,6 +152,7 @@ class Client:
             profile=profile,
             settings=settings or {},
             domain=domain,
+            answer_type=answer_type,
             memory=memory,
             tenant=tenant,
             priority=priority,
@@ -239,16 +241,14 @@ class Client:
 
         ``id`` names the problem: the same id, policy, settings and seed are the same episode, which is worked on
         once however often it is submitted. Without one the same text is the same problem. ``answer`` is a
-        reference, which only grades. Whatever ``Client`` takes of the way of working may be given here for this
-        problem alone: ``policy``, ``settings``, ``domain``, ``memory``, ``tenant``, ``priority``, ``seed``,
-        ``call_limit`` and its kin.
+        reference, which only grades. Whatever ``Client`` takes of the way of working (``policy``, ``answer_type``,
+        ``memory``, ``call_limit`` and their kin) may be given here for this problem alone.
         ``headers`` (a trace, a correlation id, where to reply) come back on the answer, for whoever reads it there.
         With ``new``, an id whose problem is there with another policy or other settings is refused.
-
-        Waits while ``max_pending`` answers are awaited. Raises an ``Error`` that names the field that is wrong;
-        then nothing was put on the log.
+        Waits while ``max_pending`` answers are awaited. Raises an ``Error`` that names a wrong field; nothing is put.
         """
-        asked, wanted = Asked.of(problem, id, answer), replace(self.way, **way)
+        wanted = replace(self.way, **way)
+        asked = Asked.of(problem, id, answer, wanted.typed())
         marks_of(headers)
         assert self._room is not None
         assert self._changed is not None

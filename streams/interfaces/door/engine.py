@@ -34,7 +34,8 @@ class Engine(Client):
 
     ``log`` is ``sqlite:PATH``; what was begun there and not finished goes on at once. Without a log all is
     recorded in a temporary file, gone when the engine is. ``backbone``, ``roles`` and ``prices`` are as for
-    ``solve``; ``policy``, ``settings``, ``memory``, ``seed`` and limits hold for what is submitted without others.
+    ``solve``; ``policy``, ``settings``, ``answer_type``, ``memory``, ``seed`` and limits hold for what is submitted
+    without others.
     ``budgets`` say what the problems of a tenant may spend on a day of UTC, such as ``{"ann": "calls=500,cost=5"}``; a
     tenant that has spent its own waits for the next. ``max_concurrency`` episodes are worked on at once. One process
     works on a log at a time: a second one is refused, and uses ``Client``. A log on Kafka has workers of its own
@@ -61,6 +62,7 @@ class Engine(Client):
         profile: Profile = "service",
         settings: Mapping[str, Any] | None = None,
         domain: str = "default",
+        answer_type: str | Mapping[str, Any] | None = None,
         memory: str = "main",
         tenant: str | None = None,
         priority: int | None = None,
@@ -78,6 +80,7 @@ class Engine(Client):
             profile=profile,
             settings=settings,
             domain=domain,
+            answer_type=answer_type,
             memory=memory,
             tenant=tenant,
             priority=priority,

@@ -139,6 +139,7 @@ class Mailbox:
             finite=False,
             tools=tools_wanted() is not None,
             statements=load().statements,
+            answer_type=way.typed(),
             prompts=given(None),
         )
 

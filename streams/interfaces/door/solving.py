@@ -21,12 +21,14 @@ from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, worl
 from streams.interfaces.door.asking import DEFAULT_POLICY, Asked, Way, models_of
 from streams.interfaces.door.errors import Error, as_error, in_our_words
 from streams.interfaces.door.messages import answer_of
+from streams.producing.typed import BadType, with_known_type
 from streams.runtime.embedded.solving import solve_on
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from handlers.policies.base import Policy
+    from schemas.answer_type import AnswerType
 
 
 def solve(
@@ -38,6 +40,7 @@ def solve(
     settings: Mapping[str, Any] | None = None,
     profile: Profile = "service",
     domain: str = "default",
+    answer_type: str | Mapping[str, Any] | None = None,
     memory: str = "main",
     seed: int = 0,
     call_limit: int | None = None,
@@ -55,6 +58,10 @@ def solve(
     Without a log it is recorded in a temporary file that is gone afterwards. ``prices`` are per million tokens,
     of prompts and of completions.
 
+    ``answer_type`` says what the answer is, such as ``"number"``, ``{"type": "number", "unit": "km"}``,
+    ``{"type": "choice", "options": ["red", "green"]}`` or ``{"type": "json", "schema": {...}}``. An answer of
+    another form is asked for once more, and what is returned is written one way (``1.5 h`` for 90 minutes).
+
     Raises ``Error`` where the policy, a setting, the log or the backbone is wrong or cannot be reached.
     """
     work = asolve(
@@ -65,6 +72,7 @@ def solve(
         settings=settings,
         profile=profile,
         domain=domain,
+        answer_type=answer_type,
         memory=memory,
         seed=seed,
         call_limit=call_limit,
@@ -86,6 +94,7 @@ async def asolve(
     settings: Mapping[str, Any] | None = None,
     profile: Profile = "service",
     domain: str = "default",
+    answer_type: str | Mapping[str, Any] | None = None,
     memory: str = "main",
     seed: int = 0,
     call_limit: int | None = None,
@@ -101,6 +110,7 @@ async def asolve(
         profile=profile,
         settings=settings or {},
         domain=domain,
+        answer_type=answer_type,
         memory=memory,
         seed=seed,
         call_limit=call_limit,
@@ -109,7 +119,8 @@ async def asolve(
         time_limit=time_limit,
     )
     found = way.found()
-    put = _problem(Asked.of(problem), way, found)
+    typed = way.typed()
+    put = _problem(Asked.of(problem, answer_type=typed), typed, way, found)
     with in_our_words(), _place(log) as url:
         world = world_of(models_of(backbone, roles, prices), patient=False)
         try:
@@ -126,7 +137,7 @@ async def asolve(
     return answer
 
 
-def _problem(asked: Asked, way: Way, policy: Policy[Any]) -> Problem:
+def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[Any]) -> Problem:
     """The problem with all that its identity hangs on. Raises an ``Error`` that names the field."""
     with in_our_words():
         usual = {
@@ -135,10 +146,11 @@ def _problem(asked: Asked, way: Way, policy: Policy[Any]) -> Problem:
         }
         statement = load().statements.get(way.domain)
     try:
-        return Problem(
+        problem = Problem(
             id=asked.id,
             problem=asked.problem,
             statement=statement,
+            answer_type=typed,
             domain=way.domain,
             policy=policy.name,
             profile=way.profile,
@@ -147,6 +159,9 @@ def _problem(asked: Asked, way: Way, policy: Policy[Any]) -> Problem:
             seed=way.seed,
             memory=way.memory,
         )
+        return with_known_type(problem)
+    except BadType as error:
+        raise Error(error.what, code="input.answer_type", field=error.field) from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = str(first["loc"][0]) if first["loc"] else "problem"

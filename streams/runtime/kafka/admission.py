@@ -13,6 +13,7 @@ from schemas.settings import NO_PROMPTS, BadSetting, PromptWords
 from schemas.written import Twice, problem_of
 from streams.engine.policies import Find, NoPolicy
 from streams.producing.sources import BadLine, parse
+from streams.producing.typed import BadType, with_known_type
 from streams.runtime.embedded.intake import SCOPE, episode_of, placed, under_prompts
 from streams.runtime.faults import told
 from streams.runtime.kafka.envelope import NotOurs, data_of
@@ -98,6 +99,7 @@ def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
         id=id,
         problem=record.problem,
         statement=record.statement,
+        answer_type=record.answer_type,
         domain=record.domain or record.dataset or "default",
         dataset=record.dataset,
         policy=record.policy,
@@ -109,6 +111,10 @@ def foreign(body: bytes) -> tuple[Problem, Feedback | None]:
         priority=record.priority,
         labelled=record.answer is not None,
     )
+    try:
+        problem = with_known_type(problem, record.answer)
+    except BadType as error:
+        raise BadLine(1, error.field, error.what, "input.answer_type") from None
     if record.answer is None:
         return problem, None
     label = Feedback(

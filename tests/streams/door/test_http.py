@@ -10,7 +10,7 @@ import metalogue
 import openai
 import pytest
 
-from tests.endpoint import Answer
+from tests.endpoint import Answer, whole
 from tests.streams.door.conftest import keyless
 from tests.streams.door.served import ASKED, LOG, Here, ask, served
 from tests.streams.door.test_engine import Gate
@@ -99,6 +99,48 @@ def test_each_completion_is_paid_but_one_under_a_known_key(serve: Serve) -> None
                 extra_headers=key,
             )
     assert len(endpoint.asked) == 4
+
+
+def test_a_response_format_is_what_the_answer_holds_to(serve: Serve) -> None:
+    """The official client's way to ask for JSON: a reply that breaks the schema is asked for once more."""
+    schema = {"type": "object", "properties": {"total": {"type": "integer"}}, "required": ["total"]}
+    said = iter(['Final_answer: {"sum": 42}', 'Final_answer: {"total": 42}', '{"any": 1}'])
+    endpoint = serve(lambda asked: whole(next(said)))
+    wanted: Any = {"type": "json_schema", "json_schema": {"name": "sum", "schema": schema}}
+    with served() as here:
+        asked: Any = {"model": "cot", "messages": ASKED}
+        first = here.client().chat.completions.create(**asked, response_format=wanted)
+        assert json.loads(first.choices[0].message.content or "") == {"total": 42}
+        assert len(endpoint.asked) == 2
+        any_object = here.client().chat.completions.create(
+            **asked, response_format={"type": "json_object"}
+        )
+        assert any_object.choices[0].message.content == '{"any":1}'
+        with here.http() as http:
+            for broken, param in (
+                ({"type": "json_schema"}, "response_format"),
+                ({"type": "xml"}, "response_format.type"),
+            ):
+                told = http.post("/v1/chat/completions", json=asked | {"response_format": broken})
+                assert (told.status_code, told.json()["error"]["param"]) == (400, param)
+            wanted["json_schema"]["schema"] = {"pattern": "(a+)+"}
+            told = http.post("/v1/chat/completions", json=asked | {"response_format": wanted})
+            assert told.status_code == 400
+            assert told.json()["error"]["param"] == "answer_type"
+
+
+def test_a_problem_says_what_its_answer_is(door: Here) -> None:
+    put = {
+        "id": "sum",
+        "problem": "What is 17 + 25?",
+        "answer_type": {"type": "number", "unit": "h"},
+    }
+    with door.http() as http:
+        episode = http.post("/v1/problems", json=put).headers["metalogue-episode"]
+        answer = http.get(f"/v1/answers/{episode}", params={"wait_s": 60}).json()
+        assert answer["answer"] == "42 h"
+        wrong = http.post("/v1/problems", json=put | {"answer_type": "numbr"})
+        assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "answer_type.type")
 
 
 def test_no_answer_is_said_as_none(serve: Serve) -> None:

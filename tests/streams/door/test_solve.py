@@ -40,6 +40,26 @@ def test_the_command_line_knows_what_a_program_solved(serve: Serve) -> None:
     assert call("show", solved.episode, "--log", "a.db").code == 0
 
 
+def test_an_answer_of_a_type_is_another_problem_and_written_one_way(serve: Serve) -> None:
+    endpoint = serve()
+    asked: Any = {"backbone": "openai", "log": LOG}
+    plain = metalogue.solve("What is 17 + 25?", **asked)
+    hours = metalogue.solve(
+        "What is 17 + 25?", answer_type={"type": "number", "unit": "h"}, **asked
+    )
+    assert (plain.answer, hours.answer) == ("42", "42 h")
+    assert plain.episode != hours.episode
+    assert len(endpoint.asked) == 2
+    for said, field in (
+        ("numbr", "answer_type.type"),
+        ({"type": "choice"}, "answer_type.options"),
+        ({"type": "number", "unit": "frobs"}, "answer_type.unit"),
+    ):
+        with pytest.raises(metalogue.Error) as wrong:
+            metalogue.solve("What is 1 + 1?", answer_type=said, **asked)
+        assert wrong.value.field == field
+
+
 def test_without_a_log_nothing_stays(serve: Serve, folder: Path) -> None:
     endpoint = serve()
     for _ in range(2):

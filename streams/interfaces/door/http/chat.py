@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.answer import Answer
 from schemas.problem import PROBLEM_CHARS
@@ -55,6 +55,41 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
+class NamedSchema(BaseModel):
+    """A JSON Schema with its name."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    shape: dict[str, Any] = Field(alias="schema")
+
+
+class ResponseFormat(BaseModel):
+    """What the answer is to be: text, any JSON object, or a JSON value that holds to a schema."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: NamedSchema | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.type == "json_schema" and self.json_schema is None:
+            raise ValueError("json_schema: missing")
+        return self
+
+    @property
+    def answer_type(self) -> dict[str, Any] | None:
+        """The type of answer that a problem says."""
+        match self.type:
+            case "text":
+                return None
+            case "json_object":
+                return {"type": "json", "schema": {"type": "object"}}
+            case "json_schema":
+                assert self.json_schema is not None
+                return {"type": "json", "schema": self.json_schema.shape}
+
+
 class ChatRequest(BaseModel):
     """A chat completion as it is asked for.
 
@@ -69,6 +104,7 @@ class ChatRequest(BaseModel):
     n: Literal[1] | None = None
     stream: bool = False
     stream_options: StreamOptions | None = None
+    response_format: ResponseFormat | None = None
 
 
 def problem_of(messages: Sequence[Message]) -> str:

@@ -13,6 +13,7 @@ from msgspec import to_builtins
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.answer import Answer
+from schemas.answer_type import AnswerTypeSaid
 from schemas.events.codec import plain
 from schemas.problem import (
     ID_CHARS,
@@ -62,6 +63,9 @@ class PutProblem(BaseModel):
     policy: str | None = Field(default=None, description="One of those that this door offers.")
     settings: Values = {}
     seed: Seed = 0
+    answer_type: AnswerTypeSaid | None = Field(
+        default=None, description="What the answer is: one of another form is never given."
+    )
     answer: ReferenceAnswer = Field(default=None, description="A reference: it only grades.")
     call_limit: int | None = Field(default=None, ge=1)
     token_limit: int | None = Field(default=None, ge=1)
@@ -118,7 +122,10 @@ class Door:
         with ExitStack() as place:
             place.enter_context(self.access.place(guest))
             policy = self._policy(asked.model)
-            handle = await self.service.submit(guest, text, id, policy, new=True, headers=carried)
+            typed = None if asked.response_format is None else asked.response_format.answer_type
+            handle = await self.service.submit(
+                guest, text, id, policy, new=True, answer_type=typed, headers=carried
+            )
             headers = headers_of(handle)
             if not asked.stream:
                 answer = await self._waited(handle, self.offer.patience_s)
@@ -154,6 +161,7 @@ class Door:
                 settings=said.settings,
                 seed=said.seed,
                 answer=said.answer,
+                answer_type=None if said.answer_type is None else said.answer_type.said,
                 call_limit=said.call_limit,
                 token_limit=said.token_limit,
                 priority=said.priority,

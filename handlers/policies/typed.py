@@ -1,0 +1,99 @@
+"""Problems whose answer has a type: every role that answers is held to it, and so is what a policy ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from handlers.answers.forms import WrongForm, canonical
+from handlers.policies.around import through
+from schemas.answer_type import AnswerType
+from schemas.asking import Ask, Steps
+from schemas.prompt import Template
+from schemas.questions import Complete
+
+if TYPE_CHECKING:
+    from handlers.policies.base import Conclusion, Task
+
+S = TypeVar("S")
+
+WRONG_FORM = "form"
+"""What ended an episode whose answer has not the form that its problem wants: nothing is delivered."""
+
+
+def held(solve: Callable[[Task, S], Steps[Conclusion]]) -> Callable[[Task, S], Steps[Conclusion]]:
+    """The same policy, held to the type of its task's answer."""
+
+    @wraps(solve)
+    def worked(task: Task, settings: S) -> Steps[Conclusion]:
+        steps: Any = solve(task, settings)
+        said = task.answer_type
+        # What a user's own policy gives may be no steps at all: whoever drives it says so.
+        if said is None or not isinstance(steps, Generator):
+            return cast("Steps[Conclusion]", steps)
+        return _ended(_asked(cast("Steps[Conclusion]", steps), said), said)
+
+    return worked
+
+
+Tasks = Sequence[tuple["Task", int | None]]
+
+
+def held_together(
+    solve: Callable[[Tasks, S], Steps[tuple[Conclusion, ...]]],
+) -> Callable[[Tasks, S], Steps[tuple[Conclusion, ...]]]:
+    """As ``held`` for a set: each conclusion by its own task, questions where all tasks are of one type."""
+
+    @wraps(solve)
+    def worked(tasks: Tasks, settings: S) -> Steps[tuple[Conclusion, ...]]:
+        steps = solve(tasks, settings)
+        said = [task.answer_type for task, _ in tasks]
+        if not any(said):
+            return steps
+        first = said[0]
+        if first is not None and len({each and each.text for each in said}) == 1:
+            steps = _asked(steps, first)
+        return _each(steps, said)
+
+    return worked
+
+
+def _ended(steps: Steps[Conclusion], said: AnswerType) -> Steps[Conclusion]:
+    return in_form((yield from steps), said)
+
+
+def _each(
+    steps: Steps[tuple[Conclusion, ...]], said: Sequence[AnswerType | None]
+) -> Steps[tuple[Conclusion, ...]]:
+    found = yield from steps
+    pairs = zip(found, said, strict=True)
+    return tuple(one if form is None else in_form(one, form) for one, form in pairs)
+
+
+def in_form(found: Conclusion, said: AnswerType) -> Conclusion:
+    """The conclusion with its answer in canonical form; an answer of another form is withheld."""
+    if getattr(found, "answer", None) is None:
+        return found
+    try:
+        return replace(found, answer=canonical(said, found.answer))
+    except WrongForm:
+        return replace(found, answer=None, ended_by=WRONG_FORM)
+
+
+def _asked(steps: Steps[S], said: AnswerType) -> Steps[S]:
+    def change(question: Ask[Any]) -> Ask[Any]:
+        if not isinstance(question, Complete):
+            return question
+        template = _typed(question.template, said)
+        return question if template is question.template else replace(question, template=template)
+
+    return through(steps, change)
+
+
+@lru_cache(maxsize=512)
+def _typed(template: Template, said: AnswerType) -> Template:
+    if not any(field.kind == "answer" for field in template.reply.fields):
+        return template
+    return replace(template, reply=template.reply.typed(said))

@@ -1,0 +1,50 @@
+"""Problems that say what their answer is, held to it before anything is spent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from handlers.answers.forms import WrongForm, canonical, known
+from handlers.answers.grade import references_of
+from schemas.answer_type import AnswerType, AnswerTypeSaid
+from schemas.problem import Problem
+
+
+class BadType(ValueError):
+    """An answer type, or a label beside it, that nobody could answer by. ``field`` names which."""
+
+    def __init__(self, field: str, what: str) -> None:
+        super().__init__(f"{field}: {what}")
+        self.field, self.what = field, what
+
+
+def answer_type_of(said: str | Mapping[str, Any]) -> AnswerType:
+    """The type that a word or JSON values say. Raises ``BadType``."""
+    try:
+        return TypeAdapter[AnswerType](AnswerTypeSaid).validate_python(said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(("answer_type", *map(str, first["loc"])))
+        raise BadType(field, first["msg"].removeprefix("Value error, ")) from error
+
+
+def with_known_type(problem: Problem, label: Any = None) -> Problem:
+    """The problem with all that its answer type leaves to its text. Raises ``BadType``."""
+    said = problem.answer_type
+    if said is None:
+        return problem
+    try:
+        said = known(said, problem.problem)
+    except ValueError as error:
+        part, _, what = str(error).partition(": ")
+        raise BadType(f"answer_type.{part}", what) from None
+    references = () if label is None or said.type == "code" else references_of(label)
+    for each in (references,) if isinstance(references, str) else references:
+        try:
+            canonical(said, each)
+        except WrongForm as wrong:
+            raise BadType("answer", f"{wrong}, and the answer type is {said.type}") from None
+    return problem.model_copy(update={"answer_type": said})

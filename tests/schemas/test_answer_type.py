@@ -1,0 +1,99 @@
+"""What a problem may say of its answer, and schemas that no reply can be held against for long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from schemas.answer_type import SCHEMA_NODES, AnswerType, AnswerTypeSaid, filled_in
+
+SAID: TypeAdapter[AnswerType] = TypeAdapter(AnswerTypeSaid)
+
+
+def test_a_word_stands_for_its_type() -> None:
+    assert SAID.validate_python("number") == AnswerType(type="number")
+    assert SAID.validate_json('"yes_no"') == SAID.validate_python({"type": "yes_no"})
+
+
+def test_what_was_said_is_read_back_and_hashes_alike() -> None:
+    for said in (
+        {"type": "number", "unit": "km/h"},
+        {"type": "choice", "options": ["red", "green"]},
+        {"type": "json", "schema": {"type": "array", "items": {"type": "integer"}}},
+    ):
+        once = SAID.validate_python(said)
+        again = SAID.validate_python(once.said)
+        assert again == once
+        assert hash(again) == hash(once)
+        assert again.said == said
+        assert SAID.validate_json(once.text) == once
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("numbr", "Input should be 'number'"),
+        ({"type": "text", "unit": "h"}, "unit is of the type number alone"),
+        ({"type": "number", "options": ["a", "b"]}, "options is of the type choice alone"),
+        ({"type": "code", "schema": {}}, "schema is of the type json alone"),
+        ({"type": "json"}, "needs a schema"),
+        ({"type": "choice", "options": ["one"]}, "at least 2 items"),
+        ({"type": "choice", "options": ["Red", "red "]}, "told apart by more than case and blanks"),
+        ({"type": "choice", "options": ["x", "A"]}, "option B is the letter of another option"),
+        ({"type": "number", "units": "h"}, "Extra inputs"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_name(said: Any, what: str) -> None:
+    with pytest.raises(ValidationError, match=what):
+        SAID.validate_python(said)
+
+
+def test_references_are_filled_in() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "number"}}}
+    schema = {"type": "array", "items": {"$ref": "#/$defs/Point"}, "$defs": {"Point": point}}
+    assert filled_in(schema) == {"type": "array", "items": point}
+    beside = {"$ref": "#/definitions/N", "title": "n", "definitions": {"N": {"type": "number"}}}
+    assert filled_in(beside) == {"type": "number", "title": "n"}
+
+
+def test_a_property_may_be_called_like_a_keyword() -> None:
+    schema = {"type": "object", "properties": {"pattern": {"type": "string"}, "$id": {"const": 1}}}
+    assert filled_in(schema) == schema
+    assert filled_in({"enum": [{"$ref": "x", "pattern": 1}]}) == {
+        "enum": [{"$ref": "x", "pattern": 1}]
+    }
+
+
+def doubling(levels: int) -> dict[str, Any]:
+    """A schema that is twice as large on every level once it is filled in."""
+    defs = {f"L{n}": {"anyOf": [{"$ref": f"#/$defs/L{n + 1}"}] * 2} for n in range(levels)}
+    return {"$ref": "#/$defs/L0", "$defs": {**defs, f"L{levels}": {"type": "number"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "what"),
+    [
+        (
+            {"type": "string", "pattern": "(a+)+$"},
+            "pattern is not taken: a pattern may take for ever",
+        ),
+        ({"items": {"patternProperties": {".*": {}}}}, "patternProperties is not taken"),
+        ({"$ref": "https://example.org/s.json"}, "names none of its"),
+        ({"$ref": "#/$defs/None", "$defs": {}}, "names none of its"),
+        (
+            {"$ref": "#/$defs/A", "$defs": {"A": {"items": {"$ref": "#/$defs/A"}}}},
+            "A holds itself",
+        ),
+        (doubling(20), f"more than {SCHEMA_NODES:,} nodes or nests too deep"),
+        ({"enum": [], "allOf": [{"type": "number"}] * 2_100}, "more than 2,000 nodes"),
+    ],
+)
+def test_a_schema_that_could_take_long_is_refused(schema: dict[str, Any], what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        filled_in(schema)
+
+
+def test_a_schema_that_fits_is_taken() -> None:
+    assert filled_in(doubling(5))["anyOf"][0]["anyOf"]
