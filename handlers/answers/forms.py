@@ -17,7 +17,7 @@ import orjson
 
 from handlers.answers.choice import options
 from handlers.answers.equal import equal
-from handlers.answers.grade import CODE, Grade, References
+from handlers.answers.grade import CODE, Grade, References, references_of
 from handlers.answers.plain import plain_text
 from handlers.answers.stated import FORMS as TOLD
 from handlers.answers.units import unit
@@ -272,6 +272,16 @@ _READERS: Mapping[Form, Callable[[AnswerType, str], str]] = {
 
 
 # ── Graded ───────────────────────────────────────────────────────────────────────────────────
+
+
+def labels(said: AnswerType, label: Any) -> References:
+    """A label as texts to compare with: of a JSON answer one value, unless its texts are all JSON of the type."""
+    if said.type != "json" or isinstance(label, str):
+        return references_of(label)
+    texts = references_of(label)
+    if not isinstance(texts, str) and all(_or_none(said, each) is not None for each in texts):
+        return texts
+    return orjson.dumps(label).decode()
 
 
 def settled(said: AnswerType, answer: str | None, references: References) -> Grade | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from handlers.answers.forms import meant, settled
+from handlers.answers.forms import labels, meant, settled
 from handlers.answers.grade import CHECKERS, CODE, VERDICT, Grade, References, references_of
 from schemas.answer_type import AnswerType
 from schemas.events.episode import EpisodeClosed, ProblemAdmitted
@@ -80,12 +80,13 @@ class Solved:
         return cls(admitted.scope, *asked, closed.answer, None if typed is None else typed.said)
 
 
-def by_form(judged: Judged, references: References) -> tuple[Grade | None, References, str]:
-    """The grade where the answer's type decides; the references in its form; the data set whose rule else holds."""
+def by_form(judged: Judged, label: Any) -> tuple[Grade | None, References, str]:
+    """The grade where the answer's type decides; the label in its form; the data set whose rule else holds."""
     dataset = judged.dataset or judged.domain
     if judged.answer_type is None:
-        return None, references, dataset
+        return None, references_of(label), dataset
     typed = AnswerType.model_validate(judged.answer_type)
+    references = labels(typed, label)
     rule = CODE if typed.type == "code" else dataset
     return settled(typed, judged.answer, references), meant(typed, references), rule
 
@@ -100,7 +101,7 @@ async def opinion(grader: Grading, judged: Judged, feedback: Feedback) -> Grade:
     checker = CHECKERS.get(judged.domain)
     if checker is not None and grader.own is None:
         return checker(judged.problem, judged.answer)
-    found, references, rule = by_form(judged, references_of(feedback.reference))
+    found, references, rule = by_form(judged, feedback.reference)
     if found is not None and grader.own is None:
         return found
     return await grader.grade(judged.answer, references, dataset=rule, problem=judged.problem)

@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from handlers.answers.forms import WrongForm, canonical, known
-from handlers.answers.grade import references_of
+from handlers.answers.forms import WrongForm, canonical, known, labels
 from schemas.answer_type import AnswerType, AnswerTypeSaid
 from schemas.problem import Problem
 
@@ -41,7 +40,7 @@ def with_known_type(problem: Problem, label: Any = None) -> Problem:
     except ValueError as error:
         part, _, what = str(error).partition(": ")
         raise BadType(f"answer_type.{part}", what) from None
-    references = () if label is None or said.type == "code" else references_of(label)
+    references = () if label is None or said.type == "code" else labels(said, label)
     for each in (references,) if isinstance(references, str) else references:
         try:
             canonical(said, each)

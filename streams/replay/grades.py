@@ -213,7 +213,7 @@ def _grade(reflected: Reflected, feedback: Feedback) -> Grade:
     checker = CHECKERS.get(reflected.domain)
     if checker is not None:
         return checker(reflected.problem, reflected.answer)
-    found, references, rule = by_form(reflected, references_of(feedback.reference))
+    found, references, rule = by_form(reflected, feedback.reference)
     if found is not None:
         return found
     return grade_reference(reflected.answer, references, dataset=rule, problem=reflected.problem)

@@ -53,7 +53,7 @@ def test_a_source_is_worked_on_delivered_and_graded_in_the_form_of_its_types(
         {"id": "a", "problem": "Which colour?", "answer": "B", "answer_type": OPTIONS},
         {"id": "b", "problem": "Which colour?", "answer": "red", "answer_type": OPTIONS},
         {"id": "c", "problem": "How long?", "answer": "1 h 30 min", "answer_type": LONG},
-        {"id": "d", "problem": "Where?", "answer": '{ "x": 3 }', "answer_type": POINT},
+        {"id": "d", "problem": "Where?", "answer": {"x": 3}, "answer_type": POINT},
     )
     assert call("produce", source, "--policy", "cot", "--log", "sqlite:a.db").code == 0
     assert (

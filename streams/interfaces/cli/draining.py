@@ -34,6 +34,16 @@ def total_spent(which: str) -> CliError:
     )
 
 
+def over_budget(why: Exception) -> CliError:
+    """What a command ends with whose tenant has spent its budget of the day."""
+    return CliError(
+        str(why),
+        error="budget.spent",
+        exit=SPENT,
+        hint="What was answered is recorded: it goes on tomorrow, or with a higher budget.",
+    )
+
+
 def drain_when_told(world: World, drain: Callable[[signal.Signals], None]) -> None:
     """In the running loop: ask nothing new after the first signal, and end with the second."""
 

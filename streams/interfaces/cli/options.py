@@ -79,6 +79,10 @@ Typed = Annotated[
         help="number, expression, choice, yes_no, text, json or code.",
     ),
 ]
+Tenant = Annotated[
+    Optional[str],
+    typer.Option("--tenant", metavar="NAME", help="Whose it is: memory and budget."),
+]
 Subject = Annotated[
     Optional[str],
     typer.Option(

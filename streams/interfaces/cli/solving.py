@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -17,24 +17,27 @@ from schemas.answer_type import AnswerType
 from schemas.events.base import Event
 from schemas.events.episode import Completed, EpisodeOpened
 from schemas.identity import address_order, is_numbered
-from schemas.problem import PROBLEM_CHARS, Limits, Problem
+from schemas.problem import PROBLEM_CHARS, Limits, Problem, of_tenant
 from state.journal import Recorder
+from streams.answering.budgets import OutOfBudget
 from streams.answering.world import World
 from streams.core.backbone import BackboneError
 from streams.core.judgements import judgements, words
 from streams.interfaces.cli.config import load
 from streams.interfaces.cli.dead_letters import option
-from streams.interfaces.cli.draining import finished
+from streams.interfaces.cli.draining import finished, over_budget
 from streams.interfaces.cli.errors import FAILED, OK, SPENT, usage
 from streams.interfaces.cli.expecting import say_expected_of_one
 from streams.interfaces.cli.flags import FLAGS
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.options import pairs
 from streams.interfaces.cli.output import out, out_json, say
+from streams.interfaces.cli.producing import check_names
 from streams.interfaces.cli.prompting import set_for
 from streams.interfaces.cli.setup import (
     Models,
     as_cli,
+    need_budget_prices,
     need_prices,
     policy_of,
     tools_wanted,
@@ -55,6 +58,13 @@ if TYPE_CHECKING:
     from streams.interfaces.cli.options import PolicyOptions
 
 
+class Whose(NamedTuple):
+    """Whose a problem is, and whom it is about."""
+
+    tenant: str | None = None
+    subject: str | None = None
+
+
 def solve(
     text: str,
     log: str | None,
@@ -63,13 +73,14 @@ def solve(
     *,
     limits: Limits,
     json: bool,
-    subject: str | None = None,
+    whose: Whose,
 ) -> int:
     """Solve one problem and print the answer; what it may know is the latest memory of its scope."""
     settings = pairs(way.settings, "--set")
     found = policy_of(way.policy, way.profile, settings)
     usual = found.usual(way.profile, tools_wanted(models) is not None)
     settings = {**usual, **set_for(found, way.prompts), **settings}
+    check_names(way, whose.tenant)
     typed = given_type(way.answer_type)
     problem = _problem(
         sys.stdin.read(PROBLEM_CHARS + 1) if text == "-" else text,
@@ -82,18 +93,22 @@ def solve(
         limits=limits,
         seed=way.seed,
         memory=way.memory,
+        tenant=whose.tenant,
     )
     world = world_of(models, patient=False)
+    need_budget_prices(world)
     if limits.cost is not None:
         need_prices(world, "--cost-limit")
     with closing(open_log(log, create=True)) as opened:
-        problem = _about(opened, subject, problem)
+        problem = _about(opened, whose.subject, problem)
         try:
             solved = finished(
                 world, solve_on(opened, found, problem, world, Terminal(found, problem, world))
             )
         except BackboneError as error:
             raise as_cli(error) from error
+        except OutOfBudget as error:
+            raise over_budget(error) from error
         journal = opened.journal(solved.episode)
         code = _tell(solved, judgements(journal.values()), world, json)
         if code == SPENT:
@@ -104,8 +119,9 @@ def solve(
 def _problem(text: str, **given: Any) -> Problem:
     typed: AnswerType | None = given["answer_type"]
     named = text if typed is None else f"{typed.text}\n{text}"
+    id, memory = of_tenant(given["tenant"], text_id(named), given["memory"])
     try:
-        return with_known_type(Problem(id=text_id(named), problem=text, **given))
+        return with_known_type(Problem(id=id, problem=text, **(given | {"memory": memory})))
     except BadType as error:
         raise as_usage(error) from error
     except ValidationError as error:

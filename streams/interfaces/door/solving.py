@@ -13,8 +13,10 @@ from pydantic import ValidationError
 
 from schemas.answer import Answer
 from schemas.problem import Problem, Profile
+from streams.answering.budgets import OutOfBudget
 from streams.core.backbone import BackboneError
 from streams.interfaces.cli.config import load
+from streams.interfaces.cli.draining import over_budget
 from streams.interfaces.cli.opening import open_log
 from streams.interfaces.cli.prompting import set_for
 from streams.interfaces.cli.setup import as_cli, need_prices, tools_wanted, world_of
@@ -42,6 +44,7 @@ def solve(
     domain: str = "default",
     answer_type: str | Mapping[str, Any] | None = None,
     memory: str = "main",
+    tenant: str | None = None,
     seed: int = 0,
     call_limit: int | None = None,
     token_limit: int | None = None,
@@ -55,8 +58,9 @@ def solve(
     ``backbone`` names who is asked, such as ``openai:gpt-4o-mini`` or ``rehearsal`` (the simulator); none is the
     configured one. ``roles`` gives some of a policy's roles a model of their own. ``log`` is where the episode is
     recorded, such as ``sqlite:my.db``: asked again there, the recorded answer is returned and nothing is paid.
-    Without a log it is recorded in a temporary file that is gone afterwards. ``prices`` are per million tokens,
-    of prompts and of completions.
+    Without a log it is recorded in a temporary file that is gone afterwards. Whoever gives a ``tenant`` shares
+    neither answers nor memory with others; its configured budget of the day covers the calls. ``prices`` are per
+    million tokens, of prompts and of completions.
 
     ``answer_type`` says what the answer is, such as ``"number"``, ``{"type": "number", "unit": "km"}``,
     ``{"type": "choice", "options": ["red", "green"]}`` or ``{"type": "json", "schema": {...}}``. An answer of
@@ -74,6 +78,7 @@ def solve(
         domain=domain,
         answer_type=answer_type,
         memory=memory,
+        tenant=tenant,
         seed=seed,
         call_limit=call_limit,
         token_limit=token_limit,
@@ -96,6 +101,7 @@ async def asolve(
     domain: str = "default",
     answer_type: str | Mapping[str, Any] | None = None,
     memory: str = "main",
+    tenant: str | None = None,
     seed: int = 0,
     call_limit: int | None = None,
     token_limit: int | None = None,
@@ -112,6 +118,7 @@ async def asolve(
         domain=domain,
         answer_type=answer_type,
         memory=memory,
+        tenant=tenant,
         seed=seed,
         call_limit=call_limit,
         token_limit=token_limit,
@@ -131,6 +138,8 @@ async def asolve(
                 answer = answer_of(opened, solved.episode)
         except BackboneError as error:
             raise as_error(as_cli(error)) from error
+        except OutOfBudget as error:
+            raise as_error(over_budget(error)) from error
         finally:
             await world.close()
     assert answer is not None
@@ -146,8 +155,9 @@ def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[An
         }
         statement = load().statements.get(way.domain)
     try:
+        id, memory = way.own(asked.id)
         problem = Problem(
-            id=asked.id,
+            id=id,
             problem=asked.problem,
             statement=statement,
             answer_type=typed,
@@ -157,7 +167,8 @@ def _problem(asked: Asked, typed: AnswerType | None, way: Way, policy: Policy[An
             settings={**usual, **way.settings},
             limits=way.limits(),
             seed=way.seed,
-            memory=way.memory,
+            memory=memory,
+            tenant=way.tenant,
         )
         return with_known_type(problem)
     except BadType as error:

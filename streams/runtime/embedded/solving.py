@@ -12,6 +12,7 @@ from schemas.events.episode import EpisodeClosed, EpisodeOpened, ProblemAdmitted
 from schemas.identity import digest
 from schemas.memory import Memory
 from schemas.problem import Limits, Problem
+from state.folds.budgets import DAY_MS
 from state.journal import Recorder
 from streams.answering.world import World
 from streams.core.closing import Closing
@@ -20,6 +21,7 @@ from streams.engine.policies import find
 from streams.engine.running import run_episode
 from streams.runtime.embedded.intake import episode_of, scope_of
 from streams.runtime.embedded.log import SqliteLog, Writer
+from streams.runtime.embedded.queries.spending import spent_since
 from streams.runtime.embedded.records import memories_of
 from streams.runtime.embedded.sides import alone_on, beside
 
@@ -67,10 +69,12 @@ async def solve_on(
 ) -> Solved:
     """Solve one problem on a log; what it may know is the latest memory of its scope.
 
-    Raises ``BackboneError`` where no model can be asked, and ``Draining`` where the world was told to stop.
+    Raises ``BackboneError`` where no model can be asked, ``OutOfBudget`` where its tenant may ask none today, and
+    ``Draining`` where the world was told to stop.
     """
     told = onlooker or Onlooker()
     episode = episode_of(problem, policy.name)
+    _know_budget(log, world, problem.tenant)
     async with alone_on(log, episode, world, told.waits):
         journal = log.journal(episode)
         known = journal.get("closed")
@@ -90,6 +94,14 @@ async def solve_on(
             store = SolveStore(log, policy, record, world, told.recorder(writer))
             await run_episode(store, episode)
             return Solved(episode, store.closed, known=False)
+
+
+def _know_budget(log: SqliteLog, world: World, tenant: str | None) -> None:
+    """Take in what a tenant has spent today: its budget covers what is solved now as what waits for a worker."""
+    budgets = world.budgets
+    if budgets is not None and tenant is not None:
+        budgets.load(spent_since(log, budgets.clock() // DAY_MS * DAY_MS))
+        budgets.tenant_of = lambda episode: tenant
 
 
 def _admitted(

@@ -13,7 +13,7 @@ from handlers.policies.typed import WRONG_FORM, in_form
 from schemas.answer_type import AnswerType
 from schemas.questions import Complete
 from tests.right import right
-from tests.scripted import Ran, Replier, run, shown
+from tests.scripted import Ran, Script, run, shown
 
 ASKED = "Which of them is a prime?"
 CHOICE = AnswerType(type="choice", options=("4", "seventeen", "9"))
@@ -25,7 +25,7 @@ HOURS = AnswerType(type="number", unit="h")
 
 
 def solved(
-    name: str, said: AnswerType, model: Replier, calls: int = 30, **values: Any
+    name: str, said: AnswerType, model: Script, calls: int = 30, **values: Any
 ) -> Ran[Conclusion]:
     settings: Any = POLICIES[name].settings.resolve("service", values)
     task = Task("t", ASKED, "default", 7, answer_type=said)
@@ -95,7 +95,7 @@ def test_a_json_answer_is_asked_for_in_no_box_and_may_be_the_whole_reply() -> No
         'Here it is: {"x": 3}',
         '{"reasoning": "r", "Final_answer": {"x": 3}}',
     ):
-        assert solved("cot", POINT, lambda question, said=reply: said).result.answer == '{"x":3}'
+        assert solved("cot", POINT, [reply]).result.answer == '{"x":3}'
     listed = AnswerType(type="json", schema={"type": "array", "items": {"type": "object"}})
     said = 'Final_answer: [{"x": 1},\n {"x": 2}]'
     assert solved("cot", listed, lambda question: said).result.answer == '[{"x":1},{"x":2}]'

@@ -103,3 +103,27 @@ def test_one_call_is_one_call(folder: Path) -> None:
 def test_a_blank_problem_is_refused_in_plain_words(folder: Path) -> None:
     done = call("solve", " ", "--backbone", "rehearsal")
     assert (done.code, done.err) == (2, "PROBLEM: is blank [usage, exit 2]\n")
+
+
+def test_what_a_tenant_solves_is_its_own_and_its_budget_covers_it(folder: Path) -> None:
+    """Two users of one application share neither answers nor memory; a day's budget holds for `solve` too."""
+    (folder / "metalogue.yaml").write_text("budgets: {ann: calls=1}\n")
+    asked = ("solve", "4 5 6 10", "--domain", "game24", "--backbone", "rehearsal:seed=7")
+    asked += ("--log", "a.db", "--json")
+    first = call(*asked, "--tenant", "ann")
+    assert first.code == 0, first.err
+    other = call(*asked, "--tenant", "bob")
+    plain = call(*asked)
+    named = [json.loads(each.out)["episode"] for each in (first, other, plain)]
+    assert len(set(named)) == 3
+    assert [each.split("/")[2].partition(".")[0] for each in named[:2]] == ["ann", "bob"]
+    assert json.loads(call(*asked, "--tenant", "ann").out)["episode"] == named[0], "known is free"
+    spent = call("solve", "4 4 6 10", *asked[2:], "--tenant", "ann")
+    assert spent.code == 4, spent.err
+    assert "ann has spent its budget of" in spent.err
+    assert "it goes on tomorrow, or with a higher budget" in spent.err
+    assert call("solve", "4 4 6 10", *asked[2:], "--tenant", "bob").code == 0
+    assert call("verify", "--log", "a.db").code == 0
+    wrong = call(*asked, "--tenant", "a b")
+    assert wrong.code == 2
+    assert "--tenant" in wrong.err

@@ -60,6 +60,20 @@ def test_an_answer_of_a_type_is_another_problem_and_written_one_way(serve: Serve
         assert wrong.value.field == field
 
 
+def test_a_tenant_shares_no_answer_and_spends_its_own_budget(serve: Serve, folder: Path) -> None:
+    endpoint = serve()
+    (folder / "metalogue.yaml").write_text("budgets: {ann: calls=1}\n")
+    asked: Any = {"backbone": "openai", "log": LOG}
+    ann = metalogue.solve("What is 17 + 25?", tenant="ann", **asked)
+    assert metalogue.solve("What is 17 + 25?", tenant="ann", **asked) == ann
+    assert metalogue.solve("What is 17 + 25?", **asked).episode != ann.episode
+    assert len(endpoint.asked) == 2
+    with pytest.raises(metalogue.Error) as spent:
+        metalogue.solve("What is 1 + 1?", tenant="ann", **asked)
+    assert spent.value.code == "budget.spent"
+    assert len(endpoint.asked) == 2
+
+
 def test_without_a_log_nothing_stays(serve: Serve, folder: Path) -> None:
     endpoint = serve()
     for _ in range(2):

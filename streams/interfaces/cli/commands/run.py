@@ -24,6 +24,7 @@ from streams.interfaces.cli.options import (
     RunCode,
     SeriesOptions,
     Subject,
+    Tenant,
     Tools,
     TotalOptions,
     grouped,
@@ -186,6 +187,7 @@ def solve(
     tools: Tools = None,
     limits: LimitOptions,
     subject: Subject = None,
+    tenant: Tenant = None,
     keys: Keys = None,
     json: Json = False,
 ) -> int:
@@ -193,7 +195,9 @@ def solve(
 
     The episode stays on the log.
     """
+    from streams.interfaces.cli.solving import Whose
     from streams.interfaces.cli.solving import solve as run
 
     models = answering.models(tools=tools)
-    return run(problem, log, way, models, limits=limits.limits(), subject=subject, json=json)
+    whose = Whose(tenant, subject)
+    return run(problem, log, way, models, limits=limits.limits(), whose=whose, json=json)
