@@ -13,7 +13,7 @@ Source: Wang et al. 2023 (votes); Aggarwal et al. 2023, § 3 (stopping early, by
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from heapq import heapify, heappop, heappush
@@ -30,7 +30,8 @@ ORDERS = 100
 """Orders of a problem's chains that a rule is averaged over."""
 FITTED = 20
 """Orders that a calibrator is fitted in: it is made anew for each problem, without that problem."""
-STANDARD = "vote of 5"
+VOTES = 5
+STANDARD = f"vote of {VOTES}"
 """What every other rule is held against."""
 
 Interval: TypeAlias = tuple[float, float]
@@ -79,6 +80,15 @@ class Sampled:
     price: float | None = None
     """Its tokens as a share of the standard vote's."""
     price_interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One episode of another run on a problem of the bank: whether it was right, its calls and their tokens."""
+
+    right: bool
+    calls: int
+    tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +215,22 @@ def evaluate(bank: Sequence[Drawn], orders: int = ORDERS) -> list[Sampled]:
         *(_sampled(name, each, standard) for name, each in outcomes.items()),
         *(_any(bank, n) for n in (5, 10, 16) if n <= size),
     ]
+
+
+def beside(
+    bank: Sequence[Drawn], run: str, ended: Mapping[str, Ended], orders: int = ORDERS
+) -> tuple[Sampled, int] | None:
+    """Another run's result on the problems of the bank that it has ended, and how many these are.
+
+    Each problem is paired with its own vote of five, in the mean of all orders. None where no problem is shared.
+    """
+    shared = [each for each in bank if each.problem in ended]
+    if not shared or min(len(each.chains) for each in shared) < VOTES:
+        return None
+    drawn = [[_Course.of(each.ordered(turn)[:VOTES]) for each in shared] for turn in range(orders)]
+    mine = [ended[each.problem] for each in shared]
+    found = [_Outcome(float(each.right), each.calls, each.tokens) for each in mine]
+    return _sampled(run, found, _outcomes(vote_of(VOTES), drawn)), len(shared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,16 @@ from streams.replay.unread import How, Unread, unread
 from streams.replay.verify import Verifier
 from streams.research.analysis.cases import Case, Reading, name_of, read, role_of
 from streams.research.analysis.intervals import of_outcomes
-from streams.research.analysis.sampling import Chain, Drawn, Sampled, Selected, evaluate, select
+from streams.research.analysis.sampling import (
+    Chain,
+    Drawn,
+    Ended,
+    Sampled,
+    Selected,
+    beside,
+    evaluate,
+    select,
+)
 from streams.research.bench.sampled import samples
 from streams.runtime.embedded.queries.counts import span_ms
 
@@ -83,6 +92,8 @@ class Bank:
     rules: tuple[Sampled, ...]
     selected: tuple[Selected, ...]
     """Votes that are withheld where too few agree."""
+    beside: tuple[tuple[Sampled, int], ...] = ()
+    """Other runs on the same problems, each paired with the vote of five, and of how many problems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,16 +230,20 @@ def _fate(reply: Unread) -> How:
 
 def banks(cases: Sequence[Case]) -> Iterator[Bank]:
     """What more chains bring, for each run whose episodes hold enough of them that do not see each other."""
-    for name, mine in sorted(_by_name(cases).items()):
+    by_name = _by_name(cases)
+    for name, mine in sorted(by_name.items()):
         if mine[0].opened.policy == CHAINS:
             whole = [case for case in mine if len(samples(case).answers) >= BANK]
             sets = sorted({case.problem.dataset or "" for case in whole})
             for dataset in [None, *sets] if len(sets) > 1 else sets:
                 of = [case for case in whole if dataset in (None, case.problem.dataset or "")]
-                yield _bank(name, dataset, of)
+                others = {other: each for other, each in by_name.items() if other != name}
+                yield _bank(name, dataset, of, others)
 
 
-def _bank(name: str, dataset: str | None, cases: Sequence[Case]) -> Bank:
+def _bank(
+    name: str, dataset: str | None, cases: Sequence[Case], others: Mapping[str, Sequence[Case]]
+) -> Bank:
     drawn = [found for found in map(_drawn, cases) if found is not None]
     return Bank(
         name,
@@ -237,7 +252,23 @@ def _bank(name: str, dataset: str | None, cases: Sequence[Case]) -> Bank:
         len(cases) - len(drawn),
         tuple(evaluate(drawn)),
         tuple(select(drawn, VOTES, LEVELS)),
+        tuple(
+            found
+            for other, each in sorted(others.items())
+            if (found := beside(drawn, other, _ended(each))) is not None
+        ),
     )
+
+
+def _ended(cases: Sequence[Case]) -> dict[str, Ended]:
+    """What graded episodes came to, by problem; of several walks over one the first."""
+    found: dict[str, Ended] = {}
+    for case in cases:
+        if case.outcome != "unknown":
+            used, problem = case.closed.usage, case.problem
+            ended = Ended(case.outcome == "right", used.calls, used.tokens)
+            found.setdefault(f"{problem.domain}/{problem.id}", ended)
+    return found
 
 
 def _drawn(case: Case) -> Drawn | None:

@@ -142,7 +142,29 @@ def _bank(bank: Bank) -> Sequence[str]:
         for each in bank.selected
     ]
     below = ["", *table(_SELECTED, withheld)] if withheld else []
-    return [head, "", *table(_RULES, rows), *below]
+    return [head, "", *table(_RULES, rows), *below, *_beside(bank)]
+
+
+_BESIDE = (
+    "run",
+    "problems",
+    "calls",
+    "tokens",
+    "right, %",
+    "95 %",
+    "− vote of 5",
+    "95 %",
+    "tokens of its",
+)
+
+
+def _beside(bank: Bank) -> Sequence[str]:
+    """Other runs on the problems of a bank, each held against the vote of five on those that it has ended."""
+    if not bank.beside:
+        return []
+    rows = [[f"`{each.rule}`", f"{problems}", *_rule(each)[1:]] for each, problems in bank.beside]
+    head = "Other runs on the same problems, each paired with the vote of five of its own problems:"
+    return ["", head, "", *table(_BESIDE, rows)]
 
 
 _FAMILIES = {

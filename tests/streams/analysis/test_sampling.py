@@ -14,8 +14,10 @@ from streams.research.analysis.sampling import (
     FITTED,
     Chain,
     Drawn,
+    Ended,
     Rule,
     Sampled,
+    beside,
     evaluate,
     rules,
     select,
@@ -192,3 +194,41 @@ def test_orders_are_the_same_each_time_and_differ() -> None:
     orders = [tuple(c.kind for c in one.ordered(turn)) for turn in range(FITTED)]
     assert orders == [tuple(c.kind for c in one.ordered(turn)) for turn in range(FITTED)]
     assert all(a != b for a, b in combinations(orders, 2))
+
+
+def test_another_run_is_paired_with_the_votes_on_the_problems_that_it_ended() -> None:
+    known = bank("xxxxx", "aaaaa", "xxaaa", "xxxxx")
+    said = {"0": Ended(True, 3, 60), "1": Ended(True, 5, 40), "2": Ended(False, 1, 50)}
+    found = beside(known, "searched", said | {"elsewhere": Ended(True, 1, 1)})
+    assert found is not None
+    sampled, problems = found
+    assert problems == 3
+    assert (sampled.rule, sampled.chains, sampled.tokens) == ("searched", 3, 50)
+    assert sampled.right == pytest.approx(2 / 3)
+    assert sampled.gain == pytest.approx(1 / 3), "it was right where all five were wrong"
+    assert sampled.price == 1.0
+    assert sampled.gain_interval is not None
+    low, high = sampled.gain_interval
+    assert low < sampled.gain < high
+
+
+def test_a_run_whose_tokens_are_unknown_has_no_price_and_without_shared_problems_none_is_told() -> (
+    None
+):
+    known = bank("xxxxx", "aaaaa")
+    found = beside(known, "run", {"0": Ended(True, 1, None), "1": Ended(False, 1, 7)})
+    assert found is not None
+    assert (found[0].tokens, found[0].price) == (None, None)
+    assert beside(known, "run", {"9": Ended(True, 1, 1)}) is None
+    assert beside(bank("xxx"), "run", {"0": Ended(True, 1, 1)}) is None, "no five to vote"
+
+
+@given(st.lists(st.text("xab.", min_size=5, max_size=8), min_size=2, max_size=6), st.randoms())
+def test_the_vote_itself_gains_nothing_on_itself(said: list[str], random: Random) -> None:
+    """A run that ends as the one order of five equal chains must end is worth what the vote is."""
+    known = bank(*(letters[0] * 5 for letters in said))
+    ended = {each.problem: Ended(each.chains[0].right, 5, 50) for each in known}
+    found = beside(known, "same", ended)
+    assert found is not None
+    assert found[0].gain == 0
+    assert found[0].price == 1
