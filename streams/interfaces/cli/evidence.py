@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,7 +39,7 @@ def evidence(page: str, *, write: bool, json: bool, plots: str | None = None) ->
     if not shown:
         raise usage(f"{page} names no logs", field="PAGE", hint="<!-- evidence: FOLDER -->")
     try:
-        read = _all(list(dict.fromkeys(block.folder for block in shown)))
+        read = _all({block.folder: block.bank for block in shown})
     except BadSegment as error:
         raise CliError(str(error), error="log.segment", exit=DIVERGED) from error
     derived = {folder: each.tables for folder, each in read.items()}
@@ -88,12 +88,14 @@ def _draw(place: Path, read: Mapping[Path, Derived]) -> None:
         raise refused(error, "--plots") from error
 
 
-def _all(folders: Sequence[Path]) -> dict[Path, Derived]:
-    """Each log's tables; several logs side by side."""
+def _all(folders: Mapping[Path, Path | None]) -> dict[Path, Derived]:
+    """Each log's tables, by its folder and that of its bank; several logs side by side."""
     if len(folders) == 1:
-        return {folders[0]: derive(folders[0])}
+        return {folder: derive(folder, bank) for folder, bank in folders.items()}
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as others:
-        return dict(zip(folders, others.map(derive, folders), strict=True))
+        return dict(
+            zip(folders, others.map(derive, *zip(*folders.items(), strict=True)), strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +107,26 @@ class Derived:
     banks: tuple[Bank, ...] = ()
 
 
-def derive(folder: Path) -> Derived:
-    """The tables of the log whose segments lie in a folder."""
-    segments = Segments(folder)
-    sizes = {file.name: file.stat().st_size for file in segments.files()}
-    if not sizes:
-        raise BadSegment(f"{folder}: no segment of a log is there")
-    with TemporaryDirectory() as place, closing(SqliteLog(f"{place}/log.db", create=True)) as log:
-        segments.restore(log)
-        found = figures(log)
+def derive(folder: Path, bank: Path | None = None) -> Derived:
+    """The tables of the log whose segments lie in a folder, its runs held against the chains in another one."""
+    with ExitStack() as opened:
+        log, segments = _restored(folder, opened)
+        chains = None if bank is None else _restored(bank, opened)[0]
+        found = figures(log, chains)
+        sizes = {file.name: file.stat().st_size for file in segments.files()}
         tables = tables_of(found, segments.hashes(), sizes)
         return Derived(tables, found.diverged, found.banks)
+
+
+def _restored(folder: Path, opened: ExitStack) -> tuple[SqliteLog, Segments]:
+    """A log of the segments in a folder. Raises ``BadSegment`` where there is none."""
+    segments = Segments(folder)
+    if not segments.files():
+        raise BadSegment(f"{folder}: no segment of a log is there")
+    place = opened.enter_context(TemporaryDirectory())
+    log = opened.enter_context(closing(SqliteLog(f"{place}/log.db", create=True)))
+    segments.restore(log)
+    return log, segments
 
 
 def _difference(page: str, block: Block, derived: str) -> str:

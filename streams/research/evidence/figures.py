@@ -92,8 +92,15 @@ class Bank:
     rules: tuple[Sampled, ...]
     selected: tuple[Selected, ...]
     """Votes that are withheld where too few agree."""
-    beside: tuple[tuple[Sampled, int], ...] = ()
-    """Other runs on the same problems, each paired with the vote of five, and of how many problems."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Other runs on the problems of a bank, each paired with the vote of five, and of how many problems."""
+
+    name: str
+    dataset: str | None
+    runs: tuple[tuple[Sampled, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,7 @@ class Figures:
     rows: tuple[Row, ...]
     roles: tuple[Role, ...]
     banks: tuple[Bank, ...]
+    beside: tuple[Beside, ...]
     models: Mapping[str, int]
     """Replies by model."""
     backbones: tuple[str, ...]
@@ -118,10 +126,10 @@ class Figures:
     """Episodes of policies, or versions of them, that are not in this build."""
 
 
-def figures(log: SqliteLog) -> Figures:
-    """Everything that is told of a log."""
+def figures(log: SqliteLog, bank: SqliteLog | None = None) -> Figures:
+    """Everything that is told of a log; its runs beside the chains that it holds itself, or that a ``bank`` does."""
     reading = read(log)
-    cases = [case for case in reading.cases() if case.opened.parent is None]
+    cases = _cases(reading)
     replies = [record.event for record in log.records(kinds=("completed",))]
     said = [event for event in replies if isinstance(event, Completed)]
     checked = Verifier(log, find).run()
@@ -131,6 +139,7 @@ def figures(log: SqliteLog) -> Figures:
         rows=tuple(_rows(reading, cases)),
         roles=tuple(_roles(log)),
         banks=tuple(banks(cases)),
+        beside=tuple(runs_beside(cases, cases if bank is None else _cases(read(bank)))),
         models=dict(sorted(Counter(event.model or "unknown" for event in said).items())),
         backbones=tuple(sorted({case.opened.backbones for case in cases})),
         seeds=tuple(sorted({case.problem.seed for case in cases})),
@@ -141,6 +150,11 @@ def figures(log: SqliteLog) -> Figures:
         diverged=tuple(f"{each.episode} at {each.address}" for each in checked.diverged),
         other_builds=len(checked.unverifiable),
     )
+
+
+def _cases(reading: Reading) -> list[Case]:
+    """Finished episodes that nobody forked from others."""
+    return [case for case in reading.cases() if case.opened.parent is None]
 
 
 # ── By policy ────────────────────────────────────────────────────────────────────────────────
@@ -230,34 +244,38 @@ def _fate(reply: Unread) -> How:
 
 def banks(cases: Sequence[Case]) -> Iterator[Bank]:
     """What more chains bring, for each run whose episodes hold enough of them that do not see each other."""
-    by_name = _by_name(cases)
-    for name, mine in sorted(by_name.items()):
+    for name, dataset, drawn, undecided in _held(cases):
+        yield Bank(
+            name,
+            dataset,
+            len(drawn),
+            undecided,
+            tuple(evaluate(drawn)),
+            tuple(select(drawn, VOTES, LEVELS)),
+        )
+
+
+def runs_beside(cases: Sequence[Case], banked: Sequence[Case]) -> Iterator[Beside]:
+    """Runs held against the vote of five on the problems that they share with each bank of chains."""
+    by_name = {name: _ended(each) for name, each in sorted(_by_name(cases).items())}
+    for bank, dataset, drawn, _ in _held(banked):
+        others = ((name, ended) for name, ended in by_name.items() if name != bank)
+        found = (beside(drawn, name, ended) for name, ended in others)
+        runs = tuple(each for each in found if each is not None)
+        if runs:
+            yield Beside(bank, dataset, runs)
+
+
+def _held(cases: Sequence[Case]) -> Iterator[tuple[str, str | None, list[Drawn], int]]:
+    """Each bank's run and data set (none: all of several), its chains by problem, and how many are undecided."""
+    for name, mine in sorted(_by_name(cases).items()):
         if mine[0].opened.policy == CHAINS:
             whole = [case for case in mine if len(samples(case).answers) >= BANK]
             sets = sorted({case.problem.dataset or "" for case in whole})
             for dataset in [None, *sets] if len(sets) > 1 else sets:
                 of = [case for case in whole if dataset in (None, case.problem.dataset or "")]
-                others = {other: each for other, each in by_name.items() if other != name}
-                yield _bank(name, dataset, of, others)
-
-
-def _bank(
-    name: str, dataset: str | None, cases: Sequence[Case], others: Mapping[str, Sequence[Case]]
-) -> Bank:
-    drawn = [found for found in map(_drawn, cases) if found is not None]
-    return Bank(
-        name,
-        dataset,
-        len(drawn),
-        len(cases) - len(drawn),
-        tuple(evaluate(drawn)),
-        tuple(select(drawn, VOTES, LEVELS)),
-        tuple(
-            found
-            for other, each in sorted(others.items())
-            if (found := beside(drawn, other, _ended(each))) is not None
-        ),
-    )
+                drawn = [found for found in map(_drawn, of) if found is not None]
+                yield name, dataset, drawn, len(of) - len(drawn)
 
 
 def _ended(cases: Sequence[Case]) -> dict[str, Ended]:

@@ -1,6 +1,7 @@
 """The page that shows evidence: prose by people, and between marks the tables that are derived from the logs.
 
-A mark names the folder of a log's segments, from the page's own place. What stands between it and the end mark is
+A mark names the folder of a log's segments, from the page's own place; `FOLDER with BANK` holds its runs against
+another log's chains. What stands between it and the end mark is
 written by `metalogue evidence --write`, and by nobody else; `metalogue evidence` derives it again and compares.
 """
 
@@ -15,9 +16,9 @@ from streams.answering.models import ggufs
 from streams.research.analysis.plots import Plot
 from streams.research.analysis.report import number, share, table
 from streams.research.analysis.sampling import ORDERS, Sampled
-from streams.research.evidence.figures import Bank, Figures, Interval, Role, Row
+from streams.research.evidence.figures import Bank, Beside, Figures, Interval, Role, Row
 
-_MARK = re.compile(r"<!-- evidence: (\S{1,1000}) -->\n?")
+_MARK = re.compile(r"<!-- evidence: (\S{1,1000})(?: with (\S{1,1000}))? -->\n?")
 END = "end"
 """What a mark names that ends a part."""
 
@@ -28,32 +29,36 @@ class Block:
 
     folder: Path
     tables: str
+    bank: Path | None = None
+    """Where the chains lie that its runs are held against, if they are another log's."""
 
 
 def blocks(page: Path) -> Iterator[Block]:
     """The parts of a page that are derived."""
-    for folder, text in _parts(page.read_text(encoding="utf-8")):
-        if folder is not None:
-            yield Block(page.parent / folder, text)
+    for mark, text in _parts(page.read_text(encoding="utf-8")):
+        if mark is not None:
+            bank = None if mark[2] is None else page.parent / mark[2]
+            yield Block(page.parent / mark[1], text, bank)
 
 
 def renewed(page: Path, tables: Mapping[Path, str]) -> str:
     """The page with these tables in place of those of the same folders."""
     return "".join(
-        text if folder is None else tables.get(page.parent / folder, text)
-        for folder, text in _parts(page.read_text(encoding="utf-8"))
+        text if mark is None else tables.get(page.parent / mark[1], text)
+        for mark, text in _parts(page.read_text(encoding="utf-8"))
     )
 
 
-def _parts(text: str) -> Iterator[tuple[str | None, str]]:
-    """A page cut at its marks: each part with the folder that it is derived from, or with none."""
-    begun, at = None, 0
+def _parts(text: str) -> Iterator[tuple[re.Match[str] | None, str]]:
+    """A page cut at its marks: each part with the mark that names what it is derived from, or with none."""
+    begun: re.Match[str] | None = None
+    at = 0
     for mark in _MARK.finditer(text):
         if (mark[1] == END) is (begun is None):
             continue  # an end where nothing was begun, or a beginning inside a part
         cut = mark.end() if begun is None else mark.start()
         yield begun, text[at:cut]
-        begun, at = (mark[1] if begun is None else None), cut
+        begun, at = (mark if begun is None else None), cut
     yield None, text[at:]
 
 
@@ -67,6 +72,7 @@ def tables_of(found: Figures, hashes: Mapping[str, str], sizes: Mapping[str, int
         table(_RUNS, [_run(row) for row in found.rows]),
         *([table(_ROLES, [_role(each) for each in found.roles])] if found.roles else []),
         *(_bank(each) for each in found.banks),
+        *(_beside(each) for each in found.beside),
         table(
             ("segment", "bytes", "SHA-256"),
             [[f"`{name}`", f"{sizes[name]:,}", f"`{each}`"] for name, each in hashes.items()],
@@ -142,7 +148,7 @@ def _bank(bank: Bank) -> Sequence[str]:
         for each in bank.selected
     ]
     below = ["", *table(_SELECTED, withheld)] if withheld else []
-    return [head, "", *table(_RULES, rows), *below, *_beside(bank)]
+    return [head, "", *table(_RULES, rows), *below]
 
 
 _BESIDE = (
@@ -158,13 +164,12 @@ _BESIDE = (
 )
 
 
-def _beside(bank: Bank) -> Sequence[str]:
-    """Other runs on the problems of a bank, each held against the vote of five on those that it has ended."""
-    if not bank.beside:
-        return []
-    rows = [[f"`{each.rule}`", f"{problems}", *_rule(each)[1:]] for each, problems in bank.beside]
-    head = "Other runs on the same problems, each paired with the vote of five of its own problems:"
-    return ["", head, "", *table(_BESIDE, rows)]
+def _beside(found: Beside) -> Sequence[str]:
+    """Runs on the problems of a bank, each held against the vote of five on those that it has ended."""
+    rows = [[f"`{each.rule}`", f"{problems}", *_rule(each)[1:]] for each, problems in found.runs]
+    of = f", {found.dataset}" if found.dataset else ""
+    head = f"Runs on the problems of `{found.name}`{of}, each paired with the vote of five chains:"
+    return [head, "", *table(_BESIDE, rows)]
 
 
 _FAMILIES = {

@@ -208,6 +208,7 @@ def test_another_run_is_paired_with_the_votes_on_the_problems_that_it_ended() ->
     assert sampled.gain == pytest.approx(1 / 3), "it was right where all five were wrong"
     assert sampled.price == 1.0
     assert sampled.gain_interval is not None
+    assert sampled.gain is not None
     low, high = sampled.gain_interval
     assert low < sampled.gain < high
 

@@ -174,6 +174,32 @@ def test_each_of_two_places_of_one_log_is_compared(page: Path) -> None:
     assert derived(page).code == 0
 
 
+def test_runs_of_another_log_are_held_against_the_chains_of_a_bank(page: Path) -> None:
+    """A bank is paid once: what is run later, on a log of its own, is paired with its votes problem by problem."""
+    log = page.parent / "later.db"
+    for policy in ("cot", "mc2"):
+        assert call("produce", "game24:904-909", "--policy", policy, "--log", log).code == 0
+    assert call("worker", "--log", log, "--backbone", "rehearsal:seed=7", "--until-idle").code == 0
+    assert call("log", "pack", page.parent / "logs" / "later", "--log", log).code == 0
+    with page.open("a") as text:
+        text.write("\n<!-- evidence: logs/later with logs/one -->\n<!-- evidence: end -->\n")
+    assert derived(page, "--write").code == 0
+    before, _, later = page.read_text().partition("logs/later with logs/one")
+    assert "each paired with the vote of five chains" not in before
+    assert (
+        f"Runs on the problems of `{RUN}`, game24, each paired with the vote of five chains:"
+        in later
+    )
+    for name in ("`cot`", "`mc2`"):
+        _, problems, calls, _, right, *_ = row(later.partition("Runs on the problems")[2], name)
+        assert problems == "3", "those of six that the bank has too"
+        assert float(calls) >= 1
+        assert 0 <= float(right) <= 100
+    assert derived(page).code == 0
+    (page.parent / "logs" / "one" / "0001.jsonl.xz").unlink()
+    assert derived(page).code == 3
+
+
 def test_a_byte_of_a_log_that_somebody_changed_is_found(page: Path) -> None:
     [file] = Segments(page.parent / "logs/one").files()
     raw = file.read_bytes()
