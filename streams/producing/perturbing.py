@@ -8,8 +8,9 @@ Source: CoT2-Meta table 10 (S5), table 11 (S6); design/cot2_meta.md D12.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from handlers.answers.choice import options
 from handlers.policies.cot2_meta.perturb import degraded, shuffled
 from schemas.problem import Perturbed, ProblemRecord
 
@@ -19,7 +20,13 @@ MARK = "~"
 
 def perturb(record: ProblemRecord, by: Perturbation, seed: int) -> tuple[ProblemRecord, Perturbed]:
     """The problem as it is put, its reference beside it, and what was done."""
-    named = {"id": f"{record.id}{MARK}{by}"}
+    named: dict[str, Any] = {"id": f"{record.id}{MARK}{by}"}
+    typed = record.answer_type
+    listed = tuple(options(record.problem).values())
+    if typed is not None and typed.type == "choice" and (typed.options or listed) == listed:
+        # Shuffled options are read off the problem as it is put then; degraded ones are told apart as they were.
+        kept = listed if by == "S6" and len(listed) > 1 else None
+        named["answer_type"] = typed.model_copy(update={"options": kept})
     if by == "S6":
         text = degraded(record.problem, seed)
         return record.model_copy(update={**named, "problem": text}), Perturbed(by=by, seed=seed)

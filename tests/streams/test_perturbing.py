@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.answers.choice import options
+from handlers.answers.forms import known
 from handlers.policies.cot2_meta.perturb import degraded
+from schemas.answer_type import AnswerType
 from schemas.events.episode import ProblemAdmitted
 from schemas.problem import ProblemRecord
 from streams.producing.perturbing import perturb, unperturbed
@@ -51,6 +54,24 @@ def test_recognised_text_degrades_by_about_a_tenth() -> None:
     assert 0.85 < len(seen) / len(line) < 1.0
     assert kept < 1.0
     assert degraded(line, 3) == degraded(line, 3) != degraded(line, 4)
+
+
+def test_options_of_a_type_go_with_those_of_the_problem() -> None:
+    """Shuffled ones are read off the problem as it is put; degraded ones are still told apart as they were."""
+    listed = tuple(options(CHOICE).values())
+    for said in (AnswerType(type="choice"), AnswerType(type="choice", options=listed)):
+        record = ProblemRecord(id="q", problem=CHOICE, answer=listed[1], answer_type=said)
+        put, _ = perturb(record, "S5", 4)
+        assert put.answer_type is not None
+        typed = known(put.answer_type, put.problem)
+        assert typed.options == tuple(options(put.problem).values()) != listed
+        assert sorted(typed.options) == sorted(listed)
+        spoilt, _ = perturb(record, "S6", 4)
+        assert spoilt.answer_type is not None
+        assert spoilt.answer_type.options == listed
+    apart = AnswerType(type="choice", options=("north", "south"))
+    record = ProblemRecord(id="q", problem="Which way?", answer_type=apart)
+    assert perturb(record, "S5", 4)[0].answer_type == apart
 
 
 def test_produce_says_on_the_record_how_a_problem_was_put(
