@@ -42,7 +42,8 @@ from streams.interfaces.door.messages import (
 )
 from streams.producing.others import Others
 from streams.producing.produce import Plan, Producer
-from streams.producing.sources import SourceLine
+from streams.producing.sources import BadLine, SourceLine
+from streams.producing.subjects import Subjects
 from streams.runtime.embedded.log import SqliteLog
 from streams.runtime.embedded.queries import messages
 from streams.views.sheet import read
@@ -144,7 +145,10 @@ class Mailbox:
         )
 
     def judge(self, said: Feedback) -> None:
-        """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer."""
+        """Put feedback on the log; the same twice is one. Of an episode that waits for it, it is the answer.
+
+        Raises an ``Error`` where the answer is of a subject who was erased.
+        """
         self.log.data_version()
         waiting = None if said.episode is None else waiting_of(self.log, said.episode)
         if waiting is not None:
@@ -152,6 +156,10 @@ class Mailbox:
             word = {"verdict": said.verdict, "score": said.score, "passed": said.passed}
             said = judgement(waiting, said.by, reference=reference, **word)
         body = said.model_dump_json(exclude_none=True).encode()
+        try:
+            Subjects(self.log).need_key(body)
+        except BadLine as error:
+            raise Error(error.what, code=error.code, field="episode") from error
         self.log.publish([("feedback", digest(body.decode()), {}, body)])
 
     def reviews(self, thresholds: Thresholds, memory: str | None, limit: int) -> list[Item]:
